@@ -394,10 +394,14 @@ export interface CouldBe {
   parts_ns: Parts;
 }
 
-/** Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. */
+/**
+ * Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
+ * step in which each op takes as long as in half of the steps at most.
+ */
 export interface CpuGroup {
   id: "attention" | "compiled" | "convolution" | "matmul" | "other";
   self_ns: number;
+  usual_ns: number;
   op: string;
   op_ns: number;
 }
@@ -415,11 +419,13 @@ export interface CpuOpRow {
 
 /**
  * What runs inside the optimizer's marks, of the mean step. fused: one
- * op updates all of a parameter at once. name: the class, from the marks.
+ * op updates all of a parameter at once. name: the class, from the marks. usual_ns: of a step in which each op takes
+ * as long as in half of the steps at most: another process that takes the core adds nothing to it.
  */
 export interface CpuOptimizer {
   name: string;
   self_ns: number;
+  usual_ns: number;
   calls: number;
   fused: boolean;
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
@@ -38,4 +40,17 @@ def one_whole_one_broken(folder: Path) -> Path:
     trace = demo_traces()[0]
     shutil.copyfile(trace, whole / trace.name)
     (broken / "worker0.1700000000000.pt.trace.json").write_text("This is not a trace.\n")
+    return folder
+
+
+def without_marks(folder: Path) -> Path:
+    """A training on the CPU without prof.step(): an op, then the optimizer, three times in 100 us each."""
+
+    def event(cat: str, name: str, ts: int, dur: int) -> dict[str, Any]:
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+
+    events = [event("cpu_op", "aten::mm", 100 * step, 50) for step in range(3)]
+    events += [event("user_annotation", "Optimizer.step#SGD.step", 100 * step + 80, 20) for step in range(3)]
+    (folder / "run").mkdir(parents=True)
+    (folder / "run" / "host.1700000000000.pt.trace.json").write_text(json.dumps({"traceEvents": events}))
     return folder

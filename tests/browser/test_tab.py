@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import Tab, state, wait_until_all_is_read
+from tests.browser.tab import DRAWN_MS, Tab, state, wait_until_all_is_read
 from tools.serve import TensorBoard
 
 VIEWS = {
@@ -135,3 +135,19 @@ def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, t
     whole = tab(server, state(run="whole"))
     whole.view("overview")
     assert whole.verdict()
+
+
+def test_inferred_steps_give_way_to_the_whole_recording_and_come_back(
+    tensorboard: StartTensorBoard, tmp_path: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(logs.without_marks(tmp_path / "logs")))
+    one.view("overview")
+    expect(one.frame.get_by_text("3 inferred steps")).to_be_visible()
+    one.frame.get_by_role("button", name="Show the whole recording as one step").click()
+    expect(one.frame.get_by_text("1 step,")).to_be_visible(timeout=DRAWN_MS)
+    expect(one.frame.get_by_text("training · eager · CPU")).to_be_visible()
+    one.go_to("Timeline")
+    one.view("timeline")
+    one.go_to("Overview")
+    one.frame.get_by_role("button", name="Show steps").click()
+    expect(one.frame.get_by_text("3 inferred steps")).to_be_visible(timeout=DRAWN_MS)

@@ -29,10 +29,11 @@ STEP_PARTS_NS = dict.fromkeys(PARTS, 0) | {
 IDLE_NS = {
     "data_loading": 30_000, "blocking_call": 0, "allocator": 0, "cpu_work": 3_000, "nothing_recorded": 15_000,
     "launch_latency": 12_000, "queued": 0, "collective_wait": 0, "dependency": 0, "unrecorded_work": 0, "unknown": 0,
+    "tail": 0, "before_recording": 0, "once": 0, "after_recording": 0,
 }  # fmt: skip
 #: The last step ends with the recording: nobody knows what the device waits for.
-LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "unknown": 10_000}
-MEAN_IDLE_NS = IDLE_NS | {"nothing_recorded": 10_000, "unknown": 5_000}
+LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "tail": 10_000}
+MEAN_IDLE_NS = IDLE_NS | {"nothing_recorded": 10_000, "tail": 5_000}
 
 
 def phase(name, host_ns, device_ns, idle_ns, run_ahead_ns, starved, bound):
@@ -64,6 +65,9 @@ def step(name, start_ns, slow=False, idle_ns=IDLE_NS):
         "data_loading_ns": {"wait": 30_000, "exposed": 30_000, "hidden": 0},
         "gpu_busy_ns": 40_000,
         "slow": slow,
+        "before_recording_ns": 0,
+        "once_ns": 0,
+        "after_recording_ns": 0,
         "devices": [{"device": 0, "gpu_busy_ns": 40_000, "idle_ns": idle_ns}],
     }
 

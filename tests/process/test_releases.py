@@ -53,6 +53,10 @@ NOT_YET: dict[str, set[str]] = {
           for reason in ("tail", "after_recording")),
         "slow_steps.over_median_ns", "grown.excess_ns",
         "cpu",  # what ops compute without a GPU
+        "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
+        # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
+        *(f"devices.waste.small_grids.{figure}" for figure in ("count", "gain_ns", "total_ns")),
+        *(f"devices.waste.{small}.site" for small in ("small_grids", "small_tails")),
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
         *(f"series.{metric}" for metric in ("idle_collective_time", "unrecorded_work_time")),
         *(f"segments.{reason}" for reason in ("collective_wait", "unrecorded_work")),

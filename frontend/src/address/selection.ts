@@ -38,7 +38,7 @@ export function selected(index: Index, state: Address): Selection | null {
   );
 }
 
-/** Spans of the run that was recorded last, of those with something to show; a recording of a GPU before one without. */
+/** Spans of the run recorded last, of those with something to show; a recording of a GPU before one without. */
 function ofNewestRun(all: readonly Selection[]): readonly Selection[] {
   const whole = all.filter(({ span }) => span.state !== "failed");
   const onGpu = whole.filter(({ span }) => span.has_gpu !== false);

@@ -22,7 +22,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 CpuGroupId = Literal["convolution", "matmul", "attention", "compiled", "other"]
 
@@ -52,20 +52,24 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
-    """Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns."""
+    """Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
+    step in which each op takes as long as in half of the steps at most."""
 
     id: CpuGroupId
     self_ns: int
+    usual_ns: int
     op: str
     op_ns: int
 
 
 class CpuOptimizer(msgspec.Struct, frozen=True):
     """What runs inside the optimizer's marks, of the mean step. fused: one
-    op updates all of a parameter at once. name: the class, from the marks."""
+    op updates all of a parameter at once. name: the class, from the marks. usual_ns: of a step in which each op takes
+    as long as in half of the steps at most: another process that takes the core adds nothing to it."""
 
     name: str
     self_ns: int
+    usual_ns: int
     calls: float
     fused: bool
 
@@ -109,8 +113,8 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     records = trace.loader_records
     return CpuWork(
         ops=ops,
-        groups=_groups(trace, names[~updates], own_ns[~updates], steps),
-        optimizer=_optimizer(trace, names[updates], own_ns[updates], steps),
+        groups=_groups(trace, rows[~updates], own_ns[~updates]),
+        optimizer=_optimizer(trace, rows[updates], own_ns[updates]),
         rest_ns=ops_ns - sum(row.self_ns for row in ops),
         ops_ns=ops_ns,
         busy_ns=_busy_ns(trace, rows, left_out) // steps,
@@ -136,18 +140,22 @@ def _self_times(trace: Trace) -> tuple[Int64, Int64]:
     return np.concatenate(rows), np.concatenate(own)
 
 
-def _groups(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> list[CpuGroup]:
+def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
     """Those that take any time, most first."""
-    total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
-    found: dict[CpuGroupId, list[int]] = {}
-    for name in np.flatnonzero(total).tolist():
-        found.setdefault(group_of(trace.strings[name]), []).append(name)
-    groups = []
-    for id, members in found.items():
-        longest = max(members, key=lambda name: total[name])
-        own = int(total[members].sum()) // steps
-        groups.append(CpuGroup(id, own, trace.strings[longest], int(total[longest]) // steps))
-    return sorted(groups, key=lambda group: -group.self_ns)
+    kinds: list[CpuGroupId] = [*_GROUPS, "other"]
+    kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
+    found = kind_of[trace.events.name[rows]]
+    places = distinct_in(found).tolist()
+    groups = [_group(trace, kinds[each], rows[found == each], own_ns[found == each]) for each in places]
+    return sorted((group for group in groups if group.self_ns), key=lambda group: -group.self_ns)
+
+
+def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup:
+    steps = find_steps(trace)
+    total = np.bincount(trace.events.name[rows], weights=own_ns)
+    longest, number = int(total.argmax()), len(steps.steps)
+    usual_ns = _usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns)
+    return CpuGroup(id, int(own_ns.sum()) // number, usual_ns, trace.strings[longest], int(total[longest]) // number)
 
 
 def group_of(op: str) -> CpuGroupId:
@@ -158,13 +166,25 @@ def group_of(op: str) -> CpuGroupId:
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 
 
-def _optimizer(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> CpuOptimizer | None:
-    if not len(names):
+def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
+    if not len(rows):
         return None
+    names, windows = trace.events.name[rows], find_steps(trace)
+    steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     fused = any(_FUSED.search(trace.strings[name]) for name in distinct_in(names).tolist())
     marks = [OPTIMIZER_CLASS.search(trace.strings[name]) for name in trace.events.name[optimizer_marks(trace)].tolist()]
     name = next((mark["name"] for mark in marks if mark), "")
-    return CpuOptimizer(name, int(own_ns.sum()) // steps, len(names) / steps, fused)
+    return CpuOptimizer(name, int(own_ns.sum()) // steps, usual_ns, len(names) / steps, fused)
+
+
+def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
+    """The lower median over the steps: of each op where all steps run as many, else of their sums."""
+    step = np.searchsorted(steps, start, side="right") - 1
+    by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
+    middle = (len(by_step) - 1) // 2
+    if len({len(each) for each in by_step}) == 1:
+        return int(np.sort(np.stack(by_step), axis=0)[middle].sum())
+    return int(sorted(each.sum() for each in by_step)[middle])
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:

@@ -13,15 +13,17 @@ the calls. Work without record that comes later was launched in the recording, a
 
 a synchronize that begins before anything is launched in the recording, and lasts: there is nothing else to wait for.
 
-the first recorded work of the device starts long after its call returned, or long after the call began that blocks
-until then: it stands behind earlier work. Not where the device was found empty before, where the process only begins to
-use it, where other devices work meanwhile, for which it may wait, or where later calls of that name wait as long for an
-idle device: that is a cost of every step.
+the first recorded work of a stream starts long after its call returned, or long after the call began that blocks
+until then: it stands behind earlier work. Not where the device was found empty before, or has run a recorded kernel,
+where the process only begins to use it, where other devices or streams work meanwhile, for which it may wait, or where
+later calls of that name wait as long for an idle device: that is a cost of every step.
 """
 
 from __future__ import annotations
 
 import re
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -56,7 +58,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     seen = _seen(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked)
-    return _awaited(trace, low) | _unseen(trace, device, low, rows)
+    return _awaited(trace, low) | _unseen(trace, low, rows)
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
@@ -98,29 +100,43 @@ def _first_launch(trace: Trace) -> int:
     return int(trace.events.start_ns[call[call >= 0]].min())
 
 
-def _unseen(trace: Trace, device: int, low: int, rows: Int64) -> Intervals:
-    """Up to the start of the device's first recorded work, where that had to wait for earlier work; from the moment
+def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
+    """By the first recorded work of each stream: a copy on a stream of its own may start at once while kernels wait."""
+    stream = trace.events.stream[find_launches(trace).activity[rows]]
+    found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in np.unique(stream))
+    return reduce(or_, found, Intervals.empty())
+
+
+def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
+    """Up to the start of the stream's first recorded work, where that had to wait for earlier work; from the moment
     when it began to wait, where that is short against all the time before."""
     events, launches = trace.events, find_launches(trace)
-    call, start = int(launches.call[rows[0]]), int(events.start_ns[launches.activity[rows[0]]])
-    if call < 0:
+    call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
+    if call < 0 or _has_run_a_kernel(trace, rows, call):
         return Intervals.empty()
-    reached = int(_reaches(trace, launches.call[rows[:1]])[0])
+    reached = int(_reaches(trace, launches.call[mine[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
         return Intervals.empty()
-    if _waits_elsewhere(trace, device, reached, start) or _waits_again(trace, rows, start - reached):
+    if _others_work(trace, reached, start) or _waits_again(trace, mine, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
 
 
-def _waits_elsewhere(trace: Trace, device: int, start: int, end: int) -> bool:
-    """Whether other devices work for half of a time range."""
-    others = (each for each in devices_with_activity(trace) if each != device)
-    return 2 * sum(busy_intervals(trace, each).clip(start, end).total_ns for each in others) > end - start
+def _has_run_a_kernel(trace: Trace, rows: Int64, call: int) -> bool:
+    """Whether a recorded kernel of the device started before the call."""
+    events, activity = trace.events, find_launches(trace).activity[rows]
+    earlier = activity[events.start_ns[activity] < events.start_ns[call]]
+    return bool((events.kind[earlier] == Kind.KERNEL).any())
+
+
+def _others_work(trace: Trace, start: int, end: int) -> bool:
+    """Whether recorded work, which may be what is waited for, runs for half of a time range on any device."""
+    working = (busy_intervals(trace, each).clip(start, end).total_ns for each in devices_with_activity(trace))
+    return 2 * sum(working) > end - start
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
-    """Whether calls with the name of the first one wait half as long where they find the device idle."""
+    """Whether calls with the name of the first one wait half as long where they find the stream idle."""
     events, launches = trace.events, find_launches(trace)
     activity, call = launches.activity[rows], launches.call[rows]
     reach = np.maximum.accumulate(events.ends(activity))

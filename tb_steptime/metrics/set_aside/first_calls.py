@@ -13,7 +13,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.launches.host_floor import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.metrics.set_aside.start_up import firsts
+from tb_steptime.metrics.set_aside.loading import loading_rows
+from tb_steptime.metrics.set_aside.start_up import firsts, set_up_calls
 from tb_steptime.trace.host_ranges import is_host_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -24,6 +25,10 @@ from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 
 #: Shorter ones are not worth a name; the host's noise makes some of a few milliseconds.
 FIRST_CALL_NS = 10_000_000
+#: A batch that is converted on the CPU as it is copied takes a tenth of a second at most.
+SURELY_NS = 500_000_000
+#: Calls that set up or load take such a share of an op that does.
+SET_UP_FRACTION = 0.1
 
 
 def first_calls(trace: Trace) -> Int64:
@@ -54,13 +59,19 @@ def _of_long_names(trace: Trace) -> Int64:
 
 
 def _sets_up(trace: Trace, row: int, alike: Int64) -> bool:
-    """Whether the length cannot come from the op's own work. On the host that depends on sizes, so that a later step
-    must show the same op short; launching takes as long for small work as for large. Of what came only once, C++ that
-    launches is believed."""
+    """Whether the length cannot come from the op's own work: a later step shows the same op short. Of what comes in one
+    step only, an op that launches is believed where calls in it set up or load, or where no work on the host takes as
+    long."""
+    step = np.searchsorted(find_steps(trace).start_ns, trace.events.start_ns[alike], side="right")
     if not has_device_activity(trace):
-        step = np.searchsorted(find_steps(trace).start_ns, trace.events.start_ns[alike], side="right")
         return bool(step[-1] > step[0])
-    return _launches(trace, row) and (len(alike) > 1 or trace.strings[int(trace.events.name[row])].startswith("aten::"))
+    if not _launches(trace, row):
+        return False
+    calls = np.concatenate((set_up_calls(trace), loading_rows(trace)))
+    inside_ns = int(trace.events.dur_ns[calls[_inside(trace, row, calls)]].sum())
+    length = int(trace.events.dur_ns[row])
+    sure = length >= SURELY_NS or inside_ns >= SET_UP_FRACTION * length
+    return bool(step[-1] > step[0]) or (sure and trace.strings[int(trace.events.name[row])].startswith("aten::"))
 
 
 def _launches(trace: Trace, row: int) -> bool:

@@ -16,7 +16,7 @@ from tests.truth.simulate.jobs.edges import (
     side_stream,
     unrecorded_work,
 )
-from tests.truth.simulate.jobs.transfers import from_pageable
+from tests.truth.simulate.jobs.transfers import from_pageable, prefetched
 from tests.truth.simulate.jobs.transformer import training_step
 
 BEHIND = {"wait": 1, "warmup": 5}  # steps in which the host gets ahead of the device before it is recorded
@@ -75,6 +75,38 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
         recording=Recording(head="hidden"),
         active=8,
         **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_without_calls", "gpu unknown", never=f"{NOT_TRUE} {EDGES} loader_jitter",
+            why="As above, without launch calls: nothing tells whether the device is idle before its first recorded "
+            "work, while the host waits for batches. Afterwards it is always busy.",
+        ),
+        STEP,
+        Loader(16 * MS, workers=2),
+        recording=Recording(head="hidden", without=frozenset({"cuda_runtime", "cuda_driver"})),
+        active=8,
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_prefetch", "gpu", never=f"{NOT_TRUE} {EDGES}",
+            why="As above; the first recorded work is a copy on a stream of its own, which has nothing to wait for.",
+        ),
+        (*prefetched(1_000_000), *STEP[1:]),
+        None,
+        recording=Recording(head="hidden"),
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_prefetch_two_steps", "gpu", never=f"{NOT_TRUE} {EDGES}",
+            why="As above, two steps only, and one before them.",
+        ),
+        (*prefetched(1_000_000), *STEP[1:]),
+        None,
+        recording=Recording(head="hidden"),
+        active=2,
     ),
     job(
         Label(

@@ -206,6 +206,17 @@ HEALTHY: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "healthy_without_calls_queue_full", "gpu unknown", never=f"{GRAPHS} {WAITS} {EDGES}",
+            why="As above, with ten layers: in the first steps the host runs ahead, in later ones it waits for room "
+            "in the queue. Without launch calls only its own marks tell steps apart, so they differ; the "
+            "device's work does not.",
+        ),
+        training_step(LONG),
+        recording=Recording(without=frozenset({"cuda_runtime", "cuda_driver"})),
+        active=8,
+    ),
+    job(
+        Label(
             "healthy_long_kernels", "gpu", never=f"{GRAPHS} {WAITS} {EDGES}",
             why="Batch 32: kernels of 2 ms, the host waits for nothing.",
         ),

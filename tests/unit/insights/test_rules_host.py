@@ -478,6 +478,12 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**slow(990)), "slow_steps") is not None
 
 
+def test_without_launch_calls_no_step_is_called_slow():
+    """They end with their marks on the host, which waits for room in the queue in some of them."""
+    unlinked = msgspec.structs.replace(LAUNCHES, unlinked=round(LAUNCHES.activities * 5))
+    assert card(host_result(**slow(1_300), launches=unlinked), "slow_steps") is None
+
+
 @pytest.mark.parametrize("reason", ["data_loading", "tail"])
 def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str):
     assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own

@@ -42,8 +42,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
     tenths of it.
 
-    Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Ops that
-    stand in a lock or wait for another process: they are not convolutions or matrix products.
+    Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
+    process that takes the core from single ops: each op counts with its lower median over the steps.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -54,10 +54,10 @@ def cpu_ops(facts: Facts) -> Insight | None:
     Left out: everything: the card says where to begin.
     """
     work = _on_cpu(facts)
-    leading = max(work.groups, key=lambda group: group.self_ns, default=None) if work else None
+    leading = max(work.groups, key=lambda group: group.usual_ns, default=None) if work else None
     if work is None or leading is None or leading.id not in _TRY:
         return None
-    if facts.share(leading.self_ns) < LEADING_OPS_FRACTION:
+    if facts.share(leading.usual_ns) < LEADING_OPS_FRACTION:
         return None
     if leading.id == "other" and facts.job.execution == "compiled":
         return None
@@ -77,7 +77,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         view="host",
         colour="cpu",
         part="cpu_exec",
-        about_ns=leading.self_ns,
+        about_ns=leading.usual_ns,
     )
 
 
@@ -86,13 +86,14 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     not fused.
 
     Similar pattern: an optimizer that is fused already: its one op for all of a parameter shows that. SGD, whose few
-    ops a fused form hardly shortens.
+    ops a fused form hardly shortens. Another process that takes the core from single ops: each op counts with its
+    lower median over the steps.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the CPU ops within it.
 
     Jobs: training on the CPU, eager.
 
-    Gain: the time of the optimizer's ops, mean over the steps: at most all of it.
+    Gain: the time of the optimizer's ops, each with its lower median over the steps: at most all of it.
 
     Left out: what the fused form takes itself: it reads and writes each parameter and its state once.
     """
@@ -100,19 +101,19 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     optimizer = work.optimizer if work else None
     if optimizer is None or optimizer.fused or optimizer.name not in _WITH_FUSED_FORM:
         return None
-    if facts.share(optimizer.self_ns) < OPTIMIZER_FRACTION:
+    if facts.share(optimizer.usual_ns) < OPTIMIZER_FRACTION:
         return None
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("What the fused form takes itself is not known."))
     return Insight(
         id="cpu_optimizer",
-        severity=severity(facts.share(optimizer.self_ns)),
+        severity=severity(facts.share(optimizer.usual_ns)),
         title=phrase("Use the fused optimizer"),
         why=_optimizer_why(facts, optimizer),
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
-        gain_ns=optimizer.self_ns,
-        gain_fraction=facts.share(optimizer.self_ns),
+        gain_ns=optimizer.usual_ns,
+        gain_fraction=facts.share(optimizer.usual_ns),
         later_ns=None,
-        gain_formula=phrase("Mean over the steps of the own time of the ops within the optimizer's marks."),
+        gain_formula=phrase("Own time of the optimizer's ops, of each its lower median over the steps."),
         confidence=sure,
         why_confidence=why,
         view="host",
@@ -158,7 +159,7 @@ def _optimizer_why(facts: Facts, optimizer: CpuOptimizer) -> Phrase:
     return phrase(
         "{name} takes {time} a step ({share}) in {calls} ops, each of which goes through a whole parameter.",
         name=text(optimizer.name),
-        time=ns(optimizer.self_ns),
-        share=fraction(facts.share(optimizer.self_ns)),
+        time=ns(optimizer.usual_ns),
+        share=fraction(facts.share(optimizer.usual_ns)),
         calls=count(round(optimizer.calls)),
     )

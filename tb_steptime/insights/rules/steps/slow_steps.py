@@ -12,7 +12,8 @@ import statistics
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
@@ -31,9 +32,10 @@ def slow_steps(facts: Facts) -> Insight | None:
     is slow in them may have other cards too, so this gain may not be added to others.
 
     Similar pattern: the first recorded step, which begins with an idle GPU, or with work from before the recording, and
-    does what comes once: it is not counted. Steps that wait for their batch: without that.
+    does what comes once: it is not counted. Steps that wait for their batch: without that. Without launch calls a step
+    ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead.
 
-    Needs: at least four steps after the first one, fewer have no outliers.
+    Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
     Jobs: all, training and inference, on a GPU or not.
 
@@ -43,7 +45,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     Left out: waits for batches, and what of the recording is not judged at its beginning and end.
     """
     slow = _slow(facts.host)
-    if not slow:
+    if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
         return None
     own = [_own_ns(step) for step in facts.host.steps[1:]]
     return host_card(

@@ -30,10 +30,10 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
             CpuOpRow("aten::sqrt", 1.0, 1 * US, None),
         ],
         groups=[
-            CpuGroup("matmul", 6 * US, "aten::addmm", 4 * US),
-            CpuGroup("convolution", 2 * US, "aten::convolution_backward", 2 * US),
+            CpuGroup("matmul", 6 * US, 6 * US, "aten::addmm", 4 * US),
+            CpuGroup("convolution", 2 * US, 2 * US, "aten::convolution_backward", 2 * US),
         ],
-        optimizer=CpuOptimizer("Adam", 1 * US, 1.0, fused=False),
+        optimizer=CpuOptimizer("Adam", 1 * US, 1 * US, 1.0, fused=False),
         rest_ns=0,
         ops_ns=9 * US,
         busy_ns=7 * US,
@@ -57,3 +57,13 @@ def test_what_comes_once_is_no_work_of_a_step():
     trace = timeline("step | 00000111110 |\nop | aa.aa.aa.aa |".replace("00000111110", "0000011111."))
     work = cpu_work(trace, Intervals.of((0, 2 * US)))
     assert ([(row.op, row.calls, row.self_ns) for row in work.ops], work.step_ns) == ([("a", 1.5, 3 * US)], 4 * US)
+
+
+def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
+    trace = timeline("""
+        step                          | 000000000111111111222222222 |
+        op                            | ab.......aaaaab...abbbbb... |
+        user Optimizer.step#Adam.step | oo.......oooooo...oooooo... |""")
+    optimizer = cpu_work(trace, Intervals.empty()).optimizer
+    assert optimizer is not None
+    assert (optimizer.self_ns, optimizer.usual_ns) == (14 * US // 3, 2 * US)

@@ -145,3 +145,28 @@ def test_recorded_work_without_launch_is_a_head_by_its_number(first: int, head: 
 
 def test_without_any_launch_record_nothing_is_known():
     assert set_aside(timeline("kernel 7 | ..kk.kk |"), 0).total == Intervals.empty()
+
+
+def test_kernels_wait_for_earlier_work_while_a_copy_on_a_stream_of_its_own_does_not():
+    trace = timeline(
+        """
+        step      | 0000000000000000 |
+        runtime   | pk.............. |
+        memcpy 20 | .p.............. |
+        kernel 7  | ............kkk. |""",
+        names={"p": "Memcpy HtoD (Pinned -> Device)"},
+        cell_ns=MS,
+    )
+    assert head_ms(trace) == [(0, 12)]
+
+
+def test_a_stream_that_is_first_used_after_a_kernel_has_run_shows_no_head():
+    trace = timeline(
+        """
+        step      | 0000000000000000 |
+        runtime   | k.s............. |
+        kernel 7  | .k.............. |
+        kernel 20 | ............sss. |""",
+        cell_ns=MS,
+    )
+    assert head_ms(trace) == []

@@ -87,12 +87,36 @@ def test_a_first_op_that_takes_far_longer_than_all_later_ones_sets_up():
         (".sssssssss.p.....k.k", "aaaaaaaaaaaa.....a.a", {"s": "cudaStreamSynchronize"}),
         ("................pk.k", "aaaaaaaaaaaa.....a.a", {}),
         ("...........p........", "aaaaaaaaaaaa", {}),
+        ("......p.k.........p.", "aaaaaaaaaaaa.bb", {}),
         ("........p........k.k", "aaaaaaaaa........a.a", {}),
     ],
-    ids=["a later one takes a sixth", "waits for the device", "launches nothing", "the only one", "not 10 ms"],
+    ids=[
+        "a later one takes a sixth",
+        "waits for the device",
+        "launches nothing",
+        "the only one",
+        "of one name each",
+        "not 10 ms",
+    ],
 )
 def test_other_long_ops_are_work(runtime: str, op: str, calls: dict[str, str]):
     assert causes_ms(drawn(runtime, op, "............p....kk.k", calls=calls)) == []
+
+
+@pytest.mark.parametrize(("cell_ns", "call", "once"), [(MS, "cudaMalloc", False), (MS, "cuModuleLoadData", True),
+                                                       (50 * MS, "cudaMalloc", True)])  # fmt: skip
+def test_in_one_step_only_a_first_op_needs_a_call_that_sets_up(cell_ns: int, call: str, once: bool):
+    trace = timeline(
+        """
+        step     | 000000000000000000 |
+        op       | aaaaaaaaaaa.a..... |
+        runtime  | .mm......p..k..... |
+        kernel 7 | ..........p..k.... |""",
+        names={"a": "aten::addmm"},
+        calls={"m": call},
+        cell_ns=cell_ns,
+    )
+    assert ("first_call" in dict(causes_ms(trace))) is once
 
 
 def test_without_a_device_a_later_step_must_show_the_op_short():
