@@ -23,7 +23,7 @@ export interface Says {
   trends: Answer<TrendsPage>;
 }
 
-const GPU = { id: "gpu", title: "GPU", tiles: [] };
+const GPU = { id: "gpu", title: "GPU", tiles: [], share: "" };
 
 /** All meanings that the pages below need. */
 const ALL: Catalogue = {
