@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { openClient } from "../src/server/client";
+import { expect, test, vi } from "vitest";
+import { openClient, SILENT } from "../src/server/client";
 
 function answering(status: number, body: unknown, type = "application/json; charset=utf-8") {
   const asked: { url: string; headers: Headers }[] = [];
@@ -12,6 +12,12 @@ function answering(status: number, body: unknown, type = "application/json; char
   };
   return { client: openClient(fetched as typeof fetch), asked };
 }
+
+/** Answers only to an abort. */
+const never = ((_: unknown, init?: RequestInit) =>
+  new Promise((_resolve, reject) =>
+    init!.signal!.addEventListener("abort", () => reject(new Error("aborted"))),
+  )) as typeof fetch;
 
 test("addresses are relative, and every request carries the header that lets work begin", async () => {
   const { client, asked } = answering(200, {});
@@ -40,32 +46,60 @@ test("a status says what came of it", async () => {
     "waiting",
     "problem",
     "problem",
-    "problem",
+    "gone",
   ]);
 });
 
 test("a page that is not the plugin's is given as such, a proxy without a server behind it as gone", async () => {
   const login = await answering(200, "<html>Log in</html>", "text/html").client.index();
   expect(login).toMatchObject({ kind: "problem", value: { problem: "The server answered 200 and not with figures" } });
-  expect((await answering(502, "Bad gateway", "text/html").client.index()).kind).toBe("gone");
+  expect(await answering(502, "Bad gateway", "text/html").client.index()).toMatchObject({
+    kind: "gone",
+    value: { problem: "The server answered with error 502" },
+  });
 });
 
 test("a server that does not answer is gone", async () => {
   const client = openClient((async () => {
     throw new TypeError("Failed to fetch");
   }) as typeof fetch);
-  expect(await client.catalogue()).toEqual({ kind: "gone" });
+  expect(await client.catalogue()).toEqual({ kind: "gone", value: SILENT });
 });
 
-test("an abandoned request ends at once", async () => {
+test("an answer that is not whole JSON, or no object, says so", async () => {
+  for (const body of ['{"runs": [', "", "null", "7"]) {
+    expect(await answering(200, body).client.index()).toMatchObject({
+      kind: "gone",
+      value: { problem: "The answer of TensorBoard cannot be read: it is not whole JSON" },
+    });
+  }
+});
+
+test("a server that holds the connection open without an answer is slow after 20 s", async () => {
+  const patience = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(patience.signal);
+  const answer = openClient(never).view("s", "overview");
+  expect(timeout).toHaveBeenCalledWith(20_000);
+  patience.abort();
+  expect(await answer).toMatchObject({
+    kind: "gone",
+    value: { problem: "TensorBoard did not answer within 20 s" },
+  });
+  timeout.mockRestore();
+});
+
+test("an abandoned request ends at once, whatever is asked for", async () => {
   const abandon = new AbortController();
-  const client = openClient(
-    ((_: unknown, init?: RequestInit) =>
-      new Promise((_resolve, reject) =>
-        init!.signal!.addEventListener("abort", () => reject(new Error("aborted"))),
-      )) as typeof fetch,
-  );
-  const answer = client.event("s", 7, abandon.signal);
+  const { signal } = abandon;
+  const client = openClient(never);
+  const answers = [
+    client.index(signal),
+    client.catalogue(signal),
+    client.view("s", "host", signal),
+    client.trends([], null, signal),
+    client.timeline("s", { from: 0, to: 1, detail_ns: 1 }, signal),
+    client.event("s", 7, signal),
+  ];
   abandon.abort();
-  expect(await answer).toEqual({ kind: "gone" });
+  expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(Array(6).fill("gone"));
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Track } from "../src/api.gen";
+import { SILENT } from "../src/server/client";
 import { around, panned, showing, timeScale, visibleOf, within, withNeighbours, zoomed } from "../src/time_range";
 import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered } from "../src/views/timeline/data/loading";
@@ -136,17 +137,31 @@ test("the oldest pages go first", () => {
 test("a failure leaves the picture, and an answer takes the failure away", () => {
   const asked = { from: 0, to: 90, detail_ns: 1 };
   const problem = { problem: "The trace is gone", file: "a", hint: "Put it back." };
-  const before = { pages: [], tracks: [], waiting: null, problem: null, gone: false };
-  const ready = answered(before, asked, { kind: "ready", value: page("stream | aa") });
+  const gone = { problem: SILENT, retry_ms: 7_000 };
+  const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
+  const ready = answered(before, asked, { kind: "ready", value: page("stream | aa") }, 0);
   expect(ready).toMatchObject({
     pages: [{ asked_ns: 1, boxes: { covers: { from: 0, to: 20 } } }],
     tracks: [{ label: "The stream" }],
   });
-  expect(answered(ready, asked, { kind: "problem", value: problem })).toEqual({ ...ready, problem });
-  expect(answered(ready, asked, { kind: "gone" })).toEqual({ ...ready, gone: true });
-  expect(
-    answered({ ...ready, problem, gone: true }, asked, { kind: "ready", value: page("stream | aa") }),
-  ).toMatchObject({ problem: null, gone: false });
+  expect(answered(ready, asked, { kind: "problem", value: problem }, 0)).toEqual({ ...ready, problem });
+  expect(answered(ready, asked, { kind: "gone", value: SILENT }, 7_000)).toEqual({
+    ...ready,
+    gone,
+  });
+  expect(answered({ ...ready, problem, gone }, asked, { kind: "ready", value: page("stream | aa") }, 0)).toMatchObject({
+    problem: null,
+    gone: null,
+  });
+});
+
+test("a trace that is read again and is no further changes nothing, so that nothing is drawn", () => {
+  const asked = { from: 0, to: 90, detail_ns: 1 };
+  const waiting = { state: "reading" as const, file: "w", file_number: 1, file_count: 1, progress: null };
+  const before = { pages: [], tracks: [], waiting, problem: null, gone: null };
+  expect(answered(before, asked, { kind: "waiting", value: { ...waiting } }, 0)).toBe(before);
+  const gone = { problem: SILENT, retry_ms: 7_000 };
+  expect(answered({ ...before, gone }, asked, { kind: "waiting", value: waiting }, 0)).toEqual(before);
 });
 
 test("groups have a heading, the queue stands before the streams, calls under their thread need no name", () => {

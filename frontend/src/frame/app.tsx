@@ -4,14 +4,17 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
-import type { Catalogue, Index, Problem } from "../api.gen";
+import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
+import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
-import { type AnswerCache, useAnswer } from "../server/use_answer";
-import { type Watch, type Watched, watchIndex } from "../server/watch";
+import type { Rounds, Trouble } from "../server/rounds";
+import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
+import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
+import { Opening } from "../states/opening";
 import { compares, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
@@ -27,22 +30,27 @@ export function App({ client, url }: AppProps) {
   const state = useUrl(url);
   const [watched, watch] = useIndex(client);
   const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
-  const meanings = useMeanings(catalogue?.kind === "ready" ? catalogue.value : null);
-  const trouble = troubleOf(watched, catalogue?.kind === "problem" ? catalogue.value : null);
+  const meanings = useMeanings(catalogue.answer?.kind === "ready" ? catalogue.answer.value : null);
   const index = watched?.index ?? null;
-  if (index === null || meanings === null) return <Outside trouble={trouble} again={() => watch?.now()} />;
+  const again = () => {
+    watch?.now();
+    catalogue.again();
+  };
+  if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
   const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
-/** Before the first answer: nothing for a moment, then why. */
-function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
+/** Before the first answer: nothing for a moment, then what is done, then why it cannot be. */
+function Outside({ trouble, again }: { trouble: Untimed | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
       {trouble ? (
-        <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} />
+        <Failed title="Step Insights cannot be shown." {...trouble} about="" again={again} />
       ) : (
-        <h1 class="visually-hidden">Looking for traces.</h1>
+        <Late meanwhile={<h1 class="visually-hidden">Looking for traces.</h1>}>
+          <Opening title="Looking for traces" reads="TensorBoard lists the runs of its log directory." />
+        </Late>
       )}
     </main>
   );
@@ -90,9 +98,9 @@ function useUrl(url: UrlStore): Address {
   return state;
 }
 
-function useIndex(client: Client): [Watched | null, Watch | null] {
+function useIndex(client: Client): [Watched | null, Rounds | null] {
   const [watched, setWatched] = useState<Watched | null>(null);
-  const [watch, setWatch] = useState<Watch | null>(null);
+  const [watch, setWatch] = useState<Rounds | null>(null);
   useEffect(() => {
     const begun = watchIndex(client.index, setWatched);
     setWatch(begun);
@@ -115,12 +123,12 @@ function useSelection(index: Index, state: Address): Selection | null {
   return found;
 }
 
-function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem | null {
-  if (watched?.problem) return { problem: watched.problem.replace(/\.$/, ""), file: "", hint: "" };
-  if (watched && watched.retry_ms !== null) {
-    return { problem: "TensorBoard does not answer", file: "", hint: "Is it still running? The tab goes on asking." };
-  }
-  return catalogue;
+/** Trouble, and a problem that nobody tries again until the reader asks for it. */
+type Untimed = Pick<Trouble, "problem"> & { retry_ms: number | null };
+
+function troubleOf(watched: Watched | null, { answer, trouble }: Asked<Catalogue>): Untimed | null {
+  if (watched?.trouble) return watched.trouble;
+  return answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : trouble;
 }
 
 /** Says aloud, to those who listen, which span was read last. */

@@ -5,14 +5,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, distinctName, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
-import { type AnswerCache, useAnswer } from "../server/use_answer";
-import { isReading, type Watch, type Watched } from "../server/watch";
-import { Boundary, Failed } from "../states/failed";
+import type { Rounds } from "../server/rounds";
+import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
+import { isReading, type Watched } from "../server/watch";
+import { Boundary } from "../states/failed";
 import { Gone } from "../states/gone";
-import { Reading } from "../states/reading";
 import { compares, VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -21,7 +22,7 @@ export interface Source {
   client: Client;
   cache: AnswerCache;
   watched: Watched;
-  watch: Watch;
+  watch: Rounds;
 }
 
 interface ContentProps {
@@ -40,36 +41,41 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const { runs, focus } = trendsAsked(tab);
   const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
   const trends = useLast(
-    useAnswer(source.cache, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)),
+    useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
+      source.client.trends(runs, focus, signal),
+    ),
   );
+  const asked = view === ofSpan ? page : trends;
   const compared = useCompared(view, selection, tab, source);
-  const head = useHead(id, page);
+  const head = useHead(id, page.answer);
   const again = async () => {
+    if (asked.trouble) {
+      source.watch.now();
+      return asked.again();
+    }
     await source.client.retry(id);
     source.watch.now();
     setTries(tries + 1);
   };
+  const { trouble, received_ms } = source.watched;
   return (
     <>
       <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
-      <main data-state={stateOf(view === ofSpan ? page : trends)} tabIndex={-1}>
-        {source.watched.retry_ms !== null && (
-          <Gone received_ms={source.watched.received_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
+      <main data-state={stateOf(asked)} tabIndex={-1}>
+        {trouble && stateOf(asked) !== "failed" && (
+          <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
-            <SpanContent view={view} answer={page} compared={compared} selection={selection} tab={tab} again={again} />
+            <SpanContent view={view} asked={page} compared={compared} selection={selection} tab={tab} again={again} />
           ) : (
-            <TrendsContent view={view} answer={trends} selection={selection} tab={tab} again={again} />
+            <TrendsContent view={view} asked={trends} selection={selection} tab={tab} again={again} />
           )}
         </Boundary>
       </main>
     </>
   );
 }
-
-/** How often the index is asked for while the chosen span is not read yet. */
-const UNREAD_MS = 1_000;
 
 /**
  * The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx.
@@ -78,40 +84,34 @@ function usePage(
   view: ViewId,
   selection: Selection,
   tries: number,
-  { client, cache, watch, watched }: Source,
-): Answer<PageOf<ViewId>> | null {
+  { client, cache, watched }: Source,
+): Asked<PageOf<ViewId>> {
   const { id, state, error } = selection.span;
   const failed = state === "failed" && error !== null;
-  const answer = useAnswer(cache, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () =>
-    client.view(id, view),
+  const asked = useAnswer(cache, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, (signal) =>
+    client.view(id, view, signal),
   );
-  const unsettled = (state === "unread" || state === "reading") && watched.retry_ms === null;
+  const { again } = asked;
+  const gone = watched.trouble !== null;
+  const wasGone = useRef(gone);
   useEffect(() => {
-    if (!unsettled) return;
-    const timer = setInterval(watch.now, UNREAD_MS);
-    return () => clearInterval(timer);
-  }, [unsettled, watch]);
-  return failed ? { kind: "problem", value: error } : answer;
-}
-
-interface AnsweredProps<T> {
-  view: ViewId;
-  answer: Answer<T> | null;
-  selection: Selection;
-  tab: Tab;
-  again(): void;
+    if (wasGone.current && !gone) again();
+    wasGone.current = gone;
+  }, [gone, again]);
+  return failed ? { ...asked, answer: { kind: "problem", value: error }, trouble: null } : asked;
 }
 
 function SpanContent({
   view,
-  answer,
+  asked,
   compared,
   selection,
   tab,
   again,
 }: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
+  const { answer } = asked;
   if (answer?.kind !== "ready")
-    return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
   const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
   return (
@@ -131,15 +131,17 @@ function SpanContent({
 /** The page next to the chosen one, once it is there. */
 function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, cache }: Source): Compared<ViewId> | null {
   const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
-  const answer = useAnswer(cache, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () =>
-    client.view(other!.span.id, view),
+  const version = other ? spanVersion(other) : "";
+  const { answer } = useAnswer(cache, other && `${view} ${other.span.id}`, version, (signal) =>
+    client.view(other!.span.id, view, signal),
   );
   return other && answer?.kind === "ready" ? { name: distinctName(other, chosen), page: answer.value } : null;
 }
 
-function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {
+function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<TrendsPage>) {
+  const { answer } = asked;
   if (answer?.kind !== "ready")
-    return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
@@ -155,41 +157,9 @@ function simulatedRuns(index: Index): string | null {
   return names.length === 0 ? null : `These runs come from a simulator: ${names.join(", ")}.`;
 }
 
-function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown>) {
-  if (answer?.kind === "problem") {
-    return (
-      <Failed
-        title="This trace could not be analysed."
-        problem={answer.value}
-        about={aboutOf(selection, tab)}
-        again={again}
-      />
-    );
-  }
-  // a moment: its summary is read
-  if (answer === null && selection.span.state === "ready") return <h1 class="visually-hidden">Opening.</h1>;
-  const { worker, span, run } = selection;
-  const waiting =
-    answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
-  const place = worker.rank === null ? worker.name : `rank ${worker.rank}`;
-  return (
-    <Reading
-      name={worker.spans.length > 1 ? `${place}, span ${span.number}` : `${place} of ${run.name}`}
-      waiting={waiting}
-      fileBytes={span.file_bytes}
-      tiles={
-        (tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map(
-          (id) => tab.meanings.metric(id).label,
-        ) ?? []
-      }
-      ready={tab.index.spans_ready}
-    />
-  );
-}
-
-function stateOf(answer: Answer<unknown> | null): "ready" | "reading" | "failed" {
+function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";
-  return answer?.kind === "problem" ? "failed" : "reading";
+  return answer?.kind === "problem" || trouble ? "failed" : "reading";
 }
 
 /** The head of the chosen span, from whichever of its views came last. */
@@ -208,10 +178,10 @@ function spanVersion({ worker, span }: Selection): string {
 const TRENDS_EVERY = 8;
 
 /** Other runs or another focus: the picture of before stands until the new one is there. */
-function useLast(answer: Answer<TrendsPage> | null): Answer<TrendsPage> | null {
+function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
   const last = useRef<Answer<TrendsPage> | null>(null);
-  if (answer?.kind === "ready") last.current = answer;
-  return answer ?? last.current;
+  if (asked.answer?.kind === "ready") last.current = asked.answer;
+  return { ...asked, answer: asked.answer ?? last.current };
 }
 
 function trendsAsked({ index, state }: Tab) {
@@ -225,12 +195,5 @@ function trendsVersion(index: Index): string {
   return (
     `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ` +
     `${index.spans_total}`
-  );
-}
-
-function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
-  return (
-    `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step ` +
-    `Insights ${tab.meanings.version}.`
   );
 }

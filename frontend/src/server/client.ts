@@ -15,19 +15,23 @@ import type {
   Waiting,
 } from "../api.gen";
 
-/** What came of a request. Gone: nothing answered. */
+/**
+ * What came of a request. Problem: the server says why not, and says so again when asked again. Gone: no answer, or
+ * none that can be read; that may pass, so whoever needs it asks again, each time after a longer pause.
+ */
 export type Answer<T> =
   | { kind: "ready"; value: T }
   | { kind: "waiting"; value: Waiting }
   | { kind: "problem"; value: Problem }
-  | { kind: "gone" };
+  | { kind: "gone"; value: Problem };
 
+/** Each request ends when its signal is aborted: another view or span is wanted. */
 export interface Client {
-  index(): Promise<Answer<Index>>;
-  catalogue(): Promise<Answer<Catalogue>>;
-  view<V extends ViewId>(span: string, view: V): Promise<Answer<PageOf<V>>>;
+  index(signal?: AbortSignal): Promise<Answer<Index>>;
+  catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
+  view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
-  trends(runs: readonly string[], focus: string | null): Promise<Answer<TrendsPage>>;
+  trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
   /** Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. */
   timeline(
     span: string,
@@ -50,11 +54,11 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
   const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
-    index: () => ask("index"),
-    catalogue: () => ask("catalogue"),
-    view: (span, view) => ask("view", { span, view }),
-    trends: (runs, focus) =>
-      ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])]),
+    index: (signal) => ask("index", {}, signal),
+    catalogue: (signal) => ask("catalogue", {}, signal),
+    view: (span, view, signal) => ask("view", { span, view }, signal),
+    trends: (runs, focus, signal) =>
+      ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
     timeline: (span, { from, to, detail_ns }, signal) =>
       ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
     event: (span, event, signal) => ask("event", { span, event: String(event) }, signal),
@@ -75,24 +79,50 @@ async function request<T>(fetched: typeof fetch, url: string, abandoned?: AbortS
     // "no-cache" asks with the ETag of the last answer; an unchanged index is then not sent again.
     const response = await fetched(url, { headers: HEADERS, cache: "no-cache", signal });
     return await answered<T>(response);
-  } catch {
-    return { kind: "gone" };
+  } catch (error) {
+    return { kind: "gone", value: patience.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
   }
 }
 
 async function answered<T>(response: Response): Promise<Answer<T>> {
   const json = response.headers.get("Content-Type")?.includes("json") ?? false;
-  if (json && response.status === 202) return { kind: "waiting", value: (await response.json()) as Waiting };
-  if (json && response.ok) return { kind: "ready", value: (await response.json()) as T };
-  if (json) return { kind: "problem", value: (await response.json()) as Problem };
-  return response.status >= 500 ? { kind: "gone" } : { kind: "problem", value: foreign(response) };
+  const gone = response.status >= 500;
+  if (!json) return { kind: gone ? "gone" : "problem", value: gone ? fault(response) : foreign(response) };
+  const value: unknown = await response.json();
+  if (typeof value !== "object" || value === null) throw new SyntaxError("No object");
+  if (response.status === 202) return { kind: "waiting", value: value as Waiting };
+  if (response.ok) return { kind: "ready", value: value as T };
+  return { kind: gone ? "gone" : "problem", value: value as Problem };
 }
 
+/** Nothing listens at the address. */
+export const SILENT: Problem = {
+  problem: "TensorBoard does not answer",
+  file: "",
+  hint: "Is it still running? Does the network reach it?",
+};
+
+const SLOW: Problem = {
+  problem: `TensorBoard did not answer within ${PATIENCE_MS / 1000} s`,
+  file: "",
+  hint: "It may be busy: with large traces, or with another plugin that reads them.",
+};
+
+const BROKEN: Problem = {
+  problem: "The answer of TensorBoard cannot be read: it is not whole JSON",
+  file: "",
+  hint: "Was the connection cut, or does a proxy change answers?",
+};
+
+const fault = (response: Response): Problem => ({
+  problem: `The server answered with error ${response.status}`,
+  file: "",
+  hint: "A proxy answers so while TensorBoard starts or is busy. Else the terminal that runs TensorBoard says more.",
+});
+
 /** An answer that is not the plugin's: a proxy's login page, a TensorBoard without the plugin. */
-function foreign(response: Response): Problem {
-  return {
-    problem: `The server answered ${response.status} and not with figures`,
-    file: "",
-    hint: "Is a login needed, or was TensorBoard started again without this plugin? Reload the page.",
-  };
-}
+const foreign = (response: Response): Problem => ({
+  problem: `The server answered ${response.status} and not with figures`,
+  file: "",
+  hint: "Is a login needed, or was TensorBoard started again without this plugin? Reload the page.",
+});

@@ -1,12 +1,10 @@
-/** An answer of the server within a component: asked for when its name changes, cache while it is asked for again. */
+/** An answer of the server within a component: asked for when its name changes, kept while it is asked for again. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/latest";
 import type { Answer } from "./client";
-import { isHidden } from "./watch";
-
-/** While the server does not answer. */
-const AGAIN_MS = 1_000;
+import { inRounds, type Rounds, retryPause, type Trouble } from "./rounds";
+import { same } from "./same";
 
 /** While it is not ready. The index says that sooner; this is for the answer that it cannot tell. */
 const WAITING_MS = 1_000;
@@ -16,46 +14,72 @@ const MAX_CACHED = 40;
 
 export type AnswerCache = Map<string, Answer<unknown>>;
 
+export interface Asked<T> {
+  /** The last one that came, never "gone"; null: none yet. */
+  answer: Answer<T> | null;
+  /** Why the newest request has no answer. */
+  trouble: Trouble | null;
+  /** Ask at once. */
+  again(): void;
+}
+
 /**
- * `name` says what is asked for (null: nothing); `version` changes when it may have changed. A new version is asked for
- * behind the old answer; a server that does not answer leaves the old one.
+ * `name` says what is asked for (null: nothing); another name aborts the request under way. `version` changes when the
+ * answer may have changed. A new version is asked for behind the old answer, after the request under way: aborting that
+ * one would bring no answer at all from a server slower than the versions.
+ *
+ * An answer that says what the last one said draws nothing.
  */
 export function useAnswer<T>(
   cache: AnswerCache,
   name: string | null,
   version: string,
-  ask: () => Promise<Answer<T>>,
-): Answer<T> | null {
+  ask: (signal: AbortSignal) => Promise<Answer<T>>,
+): Asked<T> {
   const [, drawAgain] = useState(0);
-  const latest = useLatest(ask);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
+  const [trouble, setTrouble] = useState<(Trouble & { name: string }) | null>(null);
+  const latest = useLatest({ ask, version });
+  const rounds = useRef<Rounds | null>(null);
   useEffect(() => {
     if (name === null) return;
-    let live = true;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const round = async () => {
-      const answer = isHidden() ? null : await latest.current();
-      if (!live) return;
-      if (answer) store(cache, name, answer);
-      if (answer) drawAgain((drawn) => drawn + 1);
-      if (answer === null || answer.kind === "gone") timer = setTimeout(round, AGAIN_MS);
-      else if (answer.kind === "waiting") timer = setTimeout(round, WAITING_MS);
-    };
-    void round();
-    return () => {
-      live = false;
-      clearTimeout(timer);
-    };
-  }, [name, version, cache, latest]);
-  return name === null ? null : ((cache.get(name) as Answer<T> | undefined) ?? null);
+    let unanswered = 0;
+    const begun = inRounds(async (signal) => {
+      const asked = latest.current;
+      const answer = await asked.ask(signal);
+      if (signal.aborted) return null;
+      if (answer.kind === "gone") {
+        unanswered += 1;
+        const pause_ms = retryPause(unanswered);
+        setTrouble({ name, problem: answer.value, retry_ms: Date.now() + pause_ms });
+        return pause_ms;
+      }
+      unanswered = 0;
+      setTrouble(null);
+      if (stored(cache, name, answer)) drawAgain((drawn) => drawn + 1);
+      if (latest.current.version !== asked.version) return 0;
+      return answer.kind === "waiting" ? WAITING_MS : null;
+    });
+    rounds.current = begun;
+    return begun.stop;
+  }, [name, cache, latest]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
+  useEffect(() => rounds.current?.now(), [version]);
+  return {
+    answer: name === null ? null : ((cache.get(name) as Answer<T> | undefined) ?? null),
+    trouble: trouble?.name === name ? trouble : null,
+    again: useCallback(() => rounds.current?.now(), []),
+  };
 }
 
-function store(cache: AnswerCache, name: string, answer: Answer<unknown>): void {
-  if (answer.kind === "gone" && cache.has(name)) return;
+/** Whether the answer is another than the one before. */
+function stored(cache: AnswerCache, name: string, answer: Answer<unknown>): boolean {
+  const before = cache.get(name);
+  const news = !same(before, answer);
   cache.delete(name);
-  cache.set(name, answer);
+  cache.set(name, news ? answer : before!);
   for (const oldest of cache.keys()) {
     if (cache.size <= MAX_CACHED) break;
     cache.delete(oldest);
   }
+  return news;
 }

@@ -2,89 +2,53 @@
 
 import type { Index } from "../api.gen";
 import type { Answer } from "./client";
+import { inRounds, type Rounds, retryPause, type Trouble } from "./rounds";
+import { browser, type Surroundings } from "./shown";
 
 const READING_MS = 1_000;
 const IDLE_MS = 5_000;
-
-/** A unanswered server is asked again after this, then twice as long, up to the last. */
-const GONE_FIRST_MS = 2_000;
-const GONE_LAST_MS = 30_000;
 
 export interface Watched {
   index: Index | null;
   /** When the index last came. */
   received_ms: number;
-  /** When a unanswered server is asked next; null while it answers. */
-  retry_ms: number | null;
-  problem: string | null;
+  /** Null while the server answers. */
+  trouble: Trouble | null;
 }
 
-export interface Watch {
-  /** Ask now, whatever the pollDelay. */
-  now(): void;
-  stop(): void;
-}
-
-export interface Surroundings {
-  hidden(): boolean;
-  /** Calls when the tab was shown or hidden. */
-  listen(changed: () => void): () => void;
-  time_ms(): number;
-}
-
+/** `report` is called when something changed: an index of another version, trouble, the end of trouble. */
 export function watchIndex(
-  ask: () => Promise<Answer<Index>>,
+  ask: (signal: AbortSignal) => Promise<Answer<Index>>,
   report: (watched: Watched) => void,
   around: Surroundings = browser,
-): Watch {
-  let watched: Watched = { index: null, received_ms: around.time_ms(), retry_ms: null, problem: null };
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let asking = false;
-  let stopped = false;
+): Rounds {
+  let watched: Watched = { index: null, received_ms: Date.now(), trouble: null };
   let unanswered = 0;
-
-  const round = async () => {
-    if (asking || stopped) return;
-    clearTimeout(timer);
-    asking = true;
-    const answer = await ask();
-    asking = false;
-    if (stopped) return;
-    unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
-    const pause_ms = unanswered
-      ? goneDelay(unanswered)
-      : pollDelay(answer.kind === "ready" ? answer.value : watched.index);
-    watched = next(watched, answer, around.time_ms(), pause_ms);
-    report(watched);
-    if (!around.hidden()) timer = setTimeout(round, pause_ms);
-  };
-  const stopListening = around.listen(() => (around.hidden() ? clearTimeout(timer) : void round()));
-  void round();
-  return {
-    now: () => void round(),
-    stop: () => {
-      stopped = true;
-      clearTimeout(timer);
-      stopListening();
-    },
-  };
+  return inRounds(async (signal) => {
+    const answer = await ask(signal);
+    if (signal.aborted) return null;
+    unanswered = isTrouble(answer) ? unanswered + 1 : 0;
+    const index = answer.kind === "ready" ? answer.value : watched.index;
+    const pause_ms = unanswered > 0 ? retryPause(unanswered) : pollDelay(index);
+    const before = watched;
+    watched = next(before, answer, Date.now(), pause_ms);
+    if (changed(before, watched)) report(watched);
+    return pause_ms;
+  }, around);
 }
 
-const goneDelay = (unanswered: number): number => Math.min(GONE_LAST_MS, GONE_FIRST_MS * 2 ** (unanswered - 1));
+const isTrouble = (answer: Answer<Index>) => answer.kind === "gone" || answer.kind === "problem";
 
 /** An index of the same version keeps its identity, so that nothing is drawn again. */
 function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: number): Watched {
-  if (answer.kind === "gone") return { ...before, retry_ms: now_ms + pause_ms };
-  if (answer.kind !== "ready") {
-    return {
-      ...before,
-      retry_ms: null,
-      problem: answer.kind === "problem" ? `${answer.value.problem}. ${answer.value.hint}` : null,
-    };
-  }
+  if (answer.kind === "waiting") return { ...before, trouble: null };
+  if (answer.kind !== "ready") return { ...before, trouble: { problem: answer.value, retry_ms: now_ms + pause_ms } };
   const same = before.index?.version === answer.value.version;
-  return { index: same ? before.index : answer.value, received_ms: now_ms, retry_ms: null, problem: null };
+  return { index: same ? before.index : answer.value, received_ms: now_ms, trouble: null };
 }
+
+/** That an unchanged index came again is no news: when it came is told with the next trouble. */
+const changed = (before: Watched, now: Watched) => before.index !== now.index || before.trouble !== now.trouble;
 
 export const pollDelay = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
 
@@ -94,25 +58,3 @@ export function isReading(index: Index): boolean {
     run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")),
   );
 }
-
-/** TensorBoard hides a tab by giving its frame no height. */
-export const isHidden = (): boolean => document.visibilityState === "hidden" || window.innerHeight === 0;
-
-const browser: Surroundings = {
-  hidden: isHidden,
-  listen(notify) {
-    let was = isHidden();
-    const changed = () => {
-      const now = isHidden();
-      if (now !== was) notify();
-      was = now;
-    };
-    document.addEventListener("visibilitychange", changed);
-    window.addEventListener("resize", changed);
-    return () => {
-      document.removeEventListener("visibilitychange", changed);
-      window.removeEventListener("resize", changed);
-    };
-  },
-  time_ms: () => Date.now(),
-};

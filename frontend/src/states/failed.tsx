@@ -3,17 +3,20 @@
 import { Component, type ComponentChildren } from "preact";
 import type { Problem } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { Countdown } from "../components/countdown";
 
 interface FailedProps {
   title: string;
   problem: Problem;
   /** What else the report holds: where the figures are from. */
   about: string;
+  /** When it is tried again by itself; null: only on a press. */
+  retry_ms?: number | null;
   again(): void;
 }
 
 /** What went wrong, in which file, what to do. Other spans stay usable in the bar above. */
-export function Failed({ title, problem, about, again }: FailedProps) {
+export function Failed({ title, problem, about, retry_ms = null, again }: FailedProps) {
   const report = () =>
     [title, problem.problem, problem.file, problem.hint, about].filter((line) => line !== "").join("\n");
   return (
@@ -28,7 +31,15 @@ export function Failed({ title, problem, about, again }: FailedProps) {
           </>
         )}
       </p>
-      <p class="quiet">{problem.hint}</p>
+      <p class="quiet">
+        {problem.hint}
+        {retry_ms !== null && (
+          <>
+            {" "}
+            <Countdown retry_ms={retry_ms} />
+          </>
+        )}
+      </p>
       <p class="actions">
         <button class="button" onClick={again}>
           Try again

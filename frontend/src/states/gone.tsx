@@ -1,33 +1,20 @@
-import { useEffect, useState } from "preact/hooks";
+import { Countdown } from "../components/countdown";
 import { Note } from "../components/note";
-import { clock, wait } from "../format";
+import { clock } from "../format";
+import type { Trouble } from "../server/rounds";
 
 interface GoneProps {
   /** When the figures came. */
   received_ms: number;
-  retry_ms: number;
+  trouble: Trouble;
   now(): void;
 }
 
 /** The server is gone, the figures stay. */
-export function Gone({ received_ms, retry_ms, now }: GoneProps) {
-  const left = useSecondsUntil(retry_ms);
+export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneProps) {
   return (
-    <Note cause="TensorBoard does not answer." live>
-      These figures are from {clock(received_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
-      <button onClick={now}>Now</button>
+    <Note cause={`${problem.problem}.`} live>
+      These figures are from {clock(received_ms)}. <Countdown retry_ms={retry_ms} /> <button onClick={now}>Now</button>
     </Note>
   );
 }
-
-function useSecondsUntil(time_ms: number): number {
-  const [left, setLeft] = useState(() => secondsUntil(time_ms));
-  useEffect(() => {
-    setLeft(secondsUntil(time_ms));
-    const timer = setInterval(() => setLeft(secondsUntil(time_ms)), 1000);
-    return () => clearInterval(timer);
-  }, [time_ms]);
-  return left;
-}
-
-const secondsUntil = (time_ms: number): number => Math.ceil((time_ms - Date.now()) / 1000);

@@ -6,12 +6,15 @@ import { openUrlStore } from "../../src/address/url";
 import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
-import type { Answer, Client } from "../../src/server/client";
+import { type Answer, type Client, SILENT } from "../../src/server/client";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
 import { FIGURES, gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";
 import { CATALOGUE } from "../fixtures/meanings";
 import { index, PAGE, run, span } from "../fixtures/pages";
+
+/** Nothing answered. */
+export const GONE: Answer<never> = { kind: "gone", value: SILENT };
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
@@ -21,6 +24,9 @@ export interface Says {
   catalogue: Answer<Catalogue>;
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
+  /** How long views and the catalogue take. */
+  slow_ms?: number;
+  slow_trends_ms?: number;
 }
 
 const GPU = { id: "gpu", title: "GPU", tiles: [], share: "" };
@@ -50,30 +56,43 @@ export function says(): Says {
   };
 }
 
-/** Each request in order: "view data_loading id-2". */
+/** Each request in order, "view data_loading id-2", and those that were aborted. */
 export interface Asked {
   log: string[];
+  aborted: string[];
 }
 
-export function clientOf(server: Says, asked: Asked = { log: [] }): Client {
+export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }): Client {
   const answer = async <T,>(route: string, value: Answer<T>): Promise<Answer<T>> => {
     asked.log.push(route);
     return value;
   };
+  const slowly = async <T,>(
+    route: string,
+    value: Answer<T>,
+    signal?: AbortSignal,
+    slow_ms = server.slow_ms,
+  ): Promise<Answer<T>> => {
+    let answered = false;
+    signal?.addEventListener("abort", () => answered || asked.aborted.push(route));
+    if (slow_ms) await new Promise((resolve) => setTimeout(resolve, slow_ms));
+    answered = true;
+    return answer(route, value);
+  };
   return {
     index: () => answer("index", server.index),
-    catalogue: () => answer("catalogue", server.catalogue),
-    view: (id, view) => answer(`view ${view} ${id}`, (server.views[view] ?? { kind: "gone" }) as never),
-    trends: () => answer("trends", server.trends),
-    timeline: () => answer("timeline", { kind: "gone" }),
-    event: () => answer("event", { kind: "gone" }),
-    retry: (id) => answer(`retry ${id}`, { kind: "gone" }),
+    catalogue: (signal) => slowly("catalogue", server.catalogue, signal),
+    view: (id, view, signal) => slowly(`view ${view} ${id}`, (server.views[view] ?? GONE) as never, signal),
+    trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
+    timeline: () => answer("timeline", GONE),
+    event: () => answer("event", GONE),
+    retry: (id) => answer(`retry ${id}`, GONE),
   };
 }
 
 /** Opens the tab at an address, "view=host&step=6"; what was asked of the server is in the log. */
 export async function openTab(address = "", server = says()): Promise<Asked> {
-  const asked: Asked = { log: [] };
+  const asked: Asked = { log: [], aborted: [] };
   const keys = address.split("&").filter((key) => key !== "");
   window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;
   render(<App client={clientOf(server, asked)} url={openUrlStore(window)} />);

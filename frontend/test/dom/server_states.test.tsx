@@ -1,7 +1,7 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { index, PAGE, run, span } from "../fixtures/pages";
-import { openTab, press, says } from "./fake_server";
+import { GONE, openTab, press, says } from "./fake_server";
 
 beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
@@ -18,7 +18,7 @@ describe("a server that does not answer", () => {
     const server = says();
     const asked = await openTab("view=overview", server);
     await screen.findByText("A step takes long.");
-    server.index = { kind: "gone" };
+    server.index = GONE;
     await seconds(6);
     expect(main().textContent).toContain("TensorBoard does not answer.");
     expect(main().textContent).toContain("A step takes long.");
@@ -31,7 +31,7 @@ describe("a server that does not answer", () => {
   });
 
   test("from the start says so and goes on asking", async () => {
-    const server = { ...says(), index: { kind: "gone" } as const };
+    const server = { ...says(), index: GONE };
     const asked = await openTab("", server);
     await seconds(0.1);
     expect(main().dataset.state).toBe("failed");

@@ -1,9 +1,9 @@
-import { act, fireEvent, render, screen } from "@testing-library/preact";
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import { useReducer } from "preact/hooks";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
-import type { Answer } from "../../src/server/client";
+import { type Answer, SILENT } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
@@ -149,4 +149,60 @@ test("a failure is said in the place of the picture, and a retry brings the even
   fireEvent.click(screen.getByRole("button", { name: "Try again" }));
   await rest();
   expect(screen.queryByRole("alert")).toBeNull();
+});
+
+describe("events that do not come", () => {
+  const silent: Answer<TimelinePage> = { kind: "gone", value: SILENT };
+  const wait = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
+  let asked = 0;
+
+  async function opened(answer: () => Promise<Answer<TimelinePage>>) {
+    cleanup();
+    asked = 0;
+    events.timeline = () => {
+      asked += 1;
+      return answer();
+    };
+    render(<Held />);
+    await wait(0);
+  }
+
+  test("are asked for after 1, 2, 4 s, and at once on a press", async () => {
+    await opened(async () => silent);
+    await wait(100);
+    expect(screen.getByRole("alert").textContent).toContain("TensorBoard does not answer.");
+    expect(screen.getByRole("alert").textContent).toMatch(/Trying again in 1\s+s\./);
+    const counts = [];
+    for (const pause of [1_000, 2_000, 4_000]) {
+      counts.push(asked);
+      await wait(pause);
+    }
+    expect([...counts, asked]).toEqual([1, 2, 3, 4]);
+    events.timeline = async () => ready(EVENTS);
+    fireEvent.click(screen.getByRole("button", { name: "Try again" }));
+    await rest();
+    expect(screen.queryByRole("alert")).toBeNull();
+  });
+
+  test("are not asked for behind another plugin, and at once when it is in front again", async () => {
+    await opened(async () => silent);
+    const height = window.innerHeight;
+    window.innerHeight = 0;
+    window.dispatchEvent(new Event("resize"));
+    await wait(60_000);
+    expect(asked).toBe(1);
+    window.innerHeight = height;
+    window.dispatchEvent(new Event("resize"));
+    expect(asked).toBe(2);
+  });
+
+  test("are said to be opened after 300 ms, not before", async () => {
+    await opened(() => new Promise((resolve) => setTimeout(() => resolve(ready(EVENTS)), 1_000)));
+    await wait(250);
+    expect(screen.queryByRole("progressbar")).toBeNull();
+    await wait(100);
+    expect(screen.getByRole("progressbar", { name: "Opening the events" })).toBeTruthy();
+    await wait(1_000);
+    expect(screen.queryByRole("progressbar")).toBeNull();
+  });
 });

@@ -1,29 +1,40 @@
 /** In the picture's place while there are no events yet: the trace is read again, or cannot be. */
 
 import type { Problem, Waiting } from "../../api.gen";
+import { Countdown } from "../../components/countdown";
+import { Busy, Late } from "../../components/late";
 import { bytesOf, roughCount } from "../../format";
 import type { Loaded } from "./data/loading";
 
 /** Null where the picture is there and nothing is wrong. */
 export function Notice({ pages, waiting, problem, gone, again }: Loaded) {
-  if (problem) return <Trouble problem={problem} again={again} small={pages.length > 0} />;
-  if (gone)
-    return (
-      <p class={pages.length > 0 ? "notice low" : "notice"}>TensorBoard does not answer. The tab goes on asking.</p>
-    );
-  if (pages.length > 0) return null;
-  return waiting ? <ReadingAgain waiting={waiting} /> : <p class="notice quiet">Opening.</p>;
+  const small = pages.length > 0;
+  if (problem) return <Failure problem={problem} again={again} small={small} />;
+  if (gone) return <Failure problem={gone.problem} retry_ms={gone.retry_ms} again={again} small={small} />;
+  if (small) return null;
+  return <Late>{waiting ? <ReadingAgain waiting={waiting} /> : <Opening />}</Late>;
 }
 
-function Trouble({
-  problem: { problem, file, hint },
-  again,
-  small,
-}: {
+function Opening() {
+  return (
+    <div class="notice">
+      <p>
+        <b>Opening the events of this step</b>
+      </p>
+      <Busy label="Opening the events" />
+    </div>
+  );
+}
+
+interface FailureProps {
   problem: Problem;
+  /** When it is tried again by itself; null: only on a press. */
+  retry_ms?: number | null;
   again(): void;
   small: boolean;
-}) {
+}
+
+function Failure({ problem: { problem, file, hint }, retry_ms = null, again, small }: FailureProps) {
   return (
     <div class={small ? "notice low" : "notice"} role="alert">
       <p>
@@ -35,7 +46,15 @@ function Trouble({
           </>
         )}
       </p>
-      <p class="quiet">{hint}</p>
+      <p class="quiet">
+        {hint}
+        {retry_ms !== null && (
+          <>
+            {" "}
+            <Countdown retry_ms={retry_ms} />
+          </>
+        )}
+      </p>
       <p class="actions">
         <button class="button low" onClick={again}>
           Try again

@@ -42,7 +42,7 @@ function notThere({ answer }: NonNullable<Asked>): string {
     case "problem":
       return `${answer.value.problem}. ${answer.value.hint}`;
     case "gone":
-      return "TensorBoard does not answer. The tab goes on asking.";
+      return `${answer.value.problem}. The tab goes on asking.`;
     case "ready":
       return "";
     default:

@@ -3,9 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../../api.gen";
 import type { Answer } from "../../../server/client";
+import { inRounds, retryPause } from "../../../server/rounds";
+import { same } from "../../../server/same";
 import type { EventSource } from "../../props";
 
-const AGAIN_MS = 1_000;
+/** While the trace is read again. */
+const WAITING_MS = 1_000;
 
 export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 
@@ -17,19 +20,16 @@ export function useDetail(events: EventSource, span: string, event: number | nul
       setAsked(null);
       return;
     }
-    const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const round = async () => {
-      const answer = await events.event(span, event, abort.signal);
-      if (abort.signal.aborted) return;
-      setAsked({ event, answer });
-      if (answer.kind === "waiting" || answer.kind === "gone") timer = setTimeout(round, AGAIN_MS);
-    };
-    void round();
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
-    };
+    let unanswered = 0;
+    const rounds = inRounds(async (signal) => {
+      const answer = await events.event(span, event, signal);
+      if (signal.aborted) return null;
+      setAsked((before) => (before?.event === event && same(before.answer, answer) ? before : { event, answer }));
+      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+      if (unanswered > 0) return retryPause(unanswered);
+      return answer.kind === "waiting" ? WAITING_MS : null;
+    });
+    return rounds.stop;
   }, [events, span, event]);
   return event === null ? null : asked;
 }

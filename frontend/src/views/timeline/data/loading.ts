@@ -6,7 +6,9 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
 import { useLatest } from "../../../dom/latest";
 import type { Answer } from "../../../server/client";
-import { isHidden } from "../../../server/watch";
+import { retryPause, type Trouble } from "../../../server/rounds";
+import { same } from "../../../server/same";
+import { browser, isHidden } from "../../../server/shown";
 import { lengthOf, type TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 import { mergedTracks } from "../layout";
@@ -16,23 +18,23 @@ import { cachedPages, type Page, type Wanted, wanted } from "./pages";
 /** While the picture moves, so often. */
 const PACE_MS = 60;
 
-/** While the trace is read again, and while nobody answers. */
+/** While the trace is read again, and while the tab is hidden, where nothing is asked. */
 const WAITING_MS = 700;
-const GONE_MS = 2_000;
 
 export interface Loaded {
   pages: readonly Page[];
   tracks: readonly Track[];
   waiting: Waiting | null;
   problem: Problem | null;
-  gone: boolean;
-  /** Ask again after a problem. */
+  /** Why the newest request has no answer. */
+  gone: Trouble | null;
+  /** Ask at once. */
   again(): void;
 }
 
 type State = Omit<Loaded, "again">;
 
-const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: false };
+const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
 
 interface Asking {
   wanted: Wanted;
@@ -50,9 +52,11 @@ export function usePages(
   const [state, setState] = useState(NOTHING);
   const asking = useRef<Asking | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const unanswered = useRef(0);
   const next = width > 0 && !state.problem ? wanted(state.pages, visible, lengthOf(visible) / width, whole) : null;
 
   const ask = useLatest(async () => {
+    clearTimeout(timer.current);
     timer.current = undefined;
     if (isHidden()) return later(WAITING_MS);
     if (next === null || (asking.current && keyOf(asking.current.wanted) === keyOf(next))) return;
@@ -62,8 +66,10 @@ export function usePages(
     const answer = await events.timeline(span, next, mine.abort.signal);
     if (asking.current !== mine) return;
     asking.current = null;
-    setState((before) => answered(before, next, answer));
-    if (answer.kind === "waiting" || answer.kind === "gone") later(answer.kind === "gone" ? GONE_MS : WAITING_MS);
+    unanswered.current = answer.kind === "gone" ? unanswered.current + 1 : 0;
+    const pause_ms = unanswered.current > 0 ? retryPause(unanswered.current) : WAITING_MS;
+    setState((before) => answered(before, next, answer, Date.now() + pause_ms));
+    if (answer.kind === "waiting" || answer.kind === "gone") later(pause_ms);
   });
   const later = useCallback(
     (pause_ms: number) => {
@@ -88,13 +94,17 @@ export function usePages(
     },
     [],
   );
-  return { ...state, again: () => setState({ ...state, problem: null }) };
+  useEffect(() => browser.listen(() => void (!isHidden() && timer.current !== undefined && ask.current())), [ask]);
+  return { ...state, again: () => (state.gone ? void ask.current() : setState({ ...state, problem: null })) };
 }
 
 const keyOf = ({ from, to, detail_ns }: Wanted): string => `${from} ${to} ${detail_ns}`;
 
-/** A failure keeps what was there before: the picture stays, only finer pages do not come. */
-export function answered(before: State, asked: Wanted, answer: Answer<TimelinePage>): State {
+/**
+ * A failure keeps what was there before: the picture stays, only finer pages do not come. Where no answer came,
+ * `retry_ms` is when it is asked for again.
+ */
+export function answered(before: State, asked: Wanted, answer: Answer<TimelinePage>, retry_ms: number): State {
   switch (answer.kind) {
     case "ready": {
       const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns };
@@ -105,11 +115,12 @@ export function answered(before: State, asked: Wanted, answer: Answer<TimelinePa
       };
     }
     case "waiting":
-      return { ...before, waiting: answer.value, problem: null, gone: false };
+      if (before.gone === null && same(before.waiting, answer.value)) return before;
+      return { ...before, waiting: answer.value, problem: null, gone: null };
     case "problem":
-      return { ...before, waiting: null, problem: answer.value, gone: false };
+      return { ...before, waiting: null, problem: answer.value, gone: null };
     case "gone":
-      return { ...before, gone: true };
+      return { ...before, gone: { problem: answer.value, retry_ms } };
     default:
       return answer satisfies never;
   }

@@ -1,0 +1,89 @@
+/** In a view's place until its page is there: what is read for it, or why it does not come. */
+
+import type { Selection } from "../address/selection";
+import type { ViewId, Waiting } from "../api.gen";
+import { Late } from "../components/late";
+import { bytes, counted } from "../format";
+import type { Asked } from "../server/use_answer";
+import { Failed } from "../states/failed";
+import { Opening } from "../states/opening";
+import { Reading } from "../states/reading";
+import { VIEWS } from "../views";
+import type { Tab } from "../views/props";
+
+export interface AnsweredProps<T> {
+  view: ViewId;
+  asked: Asked<T>;
+  selection: Selection;
+  tab: Tab;
+  again(): void;
+}
+
+/** Trouble and problems at once; what is only late, once it is late. */
+export function NotReady({ view, asked: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
+  if (trouble) {
+    return <Failed title="The figures did not come." {...trouble} about={aboutOf(selection, tab)} again={again} />;
+  }
+  if (answer?.kind === "problem") {
+    return (
+      <Failed
+        title="This trace could not be analysed."
+        problem={answer.value}
+        about={aboutOf(selection, tab)}
+        again={again}
+      />
+    );
+  }
+  return (
+    <Late meanwhile={<h1 class="visually-hidden">Opening.</h1>}>
+      {answer === null && (VIEWS[view].of === "spans" || selection.span.state === "ready") ? (
+        <Opening {...openingOf(view, selection, tab)} />
+      ) : (
+        <ReadingSpan view={view} waiting={answer?.kind === "waiting" ? answer.value : null} {...{ selection, tab }} />
+      )}
+    </Late>
+  );
+}
+
+/** Everything is read, only its summaries are opened. */
+function openingOf(view: ViewId, { run, worker, span }: Selection, { meanings, index, state }: Tab) {
+  const title = meanings.viewTitle(view);
+  if (VIEWS[view].of === "spans") {
+    const shown = state.runs?.length || index.runs.length;
+    return { title: `Opening ${title}`, reads: `The summaries of ${counted(shown, "run")} are read.` };
+  }
+  return {
+    title: `Opening ${title} of ${placeOf(worker)} of ${run.name}`,
+    reads: `The summary of its trace is read. The trace itself has ${bytes(span.file_bytes)}.`,
+  };
+}
+
+const placeOf = ({ rank, name }: Selection["worker"]): string => (rank === null ? name : `rank ${rank}`);
+
+interface ReadingSpanProps {
+  view: ViewId;
+  waiting: Waiting | null;
+  selection: Selection;
+  tab: Tab;
+}
+
+function ReadingSpan({ view, waiting, selection: { worker, span, run }, tab }: ReadingSpanProps) {
+  const { views } = tab.meanings;
+  const tiles = (views.find(({ id }) => id === view) ?? views[0])?.tiles ?? [];
+  return (
+    <Reading
+      name={worker.spans.length > 1 ? `${placeOf(worker)}, span ${span.number}` : `${placeOf(worker)} of ${run.name}`}
+      waiting={waiting && { ...waiting, progress: span.progress ?? waiting.progress }}
+      fileBytes={span.file_bytes}
+      tiles={tiles.map((id) => tab.meanings.metric(id).label)}
+      ready={tab.index.spans_ready}
+    />
+  );
+}
+
+export function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
+  return (
+    `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step ` +
+    `Insights ${tab.meanings.version}.`
+  );
+}

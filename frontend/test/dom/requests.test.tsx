@@ -1,0 +1,201 @@
+/** What the tab asks of the server, when, and what it draws again for the answers. */
+
+import { act, screen } from "@testing-library/preact";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { VIEWS } from "../../src/views";
+import type { SpanViewProps } from "../../src/views/props";
+import { index, PAGE, run, span } from "../fixtures/pages";
+import { GONE, openTab, press, says } from "./fake_server";
+
+const HEIGHT = window.innerHeight;
+
+beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  window.innerHeight = HEIGHT;
+});
+
+const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
+const main = () => document.querySelector("main")!;
+const READING = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress: null };
+
+const overview = VIEWS.overview as { Content: (props: SpanViewProps<"overview">) => null };
+
+/** How often the overview was drawn. */
+function draws(): () => number {
+  const drawn = vi.spyOn(overview, "Content");
+  return () => drawn.mock.calls.length;
+}
+
+/** As a browser does with the tab, and as TensorBoard does with the frame of a plugin that is not in front. */
+const HIDINGS: [string, (hidden: boolean) => void][] = [
+  [
+    "a tab in the background",
+    (hidden) => {
+      vi.spyOn(document, "visibilityState", "get").mockReturnValue(hidden ? "hidden" : "visible");
+      document.dispatchEvent(new Event("visibilitychange"));
+    },
+  ],
+  [
+    "a tab behind another plugin",
+    (hidden) => {
+      window.innerHeight = hidden ? 0 : HEIGHT;
+      window.dispatchEvent(new Event("resize"));
+    },
+  ],
+];
+
+describe.each(HIDINGS)("%s", (_, hide) => {
+  test("asks nothing, though files are read, and asks at once when it is shown", async () => {
+    const server = says();
+    server.index = { kind: "ready", value: index([run("a", [span(1, "reading")])]) };
+    server.views.overview = { kind: "waiting", value: READING };
+    const asked = await openTab("", server);
+    await seconds(2);
+    await act(async () => hide(true));
+    const before = asked.log.length;
+    await seconds(60);
+    expect(asked.log.length).toBe(before);
+    await act(async () => hide(false));
+    await seconds(0.01);
+    expect(asked.log.slice(before).sort()).toEqual(["index", "view overview id-1"]);
+  });
+});
+
+describe("polls that changed nothing", () => {
+  test("draw nothing", async () => {
+    const drawn = draws();
+    const server = says();
+    const asked = await openTab("view=overview", server);
+    await screen.findByText("A step takes long.");
+    await seconds(1);
+    const [before, polls] = [drawn(), asked.log.length];
+    await seconds(60);
+    expect(asked.log.length - polls).toBe(12);
+    expect(drawn()).toBe(before);
+  });
+
+  test("a page that says the same in another version of the index keeps its identity", async () => {
+    const pages = new Set<unknown>();
+    vi.spyOn(overview, "Content").mockImplementation(({ page }) => {
+      pages.add(page);
+      return null;
+    });
+    const server = says();
+    const asked = await openTab("run=a&span=1", server);
+    await seconds(1);
+    server.views.overview = { kind: "ready", value: structuredClone(PAGE) };
+    const more = [run("a", [span(1), span(2), span(3)]), run("b", [span(4)])];
+    server.index = { kind: "ready", value: index(more, { version: "2" }) };
+    await seconds(6);
+    await seconds(1);
+    expect(asked.log.filter((route) => route === "view overview id-1").length).toBe(2);
+    expect(pages.size).toBe(1);
+  });
+
+  test("a changed page is drawn", async () => {
+    const drawn = draws();
+    const server = says();
+    await openTab("run=a&span=1", server);
+    await seconds(1);
+    const before = drawn();
+    server.index = { kind: "ready", value: index([run("a", [span(1)])], { version: "2" }) };
+    await seconds(6);
+    expect(drawn()).toBeGreaterThan(before);
+  });
+});
+
+describe("a request that is not wanted any more", () => {
+  test("is aborted when the view changes, and its answer is not shown", async () => {
+    const server = says();
+    const asked = await openTab("view=overview&run=a&span=1", server);
+    await screen.findByText("A step takes long.");
+    server.slow_ms = 2_000;
+    await act(async () => press(/^Data loading/, "link"));
+    await seconds(0.5);
+    await act(async () => press(/^GPU/, "link"));
+    expect(asked.aborted).toEqual(["view data_loading id-1"]);
+    await seconds(1.8);
+    expect(main().dataset.state).toBe("reading");
+    await seconds(1);
+    expect(main().querySelector("[data-view]")!.getAttribute("data-view")).toBe("gpu");
+  });
+
+  test("is not aborted by a newer version of itself, which is asked for after it", async () => {
+    const server = { ...says(), slow_ms: 9_000 };
+    let version = 1;
+    const asked = await openTab("run=a&span=1", server);
+    const timer = setInterval(() => {
+      version += 1;
+      const spans = Array.from({ length: 1 + version }, (_, at) => span(at + 1));
+      server.index = { kind: "ready", value: index([run("a", spans)], { version: String(version) }) };
+    }, 3_000);
+    await seconds(9.5);
+    await seconds(9.5);
+    expect(asked.aborted).toEqual([]);
+    expect(main().dataset.state).toBe("ready");
+    await seconds(9.5);
+    clearInterval(timer);
+    expect(asked.log.filter((route) => route === "view overview id-1").length).toBe(2);
+  });
+});
+
+test("missing figures are a problem, asked for after 1, 2, 4 ... seconds, and at once on a press", async () => {
+  const server = says();
+  const page = server.views.overview!;
+  const broken = { problem: "The answer breaks off", file: "", hint: "Was the connection cut?" };
+  server.views.overview = { kind: "gone", value: broken };
+  const asked = await openTab("run=a&span=1", server);
+  const count = () => asked.log.filter((route) => route.startsWith("view")).length;
+  await seconds(0.1);
+  expect(main().dataset.state).toBe("failed");
+  expect(main().textContent).toContain("The answer breaks off.");
+  expect(main().textContent).toContain("Was the connection cut?");
+  expect(main().textContent).toMatch(/Trying again in 1\s+s\./);
+  expect(count()).toBe(1);
+  const counts = [];
+  for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
+    await seconds(pause - 0.5);
+    const early = count();
+    await seconds(0.5);
+    counts.push([early, count()]);
+  }
+  expect(counts).toEqual(Array.from({ length: 7 }, (_, at) => [at + 1, at + 2]));
+  server.views.overview = page;
+  await act(async () => press("Try again"));
+  expect(await screen.findByText("A step takes long.")).toBeTruthy();
+  expect(asked.log).not.toContain("retry id-1");
+});
+
+test("a catalogue that does not come is a problem too, and the tab opens once it does", async () => {
+  const server = says();
+  const { catalogue } = server;
+  server.catalogue = GONE;
+  await openTab("", server);
+  await seconds(0.1);
+  expect(main().textContent).toContain("Step Insights cannot be shown.");
+  expect(main().textContent).toContain("TensorBoard does not answer.");
+  server.catalogue = catalogue;
+  await seconds(1);
+  expect(await screen.findByText("A step takes long.")).toBeTruthy();
+});
+
+test("once the index comes again, figures are asked for without the rest of their pause", async () => {
+  const server = says();
+  const { index: there, views } = server;
+  server.views = {};
+  const asked = await openTab("run=a&span=1", server);
+  server.index = GONE;
+  await seconds(32);
+  expect(main().dataset.state).toBe("failed");
+  server.views = views;
+  server.index = there;
+  const indices = () => asked.log.filter((route) => route === "index").length;
+  const before = indices();
+  while (indices() === before) await seconds(0.1);
+  await seconds(0.1);
+  expect(main().dataset.state).toBe("ready");
+});
