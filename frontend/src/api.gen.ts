@@ -1974,11 +1974,15 @@ export interface TrendsResult {
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
-/** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
+/**
+ * tiles: the metrics whose figures open the view, so that their places stand before they are known.
+ * share: what its share in the list of views is a share of; empty where it has none.
+ */
 export interface ViewMeaning {
   id: string;
   title: string;
   tiles: string[];
+  share: string;
 }
 
 /** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */

@@ -21,7 +21,7 @@ from tb_steptime.metrics.gpu.function_names import ANONYMOUS, function_name, own
 _TYPES: tuple[tuple[str, str], ...] = (
     (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
     (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
-    (r"tf32", "tf32"),
+    (r"tf32|tfloat32", "tf32"),
     (r"(?i:bfloat16)|bf16|DF16b", "bf16"),
     (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_", "f16"),
     (r"double|f64", "f64"),
@@ -55,7 +55,8 @@ _TILES = tuple(
 
 _PRODUCT = re.compile(r"gemm(?!k1|v)|nvjet|^Cijk_|^bmm_|^igemm_|implicit_convolve")
 _MATRIX_VECTOR = re.compile(r"gemv|gemmk1")
-_CONVOLUTION = re.compile(r"(?P<pass>[fd]?prop|[dw]grad|igemm_(?:fwd|bwd|wrw))|conv|[hds]cudnn_", re.IGNORECASE)
+_PASS = re.compile(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
+_CONVOLUTION = re.compile(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
 _PASSES = {"igemm_fwd": "fprop", "igemm_bwd": "dgrad", "igemm_wrw": "wgrad"}
 #: Stages around a product or a convolution, and convolutions that are none: they keep their own names.
 _STAGE = re.compile(
@@ -149,8 +150,9 @@ def _library(kernel: str, own: str) -> str:
     if norm := _CUDNN_NORM.match(own):
         return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
     if not re.search(r"(?i)attn|attention|fmha|flash", own):
-        if found := _CONVOLUTION.search(where if not where.startswith("_Z") else own + where):
-            kind = (found["pass"] or "").lower()
+        if _CONVOLUTION.search(where):
+            found = _PASS.search(where)
+            kind = found.group().lower() if found else ""
             return _spaced("conv", _PASSES.get(kind, kind), _product_type(kernel), _tile(kernel))
         if _PRODUCT.search(own):
             return _spaced("gemm", _product_type(kernel), _tile(kernel))

@@ -64,6 +64,7 @@ NAMES = (
     ("void splitKreduce_kernel<32, 16, int, float, float, float, float, true, false, false>(cublasSplitKParams<float>)", "splitKreduce<float>"),
     # convolutions, their stages, attention
     ("sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage5_g1_tensor16x8x8_execute_kernel_cudnn_train", "conv wgrad tf32 128x64"),
+    ("_ZN19cutlass_cudnn_train6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_4gemm9GemmShapeILi64ELi128ELi32EEENS4_52Conv2dWgradOutputGradientTileAccessIteratorOptimizedINS_10tfloat32_tEEEEEEEvv", "conv wgrad tf32 64x128"),
     ("volta_scudnn_128x64_relu_small_nn_v1", "conv f32 128x64"),
     ("igemm_bwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32x32x8_ws1x1_wr1x2", "conv dgrad bf16 128x64"),
     ("void cudnn::ops::nchwToNhwcKernel<__nv_bfloat16, __nv_bfloat16, float, false>(int)", "nchwToNhwc<bf16>"),
