@@ -80,6 +80,13 @@ describe("the Overview", () => {
     expect(html).toContain("Mean step of 160.0 ms: a GPU works 100.0 ms and no GPU works 60.0 ms.");
   });
 
+  test("its halves say of what they are a share, as the list of views does", () => {
+    const gpu = { id: "gpu", title: "GPU", tiles: [], share: "Share of the mean step in which a GPU works." };
+    const meanings = { ...TAB.meanings, views: [...TAB.meanings.views, gpu] };
+    const html = renderToString(<Overview page={PAGE} tab={{ ...TAB, meanings }} compared={null} />);
+    expect(html).toMatch(/<span title="Share of the mean step in which a GPU works\.">GPU works/);
+  });
+
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
     expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
