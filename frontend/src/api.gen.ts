@@ -921,6 +921,7 @@ export interface KernelDetail {
   lengths: LaunchLengths;
   calls: LaunchTimes;
   shape: LaunchShape | null;
+  short: string;
 }
 
 /**
@@ -936,6 +937,8 @@ export interface KernelDetail {
  * ops); None: most time has none, and then no_op says why
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
  * these kernels
+ * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
+ * summaries of before it was made, as in all rows of kernels
  * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
  */
 export interface KernelGroup {
@@ -969,6 +972,7 @@ export interface KernelGroup {
   est_achieved_occupancy: number | null;
   kineto_achieved_occupancy: number | null;
   persistent: boolean;
+  short: string;
 }
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
@@ -982,8 +986,9 @@ export interface KernelGrouping {
 
 /**
  * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
- * reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
- * where its op ran on the plain cores, and other where it served tensor cores. share is of the device's kernel time.
+ * short is the kernel's short name, reason what the deciding rule says of the name. A name may have two rows: a layout
+ * conversion is matmul-like where its op ran on the plain cores, and other where it served tensor cores. share is of
+ * the device's kernel time.
  */
 export interface KernelRow {
   name: string;
@@ -992,6 +997,7 @@ export interface KernelRow {
   count: number;
   total_ns: number;
   share: number;
+  short: string;
 }
 
 /** One launch, relative to the trace's origin, and the step in which it begins. */
@@ -1003,7 +1009,7 @@ export interface KernelRun {
 
 /**
  * Where most time of some kernels comes from.
- * kernel           short name, without return type, parameters and what all names share
+ * kernel           short name
  * op               innermost op; None where none is recorded
  * shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
  * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
@@ -1306,6 +1312,7 @@ export interface OpSplit {
 /**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
  * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
+ * kernel, short    its name, whole and short
  * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
  * gain_ns          over the span, at most; formula says how it was computed
  */
@@ -1321,6 +1328,7 @@ export interface Opportunity {
   total_ns: number;
   gain_ns: number;
   formula: Reason;
+  short: string;
 }
 
 /**
@@ -1966,11 +1974,15 @@ export interface TrendsResult {
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
-/** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
+/**
+ * tiles: the metrics whose figures open the view, so that their places stand before they are known.
+ * share: what its share in the list of views is a share of; empty where it has none.
+ */
 export interface ViewMeaning {
   id: string;
   title: string;
   tiles: string[];
+  share: string;
 }
 
 /** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */

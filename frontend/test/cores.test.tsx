@@ -25,6 +25,7 @@ const could = (kernel: string, total: number, gain: number, more: Partial<Opport
   shapes: null,
   dtypes: null,
   kernel,
+  short: "",
   why_not: "tf32_off",
   why: because("tf32_off"),
   setting: null,
@@ -75,11 +76,12 @@ describe("what could use the tensor cores", () => {
       />
     );
     expect(words(table)).toContain(
-      "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores " +
+      "|aten::mm| 128×64, 64×32, float|gemm f32 64x64|Copy|FP32 inputs, which the tensor cores " +
         "of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
     expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)."');
+    expect(html).toContain('class="kernel-name" title="volta_sgemm_64x64"');
     expect(html).toContain('title="aten::mm\n[[128,64],[64,32]]\n[&quot;float&quot;,&quot;float&quot;]"');
   });
 

@@ -134,7 +134,7 @@ describe("Trends", () => {
 
   test("offers metrics, runs and what to draw over", () => {
     expect(page).toContain(
-      "|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 7…|Runs|all " +
+      "|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 8…|Runs|all " +
         "2…|Over|Steps|Spans|Wall time|",
     );
   });
@@ -170,6 +170,9 @@ describe("Data loading", () => {
         "hidden|50.0 ms|5.0 ms|33 %|",
     );
     expect(page).toContain("|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|");
+    const html = renderToString(<DataLoading page={loaderPage()} tab={tab()} compared={null} />);
+    expect(html).toMatch(/title="What Exposed data loading means\."[^>]*>(?:(?!<th).)*Exposed/);
+    expect(html).toMatch(/title="What Hidden data loading means\."[^>]*>(?:(?!<th).)*Hidden/);
   });
 
   test("without loader events says so in place of the pictures", () => {

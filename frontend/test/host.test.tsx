@@ -81,6 +81,10 @@ describe("the Host view", () => {
     const page = draw({ ...RESULT, sites: [...RESULT.sites, tail] });
     expect(page).toContain("|All, and 0.2 ms tail|1 258|74 %|12 µs|169.9 ms|".replace("0.2 ms", "200 µs"));
     expect(page).not.toContain("Launch not recorded");
+    const withTail = hostPage({ ...RESULT, sites: [...RESULT.sites, tail] });
+    expect(renderToString(<Host page={withTail} tab={hostTab()} compared={null} />)).toContain(
+      'title="What Tail means."',
+    );
   });
 
   test("phases that differ have a verdict each", () => {

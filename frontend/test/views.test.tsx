@@ -191,7 +191,9 @@ test("the list of views has a share for what explains a part of the step, a dash
     "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
       "8 June 2021|75 718 events, 1.2 MB|",
   );
-  expect(renderToString(list)).toContain('title="No kernel runs."');
+  const html = renderToString(list);
+  expect(html).toContain('title="Share of the step that waits for a batch."');
+  expect(html).toContain('title="Share of the step.\nNo kernel runs."');
 });
 
 describe("states", () => {

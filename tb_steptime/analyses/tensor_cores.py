@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
@@ -54,8 +55,9 @@ class SplitStep(msgspec.Struct, frozen=True):
 class KernelRow(msgspec.Struct, frozen=True):
     """Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
 
-    reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
-    where its op ran on the plain cores, and other where it served tensor cores. share is of the device's kernel time.
+    short is the kernel's short name, reason what the deciding rule says of the name. A name may have two rows: a layout
+    conversion is matmul-like where its op ran on the plain cores, and other where it served tensor cores. share is of
+    the device's kernel time.
     """
 
     name: str
@@ -64,6 +66,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     count: int
     total_ns: int
     share: float
+    short: str = ""
 
 
 class DeviceSplit(msgspec.Struct, frozen=True):
@@ -167,9 +170,12 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
     total = np.zeros(len(distinct), np.int64)
     np.add.at(total, place, trace.events.dur_ns[event])
     launches = np.bincount(place, minlength=len(distinct))
+    names = [trace.strings[row] for row in trace.events.name[event[first]].tolist()]
+    shorter = kernel_names(trace)
     table = [
         KernelRow(
-            name=trace.strings[int(trace.events.name[event[first[i]]])],
+            name=names[i],
+            short=shorter[names[i]],
             bin=BINS[int(distinct[i]) % len(BINS)],
             reason=answers.distinct[int(distinct[i]) // len(BINS)].reason,
             count=int(launches[i]),

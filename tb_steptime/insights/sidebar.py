@@ -8,6 +8,14 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.text import Reason
 
+#: What the share of each view is a share of. Shares of several views may count the same time, so they have no sum.
+SHARE_MEANINGS = {
+    "data_loading": "Share of the mean step in which the main process waits for a batch and no GPU works.",
+    "tensor_cores": "Time of kernels that could move to tensor cores, as a share of the mean step.",
+    "host": "Share of the mean step in which a GPU is idle because the host has not launched its next work.",
+    "gpu": "Share of the mean step in which at least one GPU runs kernels, copies or memory sets.",
+}
+
 
 def sidebar(facts: Facts) -> dict[str, SidebarShare]:
     """By view id."""

@@ -8,6 +8,7 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
+from tb_steptime.insights.sidebar import SHARE_MEANINGS
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
@@ -27,11 +28,15 @@ from tb_steptime.metrics.tensor_cores import columns as tensor_cores
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
-    """tiles: the metrics whose figures open the view, so that their places stand before they are known."""
+    """tiles: the metrics whose figures open the view, so that their places stand before they are known.
+
+    share: what its share in the list of views is a share of; empty where it has none.
+    """
 
     id: str
     title: str
     tiles: tuple[str, ...] = ()
+    share: str = ""
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -87,9 +92,13 @@ def catalogue() -> Catalogue:
         kernel_bins=list(tensor_cores.KERNEL_BINS),
         production_parts=list(data_loading.PRODUCTION_PARTS),
         limits=data_loading.LIMIT_WORDS,
-        views=[ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES],
+        views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         cards=[card_meaning(rule) for rule in RULES],
     )
+
+
+def _view(id: str, title: str) -> ViewMeaning:
+    return ViewMeaning(id, title, _TILES.get(id, ()), SHARE_MEANINGS.get(id, ""))
 
 
 def _figures() -> list[Metric]:

@@ -97,18 +97,7 @@ _HEADS = ("launches", "total", "mean", "share", "tensor cores", "blocks/SM", "wa
 
 def _name(row: KernelGroup, by: By, width: int) -> str:
     op = f", {row.op or row.no_op}" if by == "name,op" else ""
-    name = _without_parameters(row.name.removeprefix("void "))
-    return printable(_shortened(name, max(MIN_WIDTH_BESIDE_OP if op else MIN_NAME_WIDTH, width - len(op))) + op)
-
-
-def _without_parameters(name: str) -> str:
-    """A demangled name without its last pair of parentheses, which says little and is long."""
-    depth = 0
-    for place in range(len(name) - 1, 0, -1):
-        depth += {")": 1, "(": -1}.get(name[place], 0)
-        if depth == 0:
-            return name[:place] if name[place] == "(" else name
-    return name
+    return printable(_shortened(row.short, max(MIN_WIDTH_BESIDE_OP if op else MIN_NAME_WIDTH, width - len(op))) + op)
 
 
 def _cells(row: KernelGroup) -> list[str]:

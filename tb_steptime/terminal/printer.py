@@ -69,8 +69,11 @@ def percent(fraction: float) -> str:
     """Whole, but never 0 or 100 for what only comes near."""
     whole = round(100 * fraction)
     if whole in (0, 100) and fraction not in (0, 1):
-        return percent_exact(fraction)
+        return _NEARLY.get(f"{100 * fraction:.1f}", percent_exact(fraction))
     return f"{whole}{GAP}%"
+
+
+_NEARLY = {"0.0": f"<0.1{GAP}%", "100.0": f">99.9{GAP}%"}
 
 
 def percent_exact(fraction: float) -> str:

@@ -1,6 +1,6 @@
 /** The list of views, each with how much of the step it explains, and where the figures come from. */
 
-import type { SidebarShare, SpanHead, ViewId } from "../api.gen";
+import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
 import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
@@ -19,10 +19,11 @@ interface ViewListProps {
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const views = meanings.views.filter((view) => isViewId(view.id));
   const explainsPart = (id: string) => id !== "overview" && id !== "trends";
-  const entry = (view: { id: string; title: string }) => (
+  const entry = (view: ViewMeaning) => (
     <ViewLink
       key={view.id}
       title={view.title}
+      shareMeaning={view.share}
       current={view.id === current}
       sidebarShare={explainsPart(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
       meanings={meanings}
@@ -45,12 +46,14 @@ interface ViewLinkProps {
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   sidebarShare: SidebarShare | null | undefined;
+  /** What the share is a share of. */
+  shareMeaning: string;
   meanings: Meanings;
   address: string;
   open(): void;
 }
 
-function ViewLink({ title, current, sidebarShare, meanings, address, open }: ViewLinkProps) {
+function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, address, open }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
     event.preventDefault();
@@ -60,7 +63,7 @@ function ViewLink({ title, current, sidebarShare, meanings, address, open }: Vie
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={sidebarShare?.reason ? sentence(meanings.explain(sidebarShare.reason)) : undefined}
+      title={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
       onClick={follow}
     >
       <span>{title}</span>
@@ -71,6 +74,10 @@ function ViewLink({ title, current, sidebarShare, meanings, address, open }: Vie
     </a>
   );
 }
+
+/** What the share means; where it is not known, why. */
+const titleOf = ({ reason }: SidebarShare, meaning: string, meanings: Meanings): string | undefined =>
+  [meaning, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
 
 function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
   return sidebarShare.share ? (

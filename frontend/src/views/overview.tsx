@@ -27,7 +27,14 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const scale = scaleFor(result.mean_duration_ns, "ns");
   return (
     <div class="view" data-view="overview">
-      <MeanStepBar result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
+      <MeanStepBar
+        meanings={tab.meanings}
+        result={result}
+        couldBe={page.could_be}
+        compared={compared}
+        off={off}
+        parts={tab.meanings.parts}
+      />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
         parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
@@ -83,10 +90,11 @@ interface MeanStepBarProps {
   compared: Compared<"overview"> | null;
   off: ReadonlySet<string>;
   parts: readonly PartMeaning[];
+  meanings: Meanings;
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function MeanStepBar({ result, couldBe, compared, off, parts }: MeanStepBarProps) {
+function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanStepBarProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
@@ -112,7 +120,7 @@ function MeanStepBar({ result, couldBe, compared, off, parts }: MeanStepBarProps
       }
       end={scale.of(longest)}
       endText={ns(longest)}
-      braces={braces(result, scale)}
+      braces={braces(result, scale, meanings)}
       bars={second ? [mean, second] : [mean]}
       off={off}
     />
@@ -166,7 +174,8 @@ const SPLIT = {
 
 const splitOf = ({ devices }: OverviewResult) => SPLIT[devices.length > 1 ? "several" : "one"];
 
-function braces(result: OverviewResult, scale: Scale): Brace[] {
+function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace[] {
+  const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   if (!onDevice)
     return [
@@ -182,9 +191,9 @@ function braces(result: OverviewResult, scale: Scale): Brace[] {
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
-      <>
+      <span title={meaning}>
         {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
-      </>
+      </span>
     ),
   });
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];

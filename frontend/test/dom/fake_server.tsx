@@ -29,7 +29,7 @@ export interface Says {
   slow_trends_ms?: number;
 }
 
-const GPU = { id: "gpu", title: "GPU", tiles: [] };
+const GPU = { id: "gpu", title: "GPU", tiles: [], share: "" };
 
 /** All meanings that the pages below need. */
 const ALL: Catalogue = {

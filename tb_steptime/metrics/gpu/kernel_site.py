@@ -1,7 +1,7 @@
 """Where kernels come from, as a user knows it: the op with the shapes of its inputs, the module, and a short name.
 
 void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(cutlass_80_tensorop_s1688gemm...)
-kernel   cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4
+kernel   gemm tf32 64x64
 op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
 """
 
@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.metrics.gpu.short_names import short_name
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import Words, modules, sources
@@ -22,12 +23,6 @@ from tb_steptime.trace.table import Int32, Int64
 
 #: Modules are numbered: those of one class do the same work.
 _NUMBER = re.compile(r"_\d+$")
-#: Functions that say nothing of what they compute: their first template argument does.
-_WRAPPER = re.compile(r"^cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)$")
-#: Of a kernel that applies a function to many tensors, the function.
-_APPLIED = re.compile(r"\bmulti_tensor_apply_kernel<.*?(?P<functor>\w+Functor\w*)")
-_ANONYMOUS = "(anonymous namespace)::"
-_RETURNED = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
 
 
 class KernelRun(msgspec.Struct, frozen=True):
@@ -41,7 +36,7 @@ class KernelRun(msgspec.Struct, frozen=True):
 class KernelSite(msgspec.Struct, frozen=True):
     """Where most time of some kernels comes from.
 
-    kernel           short name, without return type, parameters and what all names share
+    kernel           short name
     op               innermost op; None where none is recorded
     shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
     module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
@@ -113,29 +108,3 @@ def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | Non
         word = shown(words.texts[number]) if number >= 0 else None
         sums[word] = sums.get(word, 0) + each
     return max(sums, key=lambda word: sums[word], default=None)
-
-
-def short_name(kernel: str) -> str:
-    """The function's own name; of a wrapper that of what it wraps; mangled names stay.
-
-    >>> short_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
-    'cutlass_80_tensorop_s1688gemm'
-    >>> short_name("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)")
-    'cunn_SoftMaxForward'
-    >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)")
-    'vectorized_elementwise_kernel'
-    >>> short_name("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long, int volatile*)")
-    'AdamFunctor'
-    >>> short_name("Memcpy DtoD (Device -> Device)")
-    'Memcpy DtoD'
-    """
-    if applied := _APPLIED.search(kernel):
-        return applied["functor"]
-    bare = kernel.replace(_ANONYMOUS, "")
-    while (shorter := _RETURNED.sub("", bare)) != bare:
-        bare = shorter
-    function, _, inside = bare.partition("<")
-    function = function.partition("(")[0]
-    if _WRAPPER.match(function):
-        return short_name(re.split("[<>(,]", inside)[0].strip()) or function
-    return (function.rpartition("::")[2] or function).strip()

@@ -27,7 +27,8 @@ GPU_UTILIZATION = Metric(
     "gpu_utilization",
     "GPU utilization",
     Unit.FRACTION,
-    meaning="Share of the time during which at least one kernel runs on the GPU, however small the kernel is.",
+    meaning="Share of the span's time in which at least one kernel runs on the GPU, however small the kernel is. "
+    "Copies and memory sets do not count here; where it says 'GPU works', they do.",
     colour="kernel",
 )
 EST_SM_EFFICIENCY = Metric(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernels.aggregates import rows_in_window
@@ -78,6 +79,7 @@ class KernelDetail(msgspec.Struct, frozen=True):
     lengths: LaunchLengths
     calls: LaunchTimes
     shape: LaunchShape | None
+    short: str = ""
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
@@ -96,7 +98,8 @@ def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
 def _detail(trace: Trace, rows: Int64) -> KernelDetail:
     event = trace.kernels.event[rows]
     name = trace.strings[int(trace.events.name[event[0]])]
-    return KernelDetail(name, lengths(trace.events.dur_ns[event]), _calls(trace, event), _shape(trace, rows))
+    shape, short = _shape(trace, rows), kernel_names(trace)[name]
+    return KernelDetail(name, lengths(trace.events.dur_ns[event]), _calls(trace, event), shape, short)
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
@@ -83,6 +84,8 @@ class KernelGroup(msgspec.Struct, frozen=True):
                         ops); None: most time has none, and then no_op says why
     blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
                         these kernels
+    short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
+                        summaries of before it was made, as in all rows of kernels
     persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
     """
 
@@ -116,6 +119,7 @@ class KernelGroup(msgspec.Struct, frozen=True):
     est_achieved_occupancy: float | None
     kineto_achieved_occupancy: float | None
     persistent: bool
+    short: str = ""
 
 
 def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
@@ -140,6 +144,8 @@ def _rows(trace: Trace, by: By) -> list[KernelGroup]:
         "persistent": (groups.sum(parts.with_tail) == 0).tolist(),
     }
     columns["name"] = _names(trace, by, parts.name[groups.first].tolist(), columns)
+    shorter = kernel_names(trace) if by in ("name", "name,op") else {}
+    columns["short"] = [shorter.get(name, name) for name in columns["name"]]
     fields = [columns[field] for field in KernelGroup.__struct_fields__]
     return [KernelGroup(*row) for row in zip(*fields, strict=True)]
 

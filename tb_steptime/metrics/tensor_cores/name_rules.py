@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from tb_steptime.metrics.gpu.collectives import COLLECTIVE_KERNEL
+from tb_steptime.metrics.gpu.function_names import function_name
 
 #: yes: on tensor cores; no: not; unknown: the name does not tell.
 TensorCore = Literal["yes", "no", "unknown"]
@@ -141,8 +142,6 @@ TURING_WITHOUT = re.compile(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|20
 AMD_WITHOUT = re.compile(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
 
 _COMPILED = tuple((family, re.compile(family.pattern)) for family in FAMILIES)
-_ANONYMOUS = "(anonymous namespace)"
-_RETURN_TYPE = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
 
 
 @lru_cache(maxsize=8192)
@@ -172,16 +171,3 @@ def _by_name(name: str) -> Answer:
         if pattern.search(function if family.where == "function" else name):
             return Answer(family.answer, family.id, family.reason, family.role)
     return UNTOLD
-
-
-def function_name(name: str) -> str:
-    """A kernel's qualified function name; mangled names come back whole.
-
-    >>> function_name("void cutlass::Kernel<cutlass_80_simt_sgemm>(Params)")
-    'cutlass::Kernel'
-    """
-    bare = name.replace(_ANONYMOUS, "{}")
-    while (shorter := _RETURN_TYPE.sub("", bare)) != bare:
-        bare = shorter
-    ends = [place for place in (bare.find("<"), bare.find("(")) if place >= 0]
-    return bare[: min(ends, default=len(bare))].replace("{}", _ANONYMOUS)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -51,6 +52,7 @@ class Opportunity(msgspec.Struct, frozen=True):
     """Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
 
     shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
+    kernel, short    its name, whole and short
     why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
     gain_ns          over the span, at most; formula says how it was computed
     """
@@ -66,6 +68,7 @@ class Opportunity(msgspec.Struct, frozen=True):
     total_ns: int
     gain_ns: int
     formula: Reason
+    short: str = ""
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -165,11 +168,13 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     why = found.reasons[found.why[row]]
     rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
     name = int(_op_names(trace)[row])
+    kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
         op=product.op if product else trace.strings[name] if name >= 0 else None,
         shapes=product.shapes or None if product else None,
         dtypes=product.dtypes or None if product else None,
-        kernel=trace.strings[int(trace.events.name[trace.kernels.event[row]])],
+        kernel=kernel,
+        short=kernel_names(trace)[kernel],
         why_not=why.id,
         why=why.reason,
         setting=why.setting,

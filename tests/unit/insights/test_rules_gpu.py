@@ -160,10 +160,7 @@ def test_a_small_grid_leaves_sms_empty():
     insight = found("small_grids", WORKING, **launch(27))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 27 / 108))
-    assert (
-        said(insight)
-        == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, above all aten::sum (reduce_kernel)."
-    )
+    assert said(insight) == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, above all aten::sum (reduce)."
 
 
 def test_a_grid_of_half_the_sms_is_not_small():

@@ -117,6 +117,12 @@ def test_the_catalogue_names_every_metric_once():
     assert msgspec.json.decode(encode(Series("step_time", None, 1.0, [None])), type=Series).steps == [None]
 
 
+def test_every_share_in_the_list_of_views_says_of_what_it_is():
+    said = {view.id: view.share for view in catalogue().views if view.share}
+    assert said.keys() == {"data_loading", "tensor_cores", "host", "gpu"}
+    assert all("hare of the mean step" in meaning for meaning in said.values())
+
+
 def test_the_catalogue_says_what_every_strip_and_column_of_a_table_is_and_says_it_once():
     said = catalogue()
     ids = [metric.id for metric in (*said.metrics, *said.figures)]

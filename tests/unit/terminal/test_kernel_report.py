@@ -18,7 +18,7 @@ from tests.drawn.timeline import V100, timeline
 CONTRACT = {
     "name", "device", "count", "total_ns", "mean_ns", "min_ns", "max_ns", "share", "tensor_core", "tensor_core_reason",
     "eligible", "why_not", "gain_ns", "op", "blocks_per_sm", "waves", "slot_efficiency", "est_achieved_occupancy",
-    "kineto_achieved_occupancy",
+    "kineto_achieved_occupancy", "short",
 }  # fmt: skip
 
 
@@ -60,6 +60,7 @@ def test_the_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[
         "slot_efficiency": None,
         "est_achieved_occupancy": None,
         "kineto_achieved_occupancy": 0.25,
+        "short": "gemm f32 64x64",
     }
 
 
@@ -123,6 +124,19 @@ def test_the_table():
     assert lines[0][1:] == ["1", "4", "µs", "4", "µs", "100.0", "%", "unknown", "2", "1", "100.0", "%", "100.0", "%"]
     assert lines[1] == ["short", "1", "6", "µs", "6", "µs", "100.0", "%", "unknown", "–", "–", "–", "–"]
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_the_table_shows_short_names_that_differ():
+    name = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_{}_align8>(Params)"
+    trace = timeline(
+        """
+        step     | 000000 |
+        runtime  | x.y... |
+        kernel 7 | .xxy.. |""",
+        names={"x": name.format("tn"), "y": name.format("nn")},
+    )
+    lines = kernel_text(span_kernels(found(0), trace, "name"), 150).splitlines()
+    assert [line.split("  ")[0] for line in lines[4:]] == ["gemm bf16 128x256 (tn)", "gemm bf16 128x256 (nn)"]
 
 
 def test_what_the_table_leaves_out_is_one_line():

@@ -47,6 +47,8 @@ def test_a_duration_has_a_fitting_unit(value_ns, written):
         (0.669, "67 %", "66.9 %"),
         (0.002, "0.2 %", "0.2 %"),
         (0.9984, "99.8 %", "99.8 %"),
+        (0.99998, ">99.9 %", "100.0 %"),
+        (0.0001, "<0.1 %", "0.0 %"),
     ],
 )
 def test_a_percentage_is_0_or_100_only_when_the_fraction_is(value, whole, exact):

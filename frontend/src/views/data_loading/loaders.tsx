@@ -63,6 +63,7 @@ function columns(scale: Scale, longest: number, meanings: Meanings): Column<Load
     {
       id: "exposed",
       label: "Exposed",
+      meaning: meanings.metric("data_loading_exposed").meaning,
       width: "68px",
       numeric: true,
       order: (row) => row.exposed_ns,

@@ -59,6 +59,7 @@ function columns(longest: number, scale: Scale, meanings: Meanings): Column<Load
   ): Column<LoaderStep> => ({
     id,
     label,
+    meaning: meanings.metric(`data_loading_${id}`).meaning,
     width,
     numeric: true,
     cell: (step) => scale.text(value(step)),

@@ -8,7 +8,7 @@ import type { Column } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { binsOf } from "../tensor_cores/bins";
-import { fitted } from "../tensor_cores/kernel_name";
+import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
 
 /** Figures of a row that are also metrics of the catalogue, by the same name. */
@@ -82,7 +82,7 @@ export function columnsOf(
     {
       id: "name",
       label: grouping.id === "op" || grouping.id === "module" ? grouping.label : "Kernel",
-      order: (row) => row.name,
+      order: shortOf,
       cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
     },
     ...(grouping.id === "name,op" ? [opColumn] : []),
@@ -139,7 +139,7 @@ function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; m
   const kernel = grouping.id !== "op" && grouping.id !== "module";
   return (
     <span class="kernel-name" title={titleOf(row, kernel)}>
-      <span class="clip">{kernel ? fitted(row.name, row.persistent ? most - PERSISTENT : most) : row.name}</span>
+      <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : row.name}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
       <CopyButton text={() => row.name} class="link">

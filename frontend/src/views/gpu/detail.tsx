@@ -9,7 +9,7 @@ import { Picture } from "../../components/picture";
 import { Sized } from "../../dom/size";
 import { count, counted, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
-import { fitted } from "../tensor_cores/kernel_name";
+import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { LaunchPicture } from "./launch_picture";
 
 interface KernelDetailsProps {
@@ -39,7 +39,9 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
       onKeyDown={(event) => event.key === "Escape" && close()}
     >
       <div class="head">
-        <Sized height={20}>{(width) => <h2 title={kernel}>{fitted(kernel, width - BESIDE)}</h2>}</Sized>
+        <Sized height={20}>
+          {(width) => <h2 title={kernel}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
+        </Sized>
         <CopyButton text={() => kernel} class="button low">
           Copy name
         </CopyButton>

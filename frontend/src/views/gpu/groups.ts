@@ -33,7 +33,7 @@ export function matching(rows: readonly KernelGroup[], typed: string): readonly 
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
   return rows.filter((row) =>
-    [row.name, row.op, row.no_op, row.module].some((name) => name?.toLowerCase().includes(wanted)),
+    [row.name, row.short, row.op, row.no_op, row.module].some((name) => name?.toLowerCase().includes(wanted)),
   );
 }
 

@@ -114,14 +114,17 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
 export const perStep = (value: number): string =>
   value >= 10 || Number.isInteger(value) ? count(Math.round(value)) : value.toFixed(1);
 
-function Foot({ result, rows, bounds }: All) {
+function Foot({ result, rows, bounds, meanings }: All) {
   const { launches } = result;
   const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const scale: Scale = scaleFor(idle, "ns");
+  const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return (
     <tr>
-      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1}>{rest > 0 ? `All, and ${ns(rest)} tail` : "All"}</td>
+      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1} title={rest > 0 ? tail : undefined}>
+        {rest > 0 ? `All, and ${ns(rest)} tail` : "All"}
+      </td>
       <td class="num">{perStep(rows.reduce((sum, row) => sum + row.launches, 0))}</td>
       <td class="num">{share(launches?.starved_share ?? null)}</td>
       <td class="num">{ns(launches?.run_ahead_p50_ns ?? null)}</td>

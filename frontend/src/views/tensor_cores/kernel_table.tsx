@@ -13,7 +13,7 @@ import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf, binsOf, shownBins } from "./bins";
 import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
-import { fitted } from "./kernel_name";
+import { fitted, shortOf } from "./kernel_name";
 import { SplitTable } from "./split_table";
 
 interface KernelTableProps {
@@ -137,7 +137,9 @@ function Kernels({
 /** Names that hold what was typed, in any case; of the bins that are not hidden. */
 export function filtered(rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] {
   const wanted = typed.trim().toLowerCase();
-  return rows.filter((row) => !off.has(row.bin) && row.name.toLowerCase().includes(wanted));
+  return rows.filter(
+    (row) => !off.has(row.bin) && [row.name, row.short].some((name) => name.toLowerCase().includes(wanted)),
+  );
 }
 
 /** Widths of the columns next to the name, px; the name has the rest. */
@@ -155,7 +157,7 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
   const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
   return [
-    { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={room} />, order: (row) => row.name },
+    { id: "name", label: "Kernel", cell: (row) => <Name row={row} most={room} />, order: shortOf },
     {
       id: "cores",
       ...columnHead(meanings, "kernel_bin"),
@@ -195,11 +197,11 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
   ];
 }
 
-function Name({ name, most }: { name: string; most: number }) {
+function Name({ row, most }: { row: KernelRow; most: number }) {
   return (
-    <span class="kernel-name" title={name}>
-      <span class="clip">{fitted(name, most)}</span>
-      <CopyButton text={() => name} class="link">
+    <span class="kernel-name" title={row.name}>
+      <span class="clip">{fitted(shortOf(row), most)}</span>
+      <CopyButton text={() => row.name} class="link">
         Copy
       </CopyButton>
     </span>

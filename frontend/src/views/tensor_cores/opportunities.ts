@@ -10,8 +10,8 @@ export function holding(rows: readonly Opportunity[], typed: string, meanings: M
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
   return rows.filter((row) =>
-    [row.op, row.shapes, row.dtypes, row.kernel, sentence(meanings.explain(row.why)), row.setting].some((text) =>
-      text?.toLowerCase().includes(wanted),
+    [row.op, row.shapes, row.dtypes, row.kernel, row.short, sentence(meanings.explain(row.why)), row.setting].some(
+      (text) => text?.toLowerCase().includes(wanted),
     ),
   );
 }

@@ -12,7 +12,7 @@ import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { fitted } from "./kernel_name";
+import { fitted, shortOf } from "./kernel_name";
 import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
@@ -120,8 +120,8 @@ export function opportunityColumns(
       id: "kernel",
       label: "Kernel",
       width: `${kernel}px`,
-      order: (row) => row.kernel,
-      cell: (row) => <Kernel name={row.kernel} most={kernel - GAP} />,
+      order: (row) => shortOf({ ...row, name: row.kernel }),
+      cell: (row) => <Kernel name={row.kernel} short={shortOf({ ...row, name: row.kernel })} most={kernel - GAP} />,
     },
     {
       id: "why",
@@ -173,10 +173,10 @@ function Op({ row }: { row: Opportunity }) {
   );
 }
 
-function Kernel({ name, most }: { name: string; most: number }) {
+function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
   return (
     <span class="kernel-name" title={name}>
-      <span class="clip">{fitted(name, most)}</span>
+      <span class="clip">{fitted(short, most)}</span>
       <CopyButton text={() => name} class="link">
         Copy
       </CopyButton>

@@ -37,7 +37,7 @@ def site(*rows: int) -> KernelSite:
     return kernel_site(trace, np.array(rows))
 
 
-SHORT = "cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4"
+SHORT = "gemm tf32 64x64"
 
 
 def test_a_kernel_of_the_forward_pass():

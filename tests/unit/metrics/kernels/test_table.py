@@ -68,6 +68,7 @@ def test_a_row_of_the_table_by_name():
     found = row(kernel_table(drawn(), "name"), GEMM)
     assert found == KernelGroup(
         name=GEMM,
+        short="gemm f16 128x128",
         device=0,
         count=2,
         total_ns=6_000,

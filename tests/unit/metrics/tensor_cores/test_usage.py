@@ -13,8 +13,9 @@ import pytest
 from tb_steptime.analyses.tensor_cores import ANALYSIS, KERNEL_ROWS, NO_ACTIVITY, KernelRow, SplitStep
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.collectives import collective_names, is_collective
+from tb_steptime.metrics.gpu.function_names import function_name
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.tensor_cores.name_rules import FAMILIES, Family, TensorCore, classify, function_name
+from tb_steptime.metrics.tensor_cores.name_rules import FAMILIES, Family, TensorCore, classify
 from tb_steptime.metrics.tensor_cores.profiler_tab import PROFILER_TAB_WORDS, profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,
@@ -278,10 +279,18 @@ def test_the_view_of_the_drawn_trace():
         SplitStep("1", Split(4_000, 2_000, 0, 0, 2_000)),
     ]
     assert device.kernels == [
-        KernelRow(NAMES["e"], "other", "elementwise, reduction or copy", 2, 6_000, 6 / 17),
-        KernelRow(NAMES["t"], "tensor_core", "tensor cores, by the instruction in its name", 2, 5_000, 5 / 17),
-        KernelRow(NAMES["m"], "matmul_like", "FP32 matrix product on CUDA cores", 1, 4_000, 4 / 17),
-        KernelRow(NAMES["u"], "unknown", "its name does not tell", 1, 2_000, 2 / 17),
+        KernelRow(NAMES["e"], "other", "elementwise, reduction or copy", 2, 6_000, 6 / 17, "vectorized_elementwise"),
+        KernelRow(
+            NAMES["t"],
+            "tensor_core",
+            "tensor cores, by the instruction in its name",
+            2,
+            5_000,
+            5 / 17,
+            "gemm f16 128x128",
+        ),
+        KernelRow(NAMES["m"], "matmul_like", "FP32 matrix product on CUDA cores", 1, 4_000, 4 / 17, "gemm f32 64x64"),
+        KernelRow(NAMES["u"], "unknown", "its name does not tell", 1, 2_000, 2 / 17, "my_own"),
     ]
     assert (device.more_count, device.more_kernels, device.more_ns) == (0, 0, 0)
     assert [(tile.metric, tile.value) for tile in result.tiles] == [

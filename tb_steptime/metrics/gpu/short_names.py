@@ -1,0 +1,253 @@
+"""A kernel's short form: what it computes, on what type, in tiles of what size. The whole name stays beside it.
+
+void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int)
+    add<float>
+void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_tn_align8>(...)
+    gemm bf16 128x256
+
+The short form is read from the name alone. Two kernels may share one: `distinct_names` tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from tb_steptime.metrics.gpu.collectives import is_collective
+from tb_steptime.metrics.gpu.function_names import ANONYMOUS, function_name, own_name
+
+#: A type as it is written in names of kernels -> as PyTorch's users write it. The first that is found in a name of a
+#: product is the type of its inputs: narrow types are stored, wide ones only sum.
+_TYPES: tuple[tuple[str, str], ...] = (
+    (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
+    (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
+    (r"tf32|tfloat32", "tf32"),
+    (r"(?i:bfloat16)|bf16|DF16b", "bf16"),
+    (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_", "f16"),
+    (r"double|f64", "f64"),
+    (r"int8|_i8(?:i8)?_", "int8"),
+    (r"float|f32", "f32"),
+)
+_PRODUCT_TYPES = tuple((re.compile(pattern), word) for pattern, word in _TYPES)
+#: Products whose type is one letter: "ampere_sgemm", "volta_h884gemm", "cudnn_volta_scudnn".
+_LETTER = re.compile(r"(?<![a-zA-Z])g?([sdhcz])(?:884|1688|16816)?(?:gemm|cudnn)")
+_LETTERS = {"s": "f32", "d": "f64", "h": "f16", "c": "complex", "z": "complex f64"}
+#: Tensile (AMD): the first type behind the layout of the operands is that of the inputs.
+_TENSILE = re.compile(r"^Cijk_[A-Z]\w+?_B[a-z]+_(F8|I8|[BHSD])")
+_TENSILE_TYPES = {"B": "bf16", "H": "f16", "S": "f32", "D": "f64", "F8": "fp8", "I8": "int8"}
+#: cuBLAS's nvjet: types of input, sum and output, a letter each.
+_NVJET = re.compile(r"nvjet_(?:sm\d+_)?([hts]|qq)")
+_NVJET_TYPES = {"h": "f16", "t": "bf16", "s": "f32", "qq": "fp8"}
+
+#: The part of the result that one thread block makes: the size that a name calls so, else its first one.
+_TILES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"tilesize(\d+)x(\d+)",
+        r"_MT(\d+)x(\d+)",
+        r"nvjet_\w*?_(\d+)x(\d+)",
+        r"_bt(\d+)x(\d+)",
+        r"_t(\d+)x(\d+)x\d+u",
+        r"GemmShape(?:<|ILi)(\d+)(?:, |ELi)(\d+)",
+        r"(?<![\dxa-z])(\d{2,3})x(\d{2,3})(?![\dx])",
+    )
+)
+
+_PRODUCT = re.compile(r"gemm(?!k1|v)|nvjet|^Cijk_|^bmm_|^igemm_|implicit_convolve")
+_MATRIX_VECTOR = re.compile(r"gemv|gemmk1")
+_PASS = re.compile(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
+_CONVOLUTION = re.compile(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
+_PASSES = {"igemm_fwd": "fprop", "igemm_bwd": "dgrad", "igemm_wrw": "wgrad"}
+#: Stages around a product or a convolution, and convolutions that are none: they keep their own names.
+_STAGE = re.compile(
+    r"(?i:reduc|offset|pointers|transpose|im2col|col2im|nchwto|nhwcto|convert|depthwise|causal_conv)"
+    r"|PostGSU|^winograd[A-Z]|[Ee]pilogue"
+)
+
+#: cuDNN's batch normalization.
+_CUDNN_NORM = re.compile(r"bn_(fw_tr|fw_inf|fw|bw)_")
+_WAYS = {"fw_tr": "forward", "fw_inf": "inference", "fw": "forward", "bw": "backward"}
+
+_NCCL = re.compile(r"^(?:void )?(?P<library>[a-z]+?)(?:Dev)?Kernel_(?P<what>[A-Za-z]+)")
+_NCCL_TYPE = re.compile(r"_(?:u?int\d+_t|[fui]\d+|bf16|half|float|double|__nv_bfloat16)(?=[_(]|$)")
+_INDUCTOR = re.compile(r"^triton_(?P<kind>[a-z]+)_(?:fused_)?(?P<ops>.*?)_?(?P<number>\d*)$")
+_INDUCTOR_KINDS = {"poi": "pointwise", "red": "reduction", "per": "reduction", "for": "foreach", "tem": "template"}
+#: What Triton appends to say how it specialised a kernel, and hashes.
+_TRITON_TAIL = re.compile(r"(?:_(?:\d+(?:de|d|c|e)){2,}\w*|_[0-9a-f]{16,})+$|(?:_\d+(?:de|d|c)\w*)$")
+
+_HOST_FUNCTION = re.compile(
+    r"(\w+)(?:<[^()<]*(?:<[^()<>]*>)? ?>)?\((?:at::)?(?:TensorIterator(?:Base)?&|Tensor(?:Base)? const&)"
+)
+_FUNCTOR = re.compile(r"(\w*(?:Functor|functor)\w*|\w+Ops(?=<))")
+_CARRIERS = re.compile(r"^(?:[AB]?Unary|Binary|U?BinaryOp\w*|PointwiseOp\w*|Ternary\w*)Functor$")
+_LIST_FUNCTION = re.compile(r"std::(plus|minus|multiplies|divides|sqrt|negate)")
+_LIST_WORDS = {"plus": "add", "minus": "sub", "multiplies": "mul", "divides": "div"}
+#: Functions on the host that launch what they are given.
+_GENERAL = re.compile(r"gpu_(?:kernel|index)|operator")
+_ATEN_WRAPPER = re.compile(
+    r"elementwise_kernel|^reduce_kernel$|multi_tensor_apply_kernel|^index_elementwise|elementwise_kernel_with_index"
+    r"|distribution_elementwise|_scatter_gather_elementwise"
+)
+_AFFIXES = re.compile(
+    r"^(?:CUDA)?Functor(?:OnSelf|OnOther)?_|^gpu_|^launch_|(?:CUDA|Math)?(?:Nan)?(?:Functor|Ops)$|_functor$"
+    r"|(?:_kernel_cuda|_cuda_kernel|_cuda|_kernel_impl|_kernel|_impl|CUDAKernelImpl|CUDAKernel|KernelImpl|Kernel)$"
+)
+_LAMBDA = re.compile(r"\{lambda\(([^()]+)\)#\d+\}")
+_ARGUMENT_TYPE = re.compile(
+    r"(?<![\w:])(?:float|double|(?:unsigned )?(?:int|char)|long|bool|short|c10::\w+|__half|half|__\w+_bfloat16"
+    r"|(?:cutlass::)?(?:b?float16|half)_t|OpaqueType<\d+u?>)(?![\w:])"
+)
+_WHOLE = {"int", "long", "bool", "char", "short", "unsigned int", "unsigned char"}
+_TYPE_WORDS = {
+    "c10::BFloat16": "bf16", "__nv_bfloat16": "bf16", "__hip_bfloat16": "bf16", "bfloat16_t": "bf16",
+    "cutlass::bfloat16_t": "bf16", "c10::Half": "half", "__half": "half", "half_t": "half", "cutlass::half_t": "half",
+    "c10::Float8_e4m3fn": "fp8", "c10::Float8_e5m2": "fp8",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=8192)
+def short_name(kernel: str) -> str:
+    """What a kernel computes, in a few words.
+
+    >>> short_name("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_tn>(Params)")
+    'gemm bf16 128x256'
+    >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)")
+    'add<float>'
+    >>> short_name("Memcpy DtoD (Device -> Device)")
+    'Memcpy DtoD'
+    """
+    if kernel.startswith(("Memcpy ", "Memset ")):
+        return kernel.partition(" (")[0]
+    if is_collective(kernel) and (parts := _NCCL.match(kernel)):
+        return _collective(kernel, parts)
+    own = own_name(kernel)
+    if parts := _INDUCTOR.match(own):
+        return _inductor(parts)
+    if _ATEN_WRAPPER.search(own):
+        return _aten(kernel, own)
+    return _library(kernel, own)
+
+
+def _collective(kernel: str, parts: re.Match[str]) -> str:
+    named = _NCCL_TYPE.search(kernel)
+    return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
+
+
+def _inductor(parts: re.Match[str]) -> str:
+    kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
+    return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
+
+
+def _library(kernel: str, own: str) -> str:
+    """Of a library's kernel, or one that someone wrote: by its kind where the name tells it, else as it is called."""
+    if _STAGE.search(own):
+        return _plain(kernel, own)
+    where = kernel if "Kernel" in own or own == kernel or kernel.startswith("_Z") else own
+    if _MATRIX_VECTOR.search(function_name(kernel)):
+        return _spaced("gemv", _product_type(kernel))
+    if re.search(r"(?i)soft_?max", own):
+        return _softmax(kernel, own)
+    if norm := _CUDNN_NORM.match(own):
+        return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
+    if not re.search(r"(?i)attn|attention|fmha|flash", own):
+        if _CONVOLUTION.search(where):
+            found = _PASS.search(where)
+            kind = found.group().lower() if found else ""
+            return _spaced("conv", _PASSES.get(kind, kind), _product_type(kernel), _tile(kernel))
+        if _PRODUCT.search(own):
+            return _spaced("gemm", _product_type(kernel), _tile(kernel))
+    return _plain(kernel, own)
+
+
+def _softmax(kernel: str, own: str) -> str:
+    log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
+    way = "backward" if "backward" in own.lower() else "forward"
+    return _typed(f"{log}softmax {way}", _argument_type(kernel))
+
+
+def _aten(kernel: str, own: str) -> str:
+    """Of a kernel that applies a function to tensors: the function and its type."""
+    applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
+    functors = _FUNCTOR.findall(applied)
+    inner = [each for each in functors if not _CARRIERS.match(each)]
+    word = _applied(own, applied, inner) or (functors or [own])[0]
+    written = [] if inner else [each for each in _LAMBDA.findall(applied) if each != "int" and "*" not in each]
+    kind = _element(written[0]) if written else _argument_type(applied[applied.find((functors or [word])[0]) :])
+    return ("foreach " if "multi_tensor" in own else "") + _typed(_bare(word), kind)
+
+
+def _applied(own: str, applied: str, functors: list[str]) -> str | None:
+    """What is computed: the innermost functor, else the function on the host that holds the lambda."""
+    if own.startswith("_scatter_gather"):
+        return "scatter_gather"
+    if "multi_tensor" in own and (listed := _LIST_FUNCTION.search(applied)):
+        return _LIST_WORDS.get(listed[1], listed[1])
+    hosts = (each for each in _HOST_FUNCTION.findall(applied) if not _GENERAL.match(each))
+    return next(iter(functors), None) or next(hosts, None)
+
+
+def _element(arguments: str) -> str:
+    """The type that a lambda computes on; a bool beside it is a mask."""
+    each = [argument.strip() for argument in arguments.split(",")]
+    return _type_word(next((word for word in each if word != "bool"), "bool"))
+
+
+def _bare(word: str) -> str:
+    """Without what says only that it is a kernel or a functor."""
+    while (shorter := _AFFIXES.sub("", word)) != word and shorter:
+        word = shorter
+    word = word.removeprefix("direct_")
+    return word.lower() if re.fullmatch(r"[A-Z][a-z]+", word) else word
+
+
+def _plain(kernel: str, own: str) -> str:
+    if own.startswith("CatArrayBatchedCopy"):
+        return _typed("cat", _argument_type(kernel))
+    bare = re.sub(r"(?:_kernel|Kernel|_cuda)+(?=$|_)|_kernel(?=_)", "", _TRITON_TAIL.sub("", own)) or own
+    return _typed(bare, _stored_type(kernel.partition("<")[2]))
+
+
+def _argument_type(text: str) -> str | None:
+    """The first type among template arguments."""
+    found = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
+    return _type_word(found.group()) if found else None
+
+
+def _stored_type(template: str) -> str | None:
+    """The same of a kernel whose indices may stand before its data: a floating-point type, if there is one."""
+    words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(template.replace("at::native::", ""))]
+    return next((word for word in words if word not in _WHOLE), next(iter(words), None))
+
+
+def _type_word(written: str) -> str:
+    if written.startswith("OpaqueType"):
+        return f"{written[11:-1].removesuffix('u')} bytes"
+    return _TYPE_WORDS.get(written, written.removeprefix("c10::"))
+
+
+def _product_type(kernel: str) -> str:
+    for pattern, words in ((_TENSILE, _TENSILE_TYPES), (_NVJET, _NVJET_TYPES)):
+        if found := pattern.search(kernel):
+            return words[found[1]]
+    letter = _LETTER.search(kernel)
+    head = kernel if "(" not in kernel else kernel[: kernel.rfind("(")]
+    return next((word for pattern, word in _PRODUCT_TYPES if pattern.search(head)), _by_letter(letter, kernel))
+
+
+def _by_letter(letter: re.Match[str] | None, kernel: str) -> str:
+    """Tensor cores read no FP32: cutlass_80_tensorop_s1688gemm, which names no type, multiplies TF32."""
+    if letter is None:
+        return ""
+    return "tf32" if "tensorop_s1688" in kernel else _LETTERS[letter[1]]
+
+
+def _tile(kernel: str) -> str:
+    return next((f"{found[1]}x{found[2]}" for pattern in _TILES if (found := pattern.search(kernel))), "")
+
+
+def _spaced(*words: str) -> str:
+    return " ".join(word for word in words if word)
+
+
+def _typed(word: str, kind: str | None) -> str:
+    return f"{word}<{kind}>" if kind else word
