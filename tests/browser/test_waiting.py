@@ -20,7 +20,7 @@ def test_a_late_view_says_what_is_read(tensorboard: StartTensorBoard, recording:
     one.go_to("Host")
     expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
     expect(one.frame.get_by_role("progressbar")).to_be_visible()
-    expect(one.frame.get_by_text("The summary of its trace is read.")).to_contain_text("B.")
+    expect(one.frame.get_by_text("Reading the summary of a trace of")).to_contain_text("B.")
     one.screenshot(ARTIFACTS / "waiting-host.png")
     held[0].continue_()
     one.view("host")
