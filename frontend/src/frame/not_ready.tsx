@@ -50,11 +50,11 @@ function openingOf(view: ViewId, { run, worker, span }: Selection, { meanings, i
   const title = meanings.viewTitle(view);
   if (VIEWS[view].of === "spans") {
     const shown = state.runs?.length || index.runs.length;
-    return { title: `Opening ${title}`, reads: `The summaries of ${counted(shown, "run")} are read.` };
+    return { title: `Opening ${title}`, reads: `Reading the summaries of ${counted(shown, "run")}.` };
   }
   return {
     title: `Opening ${title} of ${placeOf(worker)} of ${run.name}`,
-    reads: `The summary of its trace is read. The trace itself has ${bytes(span.file_bytes)}.`,
+    reads: `Reading the summary of a trace of ${bytes(span.file_bytes)}.`,
   };
 }
 

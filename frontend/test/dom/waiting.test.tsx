@@ -61,7 +61,7 @@ test("a later one says what is read and how large the trace is, and after 5 s th
   await act(async () => press(/^GPU/, "link"));
   await pass(320);
   expect(screen.getByRole("heading", { level: 1 }).textContent).toMatch(/^Opening GPU of .* of a$/);
-  expect(seen()).toMatch(/The summary of its trace is read\. The trace itself has [\d.]+ [kMG]?B\./);
+  expect(seen()).toMatch(/Reading the summary of a trace of [\d.]+ [kMG]?B\./);
   expect(screen.getByRole("progressbar").getAttribute("aria-label")).toMatch(/^Opening GPU/);
   expect(seen()).not.toContain("TensorBoard takes long");
   await pass(5_000);
@@ -93,5 +93,5 @@ test("Trends says how many runs it opens", async () => {
   await pass(110);
   await pass(320);
   expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Opening Trends");
-  expect(seen()).toContain("The summaries of 2 runs are read.");
+  expect(seen()).toContain("Reading the summaries of 2 runs.");
 });

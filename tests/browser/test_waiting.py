@@ -1,0 +1,75 @@
+"""What the tab says while answers are late or broken, and what it asks for, in a real TensorBoard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Route, expect
+
+from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+
+ROUTES = "**/data/plugin/tb_steptime/"
+
+
+def test_a_late_view_says_what_is_read(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+    server = tensorboard(recording)
+    one = tab(server)
+    one.view("overview")
+    held: list[Route] = []
+    one.page.route(f"{ROUTES}view?*view=host*", lambda route: held.append(route))
+    one.go_to("Host")
+    expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
+    expect(one.frame.get_by_role("progressbar")).to_be_visible()
+    expect(one.frame.get_by_text("Reading the summary of a trace of")).to_contain_text("B.")
+    one.screenshot(ARTIFACTS / "waiting-host.png")
+    held[0].continue_()
+    one.view("host")
+    expect(one.frame.get_by_role("progressbar")).to_have_count(0)
+
+
+def test_a_broken_answer_is_said_and_asked_for_again(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(recording)
+    one = tab(server)
+    one.view("overview")
+    pattern = f"{ROUTES}view?*view=host*"
+    one.page.route(pattern, lambda route: route.fulfill(content_type="application/json", body='{"head": {'))
+    one.go_to("Host")
+    content = one.content("failed")
+    expect(content).to_contain_text("it is not whole JSON")
+    expect(content).to_contain_text("Trying again")
+    one.screenshot(ARTIFACTS / "waiting-broken.png")
+    one.page.unroute(pattern)
+    one.view("host")
+
+
+def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+    server = tensorboard(recording)
+    one = tab(server)
+    one.view("overview")
+    failed: list[str] = []
+    one.page.on("requestfailed", lambda request: failed.append(f"{request.url} {request.failure}"))
+    held: list[Route] = []
+    one.page.route(f"{ROUTES}view?*view=host*", lambda route: held.append(route))
+    one.go_to("Host")
+    expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
+    one.go_to("Data loading")
+    one.view("data_loading")
+    assert [fault for fault in failed if "view=host" in fault and "ABORTED" in fault]
+
+
+def test_behind_another_plugin_nothing_is_asked(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+    server = tensorboard(recording)
+    one = tab(server)
+    one.view("overview")
+    asked: list[str] = []
+    one.page.on("request", lambda request: asked.append(request.url))
+    ours = one.frame
+    ours.page.evaluate("location.hash = '#timeseries'")
+    expect(one.page.locator("iframe >> visible=true")).to_have_count(0)
+    asked.clear()
+    one.page.wait_for_timeout(7_000)
+    assert [url for url in asked if "tb_steptime/" in url] == []
+    with one.page.expect_request("**/tb_steptime/index", timeout=2_000):
+        one.page.evaluate("location.hash = '#tb_steptime'")
