@@ -1,4 +1,4 @@
-/** Names of kernels as they fit a column. The short form is made by the server; the whole name is on hover and copied. */
+/** Names of kernels as they fit a column. The short form is the server's; the whole name is on hover and copied. */
 
 import { textWidth } from "../../dom/text_width";
 
