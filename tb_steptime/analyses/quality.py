@@ -9,6 +9,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
@@ -61,7 +62,7 @@ def _left_out(trace: Trace) -> list[Note]:
     steps, aside = find_steps(trace), set_aside(trace, device)
     notes = []
     for id, when in (
-        ("before_recording", aside.before_recording),
+        ("before_recording" if has_launches(trace) else "before_first_work", aside.before_recording),
         ("once", aside.once),
         ("after_recording", aside.after_recording),
     ):

@@ -96,6 +96,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Step {step} still runs [{time}] of work that was launched before the recording began.",
         "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
     ),
+    "before_first_work": NoteWords(
+        "What the GPU does in the first [{time}] of step {step} is not known: no launch calls are recorded.",
+        "That time is a part of the step, and left out of the verdict, of gains and of slow steps.",
+    ),
     "once": NoteWords(
         "[{time}] of these steps come only once: {longest} in the first {name}, above all.",
         "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",

@@ -17,6 +17,8 @@ the first recorded work of a stream starts long after its call returned, or long
 until then: it stands behind earlier work. Not where the device was found empty before, or has run a recorded kernel,
 where the process only begins to use it, where other devices or streams work meanwhile, for which it may wait, or where
 later calls of that name wait as long for an idle device: that is a cost of every step.
+
+Without any launch call nothing says whether the device is idle before its first recorded work: that time counts, too.
 """
 
 from __future__ import annotations
@@ -52,13 +54,24 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
-    if not len(linked):
-        return Intervals.empty()
     low = int(trace.events.start_ns[0])
+    if not len(linked):
+        return Intervals.empty() if has_launches(trace) else _before_first(trace, low, rows)
     seen = _seen(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked)
     return _awaited(trace, low) | _unseen(trace, low, rows)
+
+
+def has_launches(trace: Trace) -> bool:
+    """Whether any work in the trace has a recorded launch call."""
+    return bool((find_launches(trace).call >= 0).any())
+
+
+def _before_first(trace: Trace, low: int, rows: Int64) -> Intervals:
+    """Up to the device's first recorded work, where that takes long."""
+    start = trace.events.start_ns[find_launches(trace).activity[rows]].min(initial=np.iinfo(np.int64).max)
+    return Intervals.of((low, int(start))) if len(rows) and start - low >= HEAD_WAIT_NS else Intervals.empty()
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:

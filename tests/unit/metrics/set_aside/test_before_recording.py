@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -170,3 +171,10 @@ def test_a_stream_that_is_first_used_after_a_kernel_has_run_shows_no_head():
         cell_ns=MS,
     )
     assert head_ms(trace) == []
+
+
+def test_without_launch_calls_nothing_says_what_a_device_does_before_its_first_work():
+    assert head_ms(drawn("", ".....kkk")) == [(0, 5)]
+    assert head_ms(drawn("", ".....kkk", cell_ns=MS // 10)) == []
+    assert [note.id for note in notes(drawn("", ".....kkk")) if note.id.startswith("before")] == ["before_first_work"]
+    assert [note.id for note in notes(drawn("..k", ".....kkk")) if note.id.startswith("before")] == ["before_recording"]
