@@ -57,7 +57,7 @@ NOT_YET: dict[str, set[str]] = {
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
         *(f"devices.waste.small_grids.{figure}" for figure in ("count", "gain_ns", "total_ns")),
         *(f"devices.waste.{small}.site" for small in ("small_grids", "small_tails")),
-        *(f"devices.{table}.short" for table in ("kernels", "opportunities")),  # names were not shortened
+        *(f"devices.{table}.short" for table in ("details", "kernels", "opportunities", "tables.rows")),
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
         *(f"series.{metric}" for metric in ("idle_collective_time", "unrecorded_work_time")),
         *(f"segments.{reason}" for reason in ("collective_wait", "unrecorded_work")),
