@@ -244,15 +244,14 @@ export interface BurstStep {
   long: boolean;
 }
 
-/** What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks. */
+/**
+ * What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
+ * the order of QUESTIONS. The texts hold code in backticks.
+ */
 export interface CardMeaning {
   id: string;
   fires: string;
-  similar_pattern: string;
-  needs: string;
-  jobs: string;
-  gain: string;
-  left_out: string;
+  answers: Record<string, string>;
 }
 
 /**

@@ -20,21 +20,18 @@ QUESTIONS = ("Similar pattern", "Needs", "Jobs", "Gain", "Left out")
 
 
 class CardMeaning(msgspec.Struct, frozen=True):
-    """What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks."""
+    """What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
+    the order of QUESTIONS. The texts hold code in backticks."""
 
     id: str
     fires: str
-    similar_pattern: str
-    needs: str
-    jobs: str
-    gain: str
-    left_out: str
+    answers: dict[str, str]
 
 
 def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
-    """Empty texts where Python runs without docstrings. KeyError for a rule that leaves a question open."""
+    """Without answers where Python runs without docstrings. KeyError for a rule that leaves a question open."""
     paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", inspect.getdoc(rule) or "")]
     if paragraphs == [""]:
-        return CardMeaning(rule.__name__, *[""] * (1 + len(QUESTIONS)))
+        return CardMeaning(rule.__name__, "", {})
     said = dict(each.split(": ", 1) for each in paragraphs[1:])
-    return CardMeaning(rule.__name__, paragraphs[0], *(said[question] for question in QUESTIONS))
+    return CardMeaning(rule.__name__, paragraphs[0], {question: said[question] for question in QUESTIONS})

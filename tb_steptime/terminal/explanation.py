@@ -88,8 +88,12 @@ def explanation_text(found: Explanation) -> str:
         *_said("Gain", f"{gain}. {found.gain_formula}"),
         *_said("Confidence", f"{found.confidence.value}. {found.why_confidence}"),
         *_said("Fires when", found.card.fires.removeprefix("Fires when ")),
-        *_said("Similar pattern", found.card.similar_pattern),
-        *_said("Left out", found.card.left_out),
+        *(
+            line
+            for question, answer in found.card.answers.items()
+            if question != "Gain"
+            for line in _said(question, answer)
+        ),
         *(f"{'How' if not number else '':<{_INDENT}}{line}" for number, line in enumerate(_how(found))),
         "",
     ]

@@ -22,7 +22,8 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
         <dd>
           {insight.confidence}. <Sentence phrase={insight.why_confidence} />
         </dd>
-        {meaning && ANSWERS.map(([label, answer]) => answered(label, meaning[answer]))}
+        {meaning?.fires && answered("Fires when", meaning.fires.replace(/^Fires when /, ""))}
+        {meaning && Object.entries(meaning.answers).map(([question, answer]) => answered(question, answer))}
         {insight.evidence.length > 0 && (
           <>
             <dt>Longest</dt>
@@ -40,24 +41,13 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
   );
 }
 
-const ANSWERS = [
-  ["Fires when", "fires"],
-  ["Similar pattern", "similar_pattern"],
-  ["Needs", "needs"],
-  ["Left out", "left_out"],
-] as const;
-
+/** An answer of the rule. That on the gain in any trace is the formula above, which has this trace's numbers. */
 function answered(label: string, text: string) {
-  if (text === "") return null;
+  if (label === "Gain") return null;
   return (
     <>
       <dt>{label}</dt>
-      <dd>
-        {text
-          .replace(/^Fires when /, "")
-          .split("`")
-          .map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}
-      </dd>
+      <dd>{text.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</dd>
     </>
   );
 }

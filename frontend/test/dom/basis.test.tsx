@@ -15,7 +15,16 @@ test("a card unfolds to what it rests on, and each range opens", () => {
   const insight = { ...INSIGHT, evidence: RANGES };
   render(<Basis insight={insight} meaning={CATALOGUE.cards[0]} openRange={(range) => opened.push(range)} />);
   const terms = [...document.querySelectorAll("dt")].map((term) => term.textContent);
-  expect(terms).toEqual(["Gain", "Confidence", "Fires when", "Similar pattern", "Needs", "Left out", "Longest"]);
+  expect(terms).toEqual([
+    "Gain",
+    "Confidence",
+    "Fires when",
+    "Similar pattern",
+    "Needs",
+    "Jobs",
+    "Left out",
+    "Longest",
+  ]);
   expect(document.querySelector("dl")?.textContent).toContain("late batches are worth a card.");
   expect(document.querySelector("dl code")?.textContent).toBe("loader_overhead");
   fireEvent.click(screen.getByText(/in step 7/));

@@ -22,11 +22,11 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.table import Bool, Int64, Kind
 
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
-_GRAPH_LAUNCH = re.compile(r"(cuda|cu|hip)GraphLaunch")
 #: Ranges that something other than the loop's author writes: they mark no step.
 _OF_LIBRARIES = re.compile(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
@@ -97,7 +97,7 @@ def _loader_marks(trace: Trace) -> Int64:
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
     """Launches of whole graphs; of several to a step the one with most kernels."""
-    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(_GRAPH_LAUNCH.match(name)))
+    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
     for calls in _calls(trace, rows):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
