@@ -27,7 +27,7 @@ COMPILED = 0.1
 def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself.
 
-    Similar pattern: a few long gaps, which `long_waits` are about. Waits for batches, blocking calls and pauses are
+    Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition.
 
     Needs: CPU and GPU activity, with the launch calls.
