@@ -52,6 +52,7 @@ class Job:
     accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     with_stack: bool = False  # call stacks were recorded, which slows the host
     with_memory: bool = False  # so was each allocation of memory, which slows it too
+    runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
 
