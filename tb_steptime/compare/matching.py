@@ -1,7 +1,7 @@
 """Which kernel of the candidate stands for which of the base, where the name is not the same.
 
-Each kernel is matched once, by the first of these that agrees, from the surest to the weakest; those of one place that
-remain are matched in the order in which they run:
+Each kernel is matched once, by the first of these that agrees, from the surest to the weakest. Where a place has
+several kernels, the longest stand for each other: helpers (offsets, a split's sum) come and go with the algorithm.
 
     name      same kernel, same place (op, shapes of its inputs, module, phase)
     op        same op, input shapes, module and phase: fp32 -> tensor-core GEMM, cuDNN -> Triton
@@ -88,7 +88,7 @@ def kernel_changes(base: Side, candidate: Side) -> tuple[list[KernelChange], int
 
 
 def _pooled(side: Side) -> list[_Pooled]:
-    """In the order of their first launches in the first span that has them."""
+    """Most time first; of equals, the one that ran first."""
     places: dict[Hashable, LaunchPlace] = {}
     ns: dict[Hashable, float] = defaultdict(float)
     calls: dict[Hashable, float] = defaultdict(float)
@@ -98,13 +98,14 @@ def _pooled(side: Side) -> list[_Pooled]:
             places.setdefault(key, place)
             ns[key] += place.total_ns / len(side.step_ns)
             calls[key] += place.count / len(side.step_ns)
-    return [_Pooled(place, ns[key], calls[key]) for key, place in places.items()]
+    found = [_Pooled(place, ns[key], calls[key]) for key, place in places.items()]
+    return sorted(found, key=lambda one: (-one.ns, one.place.order))
 
 
 def _matched(
     left: Sequence[_Pooled], right: Sequence[_Pooled], key: _Key
 ) -> tuple[list[tuple[_Pooled, _Pooled]], list[_Pooled], list[_Pooled]]:
-    """Pairs, in the order of each key's kernels on both sides, and what is left on each."""
+    """Pairs, in the order of both sides, and what is left on each."""
     waiting: dict[Hashable, list[_Pooled]] = defaultdict(list)
     for other in right:
         if key(other.place) is not None:

@@ -72,6 +72,7 @@ class Trace:
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     loader_records  what a recorder's files hold of the loaders; None without them
     whole_recording  the user wants it as one step, whatever marks or repeats
+    only_steps       the user wants these alone: the numbers of the first and the last
     """
 
     path: str
@@ -94,6 +95,7 @@ class Trace:
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
+    only_steps: tuple[int, int] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def device_name(self, device: int) -> str:
