@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.compare.fairness import unfair
+from tb_steptime.compare.fairness import OTHER_WORK, unfair
 from tb_steptime.compare.intervals import change_of_mean
 from tb_steptime.compare.matching import KernelChange, kernel_changes
 from tb_steptime.compare.predictions import Prediction, predictions
@@ -31,7 +31,8 @@ class StepChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first."""
+    """base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
+    predictions: none where the two do not do the same work."""
 
     base: str
     candidate: str
@@ -46,6 +47,8 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare(base: Side, candidate: Side) -> Comparison:
     """Of sides that have a step each."""
     kernels, more = kernel_changes(base, candidate)
+    warnings = unfair(base, candidate)
+    same_work = not any(note.id in OTHER_WORK for note in warnings)
     return Comparison(
         base=base.name,
         candidate=candidate.name,
@@ -53,8 +56,8 @@ def compare(base: Side, candidate: Side) -> Comparison:
         waterfalls=waterfalls(base, candidate),
         kernels=kernels,
         more_kernels=more,
-        predictions=predictions(base, candidate),
-        warnings=unfair(base, candidate),
+        predictions=predictions(base, candidate) if same_work else [],
+        warnings=warnings,
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tb_steptime.compare.sides import ComparedSpan, Side
-from tb_steptime.metrics.job.setup import OpInputs
 from tb_steptime.text import Note, count, text
 
 #: Fewer steps than this on one side are named.
 FEW_STEPS = 5
+#: Where one of these holds, the two do not do the same work: what cards promised for the one says nothing of the other.
+OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose"}
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
@@ -34,11 +35,12 @@ def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
 
 
 def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
-    before, after = (_input_of(span.compare.setup.first_inputs) for span in (base, candidate))
-    if before and after and before.shapes != after.shapes:
-        yield _differ("other_shapes", _first(before.shapes), _first(after.shapes))
-    if before and after and before.dtypes != after.dtypes:
-        yield _differ("other_dtypes", _first(before.dtypes), _first(after.dtypes))
+    before, after = (span.compare.setup.first_inputs[:1] for span in (base, candidate))
+    for one, other in zip(before, after, strict=False):
+        if _first(one.shapes) != _first(other.shapes):
+            yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
+        if _first(one.dtypes) != _first(other.dtypes):
+            yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
 
@@ -67,10 +69,6 @@ def _differ(id: str, base: str, candidate: str) -> Note:
 
 def _ranks(span: ComparedSpan) -> str:
     return "1" if span.world_size is None else str(span.world_size)
-
-
-def _input_of(inputs: list[OpInputs]) -> OpInputs | None:
-    return inputs[0] if inputs else None
 
 
 def _first(listed: str) -> str:

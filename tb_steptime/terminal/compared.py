@@ -75,9 +75,14 @@ def _the_one(path: Path, runs: list[WorkerOfRun]) -> WorkerOfRun:
 
 
 def _names(runs: Sequence[WorkerOfRun]) -> list[str]:
-    """The runs' own, where they differ; else as the user wrote the paths."""
-    names = [run.run for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
+    them."""
+    of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
+    of_paths = [run.path.name for run in runs]
+    for names in (of_runs, of_paths):
+        if len(set(names)) == len(names):
+            return names
+    return [str(run.path) for run in runs]
 
 
 def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoice) -> Side | None:

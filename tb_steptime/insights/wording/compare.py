@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tb_steptime.compare.comparison import Comparison, StepChange
-from tb_steptime.compare.waterfall import Contribution
+from tb_steptime.compare.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, joined, ns, phrase, text
 
@@ -14,7 +18,14 @@ NAMED_FRACTION = 0.2
 #: Below this ratio a change is told in percent: "1.0x" says nothing.
 FACTOR = 1.1
 
-_LABELS = {part.id: part.label for part in PART_MEANINGS}
+#: Of what a waterfall's rows are, by their ids; modules, ops and kernels have names of their own.
+CONTRIBUTION_LABELS: Mapping[str, str] = {
+    **{part.id: part.label for part in PART_MEANINGS},
+    "busy": "GPU busy",
+    **{reason.id: reason.label for reason in IDLE_MEANINGS},
+    **{str(phase): label for phase, label in PHASE_LABELS.items()},
+    REST: "The rest of the step",
+}
 
 
 def comparison_headline(comparison: Comparison) -> Phrase:
@@ -73,7 +84,9 @@ def _most_of_it(comparison: Comparison) -> Phrase | None:
     if most is None or abs(most.change_ns) < NAMED_FRACTION * abs(step.change_ns):
         return None
     return phrase(
-        "{part} accounts for {part_change} of it.", part=text(_LABELS[most.id]), part_change=ns(most.change_ns)
+        "{part} accounts for {part_change} of it.",
+        part=text(CONTRIBUTION_LABELS[most.id]),
+        part_change=ns(most.change_ns),
     )
 
 
