@@ -13,6 +13,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
                                     Problem (failed, or the trace itself is gone and only its summary is left)
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
+          &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
