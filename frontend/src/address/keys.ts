@@ -76,6 +76,8 @@ const KEYS = {
   steps: text,
   zoom: timeRange,
   event: wholeNumber,
+  /** "all": every Python frame of the timeline, not only those of the user's code. */
+  frames: text,
   device: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,

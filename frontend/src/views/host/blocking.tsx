@@ -1,3 +1,4 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
@@ -6,7 +7,7 @@ import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { perStep } from "./sites";
 
@@ -68,7 +69,7 @@ export function BlockingCalls(part: HostPart) {
         {...sorting(tab, "blocking", "-bubble")}
         maxRows={12}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
         empty={
           <>

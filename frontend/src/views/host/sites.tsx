@@ -1,3 +1,4 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -5,7 +6,7 @@ import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
@@ -14,7 +15,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
-  const open = (row: SiteRow) => row.examples[0] && tab.update(timelineKeys(row.examples[0]));
+  const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
