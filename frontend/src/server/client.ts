@@ -4,6 +4,7 @@
  */
 
 import type {
+  BusyBins,
   Catalogue,
   EventDetail,
   Index,
@@ -38,6 +39,8 @@ export interface Client {
     range: { from: number; to: number; detail_ns: number },
     signal: AbortSignal,
   ): Promise<Answer<TimelinePage>>;
+  /** How busy a range of a span was, in so many bins. */
+  busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event. */
   event(span: string, event: number, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** Analyse a span again after a failure. */
@@ -61,6 +64,8 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
     timeline: (span, { from, to, detail_ns }, signal) =>
       ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
+    busy: (span, { from, to, bins }, signal) =>
+      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
     event: (span, event, signal) => ask("event", { span, event: String(event) }, signal),
     retry: (span) => ask("retry", { span }),
   };
