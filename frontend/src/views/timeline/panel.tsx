@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { EventDetail, EventLink, Quantity } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { count, fine, shortened, text } from "../../format";
 import type { Asked } from "./data/detail";
 
@@ -81,7 +82,7 @@ function Event({
   return (
     <>
       <div class="head">
-        <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
+        <h2 {...hint(name)}>{shortened(name, TITLE_LETTERS)}</h2>
         {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
@@ -120,7 +121,7 @@ function Fact({ label, value }: { label: string; value: string }) {
   return (
     <div class={label.length + value.length > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
-      <dd title={value}>{value}</dd>
+      <dd {...hint(value)}>{value}</dd>
     </div>
   );
 }
@@ -139,7 +140,7 @@ function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink)
       {links.map((link, at) => (
         <li key={at}>
           <span class="quiet">{link.role}</span>
-          <button class="tie" title={link.name} onClick={() => go(link)}>
+          <button class="tie" data-hint={link.name} onClick={() => go(link)}>
             {shortened(link.name, LINK_LETTERS)}
           </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
