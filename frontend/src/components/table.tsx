@@ -2,8 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count } from "../format";
+import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 export interface Column<Row> {
   id: string;
@@ -46,10 +48,15 @@ export function Table<Row>(props: TableProps<Row>) {
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
+  const start = Math.max(
+    0,
+    ordered.findIndex((row) => props.rowKey(row) === props.chosen),
+  );
+  const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
   return (
-    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > maxRows ? 0 : undefined}>
-      <table aria-label={label} aria-rowcount={ordered.length + 1}>
+    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
+      <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
         <colgroup>
           {columns.map((column) => (
             <col key={column.id} style={column.width ? { width: column.width } : {}} />
@@ -62,12 +69,12 @@ export function Table<Row>(props: TableProps<Row>) {
             ))}
           </tr>
         </thead>
-        <tbody onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-          {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
-          {ordered.slice(view.first, view.end).map((row) => (
-            <Line key={props.rowKey(row)} row={row} {...props} />
+        <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+          {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
+          {ordered.slice(view.first, view.end).map((row, at) => (
+            <Line key={props.rowKey(row)} row={row} at={view.first + at} stop={keys.stop} {...props} />
           ))}
-          {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
+          {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
           {ordered.length === 0 && (
             <tr>
               <td colSpan={columns.length} class="quiet">
@@ -94,15 +101,15 @@ function Head<Row>({
   const className = column.numeric ? "num" : "";
   if (!column.order)
     return (
-      <th class={className} title={column.meaning}>
-        {column.label}
+      <th class={className}>
+        <span {...hint(column.meaning)}>{column.label}</span>
       </th>
     );
   const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
   const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
   return (
-    <th class={className} title={column.meaning} aria-sort={direction}>
-      <button onClick={() => onSort(next)}>
+    <th class={className} aria-sort={direction}>
+      <button data-hint={column.meaning} onClick={() => onSort(next)}>
         {column.label}
         {direction && (
           <svg viewBox="0 0 7 6" aria-hidden="true">
@@ -114,25 +121,40 @@ function Head<Row>({
   );
 }
 
-function Line<Row>({ row, columns, rowKey, chosen, onChoose, onHover }: TableProps<Row> & { row: Row }) {
+interface LineProps<Row> extends TableProps<Row> {
+  row: Row;
+  /** Its place among all rows. */
+  at: number;
+  stop: TableKeys["stop"];
+}
+
+function Line<Row>({ row, at, stop, columns, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
   const key = rowKey(row);
   return (
     <tr
+      aria-rowindex={at + ROW_INDEX_FROM}
       aria-selected={chosen === key ? true : undefined}
-      tabIndex={onChoose && 0}
+      tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
-      onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
+      onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}
       onPointerEnter={onHover && (() => onHover(row))}
-      onFocus={onHover && (() => onHover(row))}
-      onBlur={onHover && (() => onHover(null))}
+      onFocusIn={onHover && (() => onHover(row))}
+      onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric ? "num" : "clip"}>
+        <td key={column.id} class={column.numeric ? "num" : "clip"} tabIndex={-1}>
           {column.cell(row)}
         </td>
       ))}
     </tr>
   );
+}
+
+/** Enter and Space act as a click where the row or a cell has the focus, not a button within. */
+function presses(event: KeyboardEvent): boolean {
+  if ((event.key !== "Enter" && event.key !== " ") || !(event.target as Element).matches("tr, td")) return false;
+  event.preventDefault();
+  return true;
 }
 
 /** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */

@@ -2,6 +2,7 @@
 
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
+import { hint } from "../dom/hint";
 import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -37,7 +38,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
     <nav class="views" aria-label="Views">
       {views.filter((view) => !explainsPart(view.id)).map(entry)}
       <hr />
-      <p class="shares-of" title={SHARES_OF}>
+      <p class="shares-of" {...hint(SHARES_OF)}>
         Share of the step
       </p>
       {views.filter((view) => explainsPart(view.id)).map(entry)}
@@ -68,7 +69,7 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
+      data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
       onClick={follow}
     >
       <span>{title}</span>
@@ -86,7 +87,7 @@ const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings
 
 /** What the bars have in common. */
 const SHARES_OF =
-  "How much of the mean step, as its bar in the overview shows it, each view explains. Two views may explain the same " +
+  "How much of the mean step, as the overview shows it, each view explains. Two views may explain the same " +
   "time, so the shares have no sum.";
 
 function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
@@ -105,7 +106,7 @@ function Origin({ head }: { head: SpanHead }) {
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
   const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
   return (
-    <p class="origin" title={head.file}>
+    <p class="origin" {...hint(head.file)}>
       <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
       {machine && (
         <>

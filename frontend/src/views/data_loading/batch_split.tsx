@@ -3,6 +3,7 @@ import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -58,7 +59,7 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
         onSort={() => {}}
         foot={
           <tr>
-            <td title={waits.meaning}>{waits.label}</td>
+            <td {...hint(waits.meaning)}>{waits.label}</td>
             <td class="num">{scale.text(recorded.wait_ns)}</td>
             <td />
           </tr>
@@ -79,7 +80,7 @@ const columns = (scale: Scale, whole: number, meanings: Meanings): Column<Stage>
     id: "part",
     label: "Part",
     cell: (stage) => (
-      <span class="key" title={stage.meaning}>
+      <span class="key" data-hint={stage.meaning}>
         {stage.ns === null ? <i class="swatch hollow" /> : <Swatch colour={stage.colour} hatched={stage.hatched} />}
         {stage.label}
       </span>
@@ -107,7 +108,7 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
   const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
-    <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
+    <span {...hint(bound && meanings.metric("worker_limit").meaning)}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
     </span>
   );

@@ -101,7 +101,7 @@ export function columnsOf(
       numeric: true,
       order: (row) => row.mean_ns,
       cell: (row) => (
-        <span title={`${text(row.min_ns, "ns")} to ${text(row.max_ns, "ns")}`}>{text(row.mean_ns, "ns")}</span>
+        <span data-hint={`${text(row.min_ns, "ns")} to ${text(row.max_ns, "ns")}`}>{text(row.mean_ns, "ns")}</span>
       ),
     },
     {
@@ -129,7 +129,7 @@ const opColumn: Column<KernelGroup> = {
   width: `${OP}px`,
   order: (row) => row.op,
   cell: (row) => (
-    <span title={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
+    <span data-hint={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
       {row.op ?? row.no_op}
     </span>
   ),
@@ -138,7 +138,7 @@ const opColumn: Column<KernelGroup> = {
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
   const kernel = grouping.id !== "op" && grouping.id !== "module";
   return (
-    <span class="kernel-name" title={titleOf(row, kernel)}>
+    <span class="kernel-name" data-hint={titleOf(row, kernel)}>
       <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : row.name}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
@@ -162,7 +162,7 @@ const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not el
 function Cores({ row }: { row: KernelGroup }) {
   const answer = answerOf(row);
   return (
-    <span title={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
+    <span data-hint={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
       {answer}
       {row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
@@ -202,7 +202,7 @@ function FigureCell({ row, id, meanings }: { row: KernelGroup; id: Figure; meani
   if (id !== "est_achieved_occupancy") return <>{scaleFor(row[id] ?? 0, unit).text(row[id])}</>;
   const theirs = meanings.metric("kineto_achieved_occupancy");
   return (
-    <span title={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
+    <span data-hint={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
       {percent(row[id])}
     </span>
   );

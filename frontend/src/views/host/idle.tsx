@@ -24,7 +24,7 @@ export function IdleCell({ idle, reasons, longest, scale }: IdleBarProps) {
     .filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
-    <span class="total" title={parts.map(({ label, ns }) => `${label} ${scale.text(ns)}`).join("\n")}>
+    <span class="total" data-hint={parts.map(({ label, ns }) => `${label} ${scale.text(ns)}`).join("\n")}>
       <InlineBar segments={segments} />
       {scale.text(idleOf(idle))}
     </span>

@@ -2,6 +2,7 @@ import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
@@ -70,7 +71,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       id: "site",
       label: "Launched from",
       order: (row) => row.label,
-      cell: (row) => <span title={row.label}>{row.label}</span>,
+      cell: (row) => <span data-hint={row.label}>{row.label}</span>,
     },
     ...(differ ? [verdict] : []),
     {
@@ -122,7 +123,7 @@ function Foot({ result, rows, bounds, meanings }: All) {
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return (
     <tr>
-      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1} title={rest > 0 ? tail : undefined}>
+      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1} {...hint(rest > 0 ? tail : null)}>
         {rest > 0 ? `All, and ${ns(rest)} tail` : "All"}
       </td>
       <td class="num">{perStep(rows.reduce((sum, row) => sum + row.launches, 0))}</td>

@@ -199,7 +199,7 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
 
 function Name({ row, most }: { row: KernelRow; most: number }) {
   return (
-    <span class="kernel-name" title={row.name}>
+    <span class="kernel-name" data-hint={row.name}>
       <span class="clip">{fitted(shortOf(row), most)}</span>
       <CopyButton text={() => row.name} class="link">
         Copy
@@ -210,7 +210,7 @@ function Name({ row, most }: { row: KernelRow; most: number }) {
 
 function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   return (
-    <span title={`${bin.meaning} ${row.reason}`}>
+    <span data-hint={`${bin.meaning} ${row.reason}`}>
       {bin.answer}
       <span class="faint">, {row.reason}</span>
     </span>

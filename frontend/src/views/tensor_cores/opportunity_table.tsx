@@ -152,7 +152,7 @@ export function opportunityColumns(
       numeric: true,
       order: gainOf,
       cell: (row) => (
-        <span class="total" title={sentence(meanings.explain(row.formula))}>
+        <span class="total" data-hint={sentence(meanings.explain(row.formula))}>
           <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
@@ -166,7 +166,7 @@ function Op({ row }: { row: Opportunity }) {
   const inputs = inputsOf(row.shapes, row.dtypes);
   const whole = [row.op, row.shapes, row.dtypes].filter((each) => each !== null);
   return (
-    <span title={whole.join("\n")}>
+    <span data-hint={whole.join("\n")}>
       {row.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
     </span>
@@ -175,7 +175,7 @@ function Op({ row }: { row: Opportunity }) {
 
 function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
   return (
-    <span class="kernel-name" title={name}>
+    <span class="kernel-name" data-hint={name}>
       <span class="clip">{fitted(short, most)}</span>
       <CopyButton text={() => name} class="link">
         Copy
@@ -187,7 +187,7 @@ function Kernel({ name, short, most }: { name: string; short: string; most: numb
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
-    <span class="why-not" title={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
+    <span class="why-not" data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
       <span class="clip">
         <Sentence phrase={why} />
       </span>

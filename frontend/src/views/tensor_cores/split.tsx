@@ -51,7 +51,7 @@ export function SplitPicture({ device, title, kernelTime, off, choose, tab, name
             <button
               class={off.has(each.id) ? "off" : ""}
               aria-pressed={!off.has(each.id)}
-              title={each.meaning}
+              data-hint={each.meaning}
               onClick={() => choose(toggled(each.id, off))}
             >
               <span class="k">
