@@ -245,6 +245,20 @@ export interface BurstStep {
 }
 
 /**
+ * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
+ * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
+ * begin in each bin.
+ */
+export interface BusyBins {
+  start_ns: number;
+  end_ns: number;
+  of: "gpu" | "host";
+  devices: number;
+  busy_ns: number[];
+  kernels: number[];
+}
+
+/**
  * What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
  * the order of QUESTIONS. The texts hold code in backticks.
  */

@@ -33,7 +33,7 @@ describe("the Host view", () => {
 
   test("CPU work of a phase means what CPU work does", () => {
     expect(renderToString(<Host page={hostPage()} tab={hostTab()} compared={null} />)).toMatch(
-      /title="What CPU work means[^"]*"[^>]*>(?:(?!<button).)*CPU, forward/,
+      /data-hint="What CPU work means[^"]*"[^>]*>(?:(?!<button).)*CPU, forward/,
     );
   });
 
@@ -83,7 +83,7 @@ describe("the Host view", () => {
     expect(page).not.toContain("Launch not recorded");
     const withTail = hostPage({ ...RESULT, sites: [...RESULT.sites, tail] });
     expect(renderToString(<Host page={withTail} tab={hostTab()} compared={null} />)).toContain(
-      'title="What Tail means."',
+      'data-hint="What Tail means."',
     );
   });
 

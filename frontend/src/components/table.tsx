@@ -2,10 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 export interface Column<Row> {
   id: string;
@@ -67,11 +69,23 @@ export function Table<Row>(props: TableProps<Row>) {
   const reading = choice?.reading ?? PLAIN;
   const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
+  const { chosen, rowKey } = props;
+  const start = useMemo(
+    () =>
+      chosen === undefined
+        ? 0
+        : Math.max(
+            0,
+            ordered.findIndex((row) => rowKey(row) === chosen),
+          ),
+    [ordered, rowKey, chosen],
+  );
+  const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
-      <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > maxRows ? 0 : undefined}>
-        <table aria-label={label} aria-rowcount={ordered.length + 1}>
+      <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
+        <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (
               <col key={column.id} style={column.width ? { width: column.width } : {}} />
@@ -84,19 +98,20 @@ export function Table<Row>(props: TableProps<Row>) {
               ))}
             </tr>
           </thead>
-          <tbody onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-            {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
+          <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+            {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
             {ordered.slice(view.first, view.end).map((row, at) => (
               <Line
                 key={props.rowKey(row)}
                 {...props}
                 row={row}
                 at={view.first + at}
+                stop={keys.stop}
                 columns={columns}
                 writers={writers}
               />
             ))}
-            {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
+            {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
             {ordered.length === 0 && (
               <tr>
                 <td colSpan={columns.length} class="quiet">
@@ -172,16 +187,16 @@ function Head<Row>({
   const className = column.numeric || column.figures ? "num" : "";
   if (!onSort || !orderOf(column))
     return (
-      <th class={className} title={column.meaning}>
-        {column.label}
+      <th class={className}>
+        <span {...hint(column.meaning)}>{column.label}</span>
       </th>
     );
   const direction = directionOf(sort, column.id);
   const next =
     direction === "descending" || (direction === undefined && className === "") ? column.id : `-${column.id}`;
   return (
-    <th class={className} title={column.meaning} aria-sort={direction}>
-      <button onClick={() => onSort(next)}>
+    <th class={className} aria-sort={direction}>
+      <button data-hint={column.meaning} onClick={() => onSort(next)}>
         {column.label}
         {direction && (
           <svg viewBox="0 0 7 6" aria-hidden="true">
@@ -197,29 +212,37 @@ interface LineProps<Row> extends TableProps<Row> {
   row: Row;
   /** The row's place among all. */
   at: number;
+  stop: TableKeys["stop"];
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, columns, writers, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
   const key = rowKey(row);
   return (
     <tr
-      aria-rowindex={at + 2}
+      aria-rowindex={at + ROW_INDEX_FROM}
       aria-selected={chosen === key ? true : undefined}
-      tabIndex={onChoose && 0}
+      tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
-      onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
+      onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}
       onPointerEnter={onHover && (() => onHover(row))}
-      onFocus={onHover && (() => onHover(row))}
-      onBlur={onHover && (() => onHover(null))}
+      onFocusIn={onHover && (() => onHover(row))}
+      onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"}>
+        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
           {cellOf(column, row, writers)}
         </td>
       ))}
     </tr>
   );
+}
+
+/** Enter and Space act as a click where the row or a cell has the focus, not a button within. */
+function presses(event: KeyboardEvent): boolean {
+  if ((event.key !== "Enter" && event.key !== " ") || !(event.target as Element).matches("tr, td")) return false;
+  event.preventDefault();
+  return true;
 }
 
 function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {

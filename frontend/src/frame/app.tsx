@@ -6,6 +6,7 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
+import { Hints } from "../components/hints";
 import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
@@ -71,6 +72,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   return (
     <div class="app">
       <Hatches />
+      <Hints />
       <Bar
         index={tab.index}
         selection={selection}

@@ -5,6 +5,7 @@ import type { Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
+import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
 import type { Tab } from "../views/props";
@@ -57,7 +58,7 @@ function Job({ job }: { job: JobText }) {
   const line = sentence(job.line);
   const shownBy = job.shown_by.map((each) => sentence(each)).join("\n");
   return line === "" ? null : (
-    <p class="job" title={shownBy}>
+    <p class="job" {...hint(shownBy)}>
       {line}
     </p>
   );

@@ -2,6 +2,7 @@
 
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
+import { hint } from "../dom/hint";
 import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -63,7 +64,7 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
+      data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
       onClick={follow}
     >
       <span>{title}</span>
@@ -95,7 +96,7 @@ function Origin({ head }: { head: SpanHead }) {
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
   const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
   return (
-    <p class="origin" title={head.file}>
+    <p class="origin" {...hint(head.file)}>
       <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
       {machine && (
         <>

@@ -10,6 +10,7 @@ import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { hint } from "../dom/hint";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -143,7 +144,7 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
 function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
   const label = (
     <>
-      <span class="clip" title={name}>
+      <span class="clip" {...hint(name)}>
         {name}
       </span>
       <br />
@@ -191,7 +192,7 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
-      <span title={meaning}>
+      <span {...hint(meaning)}>
         {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
       </span>
     ),

@@ -71,7 +71,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "activity",
       label: "Activity",
       width: lines ? "27%" : "55%",
-      cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>,
+      cell: (row) => <span data-hint={nameOf(row)}>{nameOf(row)}</span>,
       order: nameOf,
     },
     ...(lines ? [line] : []),
@@ -98,12 +98,12 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)
     return (
-      <span class="faint" title="No call stack shows its line.">
+      <span class="faint" data-hint="No call stack shows its line.">
         {DASH}
       </span>
     );
   return (
-    <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+    <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
       {shortLine(first.line)}
     </span>

@@ -3,6 +3,7 @@ import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -56,7 +57,7 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
         rowKey={(stage) => stage.id}
         sort={undefined}
         onSort={null}
-        foot={{ name: <span title={waits.meaning}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
+        foot={{ name: <span {...hint(waits.meaning)}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
       />
       <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
       {recorded.loaders.map((loader) => (
@@ -73,7 +74,7 @@ const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
     id: "part",
     label: "Part",
     cell: (stage) => (
-      <span class="key" title={stage.meaning}>
+      <span class="key" data-hint={stage.meaning}>
         {stage.ns === null ? <i class="swatch hollow" /> : <Swatch colour={stage.colour} hatched={stage.hatched} />}
         {stage.label}
       </span>
@@ -101,7 +102,7 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
   const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
-    <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
+    <span {...hint(bound && meanings.metric("worker_limit").meaning)}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
     </span>
   );

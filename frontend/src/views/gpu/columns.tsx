@@ -100,7 +100,7 @@ export function columnsOf(
       id: "mean",
       width: `${MEAN}px`,
       figures: { of: (row) => row.mean_ns, unit: "ns", siblings: "launch" },
-      cell: (row, written, write) => <span title={`${write(row.min_ns)} to ${write(row.max_ns)}`}>{written}</span>,
+      cell: (row, written, write) => <span data-hint={`${write(row.min_ns)} to ${write(row.max_ns)}`}>{written}</span>,
     },
     {
       ...about("total_ns"),
@@ -124,7 +124,7 @@ const opColumn: Column<KernelGroup> = {
   width: `${OP}px`,
   order: (row) => row.op,
   cell: (row) => (
-    <span title={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
+    <span data-hint={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
       {row.op ?? row.no_op}
     </span>
   ),
@@ -133,7 +133,7 @@ const opColumn: Column<KernelGroup> = {
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
   const kernel = grouping.id !== "op" && grouping.id !== "module";
   return (
-    <span class="kernel-name" title={titleOf(row, kernel)}>
+    <span class="kernel-name" data-hint={titleOf(row, kernel)}>
       <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : row.name}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
@@ -157,7 +157,7 @@ const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not el
 function Cores({ row }: { row: KernelGroup }) {
   const answer = answerOf(row);
   return (
-    <span title={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
+    <span data-hint={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
       {answer}
       {row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
@@ -195,7 +195,7 @@ function Total({ row, longest, written, meanings }: TotalProps) {
 function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) {
   const theirs = meanings.metric("kineto_achieved_occupancy");
   return (
-    <span title={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
+    <span data-hint={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
       {percent(row.est_achieved_occupancy)}
     </span>
   );

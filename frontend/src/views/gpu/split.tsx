@@ -3,6 +3,7 @@ import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { hint } from "../../dom/hint";
 import { percent, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -59,7 +60,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       />
       <ul class="parts split-parts" aria-hidden="true">
         {parts.map((part) => (
-          <li key={part.id} title={part.meaning}>
+          <li key={part.id} {...hint(part.meaning)}>
             <span class="k">
               {part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}
               {part.label}

@@ -109,14 +109,14 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
       label: "Launched from",
       width: "17%",
       order: (row) => placeOf(row, sites),
-      cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+      cell: (row) => <span data-hint={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
     },
     {
       id: "call",
       label: "Call",
       width: "20%",
       order: (row) => row.call,
-      cell: (row) => <span title={row.call}>{row.call}</span>,
+      cell: (row) => <span data-hint={row.call}>{row.call}</span>,
     },
     {
       id: "line",
@@ -151,7 +151,7 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
 function Op({ row }: { row: BlockingRow }) {
   const around = row.outer_op !== row.op ? row.outer_op : null;
   return (
-    <span title={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
+    <span data-hint={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
       {row.op ?? "outside any op"}
       {around && <span class="faint">, in {around}</span>}
     </span>
@@ -161,7 +161,7 @@ function Op({ row }: { row: BlockingRow }) {
 function MadeBy({ row }: { row: BlockingRow }) {
   const [first, ...rest] = madeBy(row);
   return (
-    <span title={[first, ...rest].filter(Boolean).join("\n")}>
+    <span data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {first ?? DASH}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>

@@ -35,7 +35,7 @@ const columnsOf = (meanings: Meanings): Column<CopyRow>[] => [
     order: (row) => row.direction,
     cell: (row) => (
       <span
-        title={[row.direction, row.op, row.pageable ? meanings.metric("pageable_copy").meaning : null]
+        data-hint={[row.direction, row.op, row.pageable ? meanings.metric("pageable_copy").meaning : null]
           .filter(Boolean)
           .join("\n")}
       >

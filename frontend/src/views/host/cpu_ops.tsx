@@ -42,7 +42,7 @@ function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
       id: "op",
       label: "Op",
       order: (row) => row.op,
-      cell: (row) => <span title={row.op}>{row.op}</span>,
+      cell: (row) => <span data-hint={row.op}>{row.op}</span>,
     },
     {
       id: "bar",

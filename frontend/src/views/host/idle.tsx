@@ -24,7 +24,7 @@ export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
     .filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
-    <span class="total" title={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
+    <span class="total" data-hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
       <InlineBar segments={segments} />
       {write(idleOf(idle))}
     </span>

@@ -43,7 +43,7 @@ const columnsOf = (meanings: Meanings): Column<Pause>[] => [
     label: "Cause",
     order: (row) => causeOf(row, meanings.causes),
     cell: (row) => (
-      <span title={row.name ?? ""}>
+      <span data-hint={row.name ?? ""}>
         {causeOf(row, meanings.causes)}
         {row.name && <span class="faint"> {row.name}</span>}
       </span>

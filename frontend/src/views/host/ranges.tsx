@@ -81,7 +81,7 @@ function Name({ line }: { line: RangeLine }) {
     <span
       class="range-name"
       style={{ paddingLeft: `${INDENT * line.depth}px` }}
-      title={line.row.path.join("\n")}
+      data-hint={line.row.path.join("\n")}
       aria-expanded={line.inside > 0 ? line.open : undefined}
     >
       <svg viewBox="0 0 8 8" aria-hidden="true">

@@ -87,7 +87,12 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
 }
 
 const blockerColumns: Column<Blocker>[] = [
-  { id: "op", label: "Op that blocks", order: (row) => row.op, cell: (row) => <span title={row.op}>{row.op}</span> },
+  {
+    id: "op",
+    label: "Op that blocks",
+    order: (row) => row.op,
+    cell: (row) => <span data-hint={row.op}>{row.op}</span>,
+  },
   {
     id: "by",
     label: "On behalf of",

@@ -3,6 +3,7 @@ import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, type Foot, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting, timelineKeys } from "../choices";
@@ -70,7 +71,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       id: "site",
       label: "Launched from",
       order: (row) => row.label,
-      cell: (row) => <span title={row.label}>{row.label}</span>,
+      cell: (row) => <span data-hint={row.label}>{row.label}</span>,
     },
     ...(differ ? [verdict] : []),
     {
@@ -114,7 +115,7 @@ function footOf({ result, rows, meanings }: All): Foot {
   const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
-    name: <span title={rest > 0 ? tail : undefined}>{rest > 0 ? "All, with the end of the step" : "All"}</span>,
+    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with the end of the step" : "All"}</span>,
     cells: {
       launches: rows.reduce((sum, row) => sum + row.launches, 0),
       starved: share(launches?.starved_share ?? null),

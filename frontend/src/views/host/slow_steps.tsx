@@ -49,7 +49,7 @@ const columns: Column<Grown>[] = [
     id: "grown",
     label: "What grew",
     cell: (row) => (
-      <span class="after" title={partsOf(row)}>
+      <span class="after" data-hint={partsOf(row)}>
         {partsOf(row)}
       </span>
     ),

@@ -194,7 +194,7 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
 
 function Name({ row, most }: { row: KernelRow; most: number }) {
   return (
-    <span class="kernel-name" title={row.name}>
+    <span class="kernel-name" data-hint={row.name}>
       <span class="clip">{fitted(shortOf(row), most)}</span>
       <CopyButton text={() => row.name} class="link">
         Copy
@@ -205,7 +205,7 @@ function Name({ row, most }: { row: KernelRow; most: number }) {
 
 function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   return (
-    <span title={`${bin.meaning} ${row.reason}`}>
+    <span data-hint={`${bin.meaning} ${row.reason}`}>
       {bin.answer}
       <span class="faint">, {row.reason}</span>
     </span>

@@ -141,7 +141,7 @@ export function opportunityColumns(
       width: `${GAIN}px`,
       figures: { of: gainOf, unit: "ns", adds: "recording", siblings: "time" },
       cell: (row, written) => (
-        <span class="total" title={sentence(meanings.explain(row.formula))}>
+        <span class="total" data-hint={sentence(meanings.explain(row.formula))}>
           <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {written}
         </span>
@@ -155,7 +155,7 @@ function Op({ row }: { row: Opportunity }) {
   const inputs = inputsOf(row.shapes, row.dtypes);
   const whole = [row.op, row.shapes, row.dtypes].filter((each) => each !== null);
   return (
-    <span title={whole.join("\n")}>
+    <span data-hint={whole.join("\n")}>
       {row.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
     </span>
@@ -164,7 +164,7 @@ function Op({ row }: { row: Opportunity }) {
 
 function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
   return (
-    <span class="kernel-name" title={name}>
+    <span class="kernel-name" data-hint={name}>
       <span class="clip">{fitted(short, most)}</span>
       <CopyButton text={() => name} class="link">
         Copy
@@ -176,7 +176,7 @@ function Kernel({ name, short, most }: { name: string; short: string; most: numb
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
-    <span class="why-not" title={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
+    <span class="why-not" data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
       <span class="clip">
         <Sentence phrase={why} />
       </span>

@@ -107,7 +107,7 @@ function Op({ row: { site } }: { row: ProductRate }) {
   const inputs = inputsOf(site.shapes, site.dtypes);
   const whole = [site.op, site.shapes, site.dtypes, site.module, site.source, site.kernel];
   return (
-    <span title={whole.filter((each) => each !== null).join("\n")}>
+    <span data-hint={whole.filter((each) => each !== null).join("\n")}>
       {site.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
       {site.module !== null && <span class="faint"> in {site.module}</span>}

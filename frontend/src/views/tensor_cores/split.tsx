@@ -49,7 +49,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
             <button
               class={off.has(each.id) ? "off" : ""}
               aria-pressed={!off.has(each.id)}
-              title={each.meaning}
+              data-hint={each.meaning}
               onClick={() => choose(toggled(each.id, off))}
             >
               <span class="k">

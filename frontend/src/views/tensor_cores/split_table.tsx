@@ -61,7 +61,7 @@ export function splitColumns(
       label: grouping.label,
       order: (row) => row.name,
       cell: (row) => (
-        <span title={row.name} class={row.nameless ? "faint" : ""}>
+        <span data-hint={row.name} class={row.nameless ? "faint" : ""}>
           {row.name}
         </span>
       ),

@@ -3,6 +3,7 @@
 import type { EventDetail, EventLink, Quantity } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { count, fine, shortened, text } from "../../format";
 import type { Asked } from "./data/detail";
 
@@ -70,7 +71,7 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
   return (
     <>
       <div class="head">
-        <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
+        <h2 {...hint(name)}>{shortened(name, TITLE_LETTERS)}</h2>
         {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
@@ -109,7 +110,7 @@ function Fact({ label, value }: { label: string; value: string }) {
   return (
     <div class={label.length + value.length > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
-      <dd title={value}>{value}</dd>
+      <dd {...hint(value)}>{value}</dd>
     </div>
   );
 }
@@ -128,7 +129,7 @@ function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink)
       {links.map((link, at) => (
         <li key={at}>
           <span class="quiet">{link.role}</span>
-          <button class="tie" title={link.name} onClick={() => go(link)}>
+          <button class="tie" data-hint={link.name} onClick={() => go(link)}>
             {shortened(link.name, LINK_LETTERS)}
           </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
