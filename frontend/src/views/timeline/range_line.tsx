@@ -35,7 +35,7 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
       <button class="button low" title="Key Z" onClick={zoom}>
         Zoom to the range
       </button>
-      <button class="button low" title="Key Esc" onClick={clear}>
+      <button class="button low" data-hint="Key Esc" onClick={clear}>
         Clear
       </button>
     </div>
