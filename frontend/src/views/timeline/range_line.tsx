@@ -32,7 +32,7 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
             </span>
           ))}
       </p>
-      <button class="button low" title="Key Z" onClick={zoom}>
+      <button class="button low" data-hint="Key Z" onClick={zoom}>
         Zoom to the range
       </button>
       <button class="button low" data-hint="Key Esc" onClick={clear}>
