@@ -79,6 +79,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/view": self._view,
             "/trends": self._trends,
             "/timeline": self._timeline,
+            "/busy": self._busy,
             "/event": self._event,
             "/search": self._search,
             "/retry": self._retry,
@@ -126,6 +127,15 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         span, folded = request.args.get("span", ""), _is_folded(request)
         page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _busy(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        start, end, bins = (_whole_number(request, key) for key in ("from", "to", "bins"))
+        if start >= end:
+            raise _BadRequest("from", "must be less than to")
+        busy = self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request))
+        return Answer(busy, 202 if isinstance(busy, Waiting) else 200)
 
     def _event(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

@@ -14,6 +14,7 @@ export type SpanTitleId =
   | "split"
   | `split.${number}`
   | `kernels.${number}`
+  | `kernel_time.${number}`
   | `time_bins.${number}`
   | "lanes"
   | "workers_over_time"
@@ -242,6 +243,20 @@ export interface BurstStep {
   step: string;
   wait_ns: number;
   long: boolean;
+}
+
+/**
+ * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
+ * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
+ * begin in each bin.
+ */
+export interface BusyBins {
+  start_ns: number;
+  end_ns: number;
+  of: "gpu" | "host";
+  devices: number;
+  busy_ns: number[];
+  kernels: number[];
 }
 
 /**
@@ -701,12 +716,16 @@ export interface GrownPart {
   excess_ns: number;
 }
 
-/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+/**
+ * The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+ * basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+ */
 export interface Headline {
   verdict: Phrase;
   action: Phrase | null;
   view: string | null;
   code: string | null;
+  basis: Phrase | null;
 }
 
 /**
@@ -1759,12 +1778,16 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
-/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+/**
+ * How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+ * meaning: what the share is of, where it is another than the view's usual one.
+ */
 export interface SidebarShare {
   share: number | null;
   colour: string;
   hatched: boolean;
   reason: Reason | null;
+  meaning: Phrase | null;
 }
 
 /**

@@ -25,7 +25,8 @@ from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import Index, SpanPage, TrendsPage, Waiting
-from tb_steptime.timeline.answers import EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.busy import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
@@ -104,6 +105,11 @@ class Store:
         """The events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
+
+    def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
+        """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""

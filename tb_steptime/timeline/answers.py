@@ -71,6 +71,21 @@ class TimelinePage(msgspec.Struct, frozen=True):
     queue: Depth | None
 
 
+class BusyBins(msgspec.Struct, frozen=True):
+    """How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
+
+    of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
+    begin in each bin.
+    """
+
+    start_ns: int
+    end_ns: int
+    of: Literal["gpu", "host"]
+    devices: int
+    busy_ns: list[int]
+    kernels: list[int]
+
+
 class EventLink(msgspec.Struct, frozen=True):
     """Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
     for a Python frame that is folded away."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars, merge
+from tb_steptime.timeline.busy import write_busy
 from tb_steptime.timeline.colours import event_colours
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.gaps import write_gaps
@@ -56,6 +57,7 @@ class _Writing:
             if left:
                 self._fold(number, left)
         write_queue(self.trace, self.columns)
+        write_busy(self.trace, self.columns)
         write_gaps(self.trace, self.columns)
         self.names += write_ties(self.trace, self.columns, len(self.names))
         self.columns.add("place", self.place)

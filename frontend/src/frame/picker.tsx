@@ -4,6 +4,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/popup";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
@@ -44,7 +45,7 @@ export function Picker(props: PickerProps) {
   const shown = value ?? entries.find((entry) => entry.id === chosen)?.label ?? "none";
   if (entries.length < 2)
     return (
-      <span class={firm ? "pick only firm" : "pick only"} title={shown}>
+      <span class={firm ? "pick only firm" : "pick only"} {...hint(shown)}>
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
       </span>
@@ -56,7 +57,13 @@ export function Picker(props: PickerProps) {
   };
   return (
     <div class={firm ? "picker firm" : "picker"} ref={root}>
-      <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={shown} onClick={() => setOpen(!open)}>
+      <button
+        class="pick"
+        aria-haspopup="listbox"
+        aria-expanded={open}
+        data-hint={shown}
+        onClick={() => setOpen(!open)}
+      >
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
         <svg viewBox="0 0 8 8" aria-hidden="true">
@@ -114,7 +121,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
             key={entry.id}
             id={`${id}-${view.first + row}`}
             role="option"
-            title={entry.label}
+            data-hint={entry.label}
             class={entry.faint ? "entry faint" : "entry"}
             aria-selected={view.first + row === at}
             aria-setsize={found.length}

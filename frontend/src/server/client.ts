@@ -4,6 +4,7 @@
  */
 
 import type {
+  BusyBins,
   Catalogue,
   EventDetail,
   Index,
@@ -41,6 +42,8 @@ export interface Client {
     range: { from: number; to: number; detail_ns: number; folded: boolean },
     signal: AbortSignal,
   ): Promise<Answer<TimelinePage>>;
+  /** How busy a range of a span was, in so many bins. */
+  busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** Analyse a span again after a failure. */
@@ -62,6 +65,8 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal) =>
       ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
+    busy: (span, { from, to, bins }, signal) =>
+      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
     timeline: (span, { from, to, detail_ns, folded }, signal) =>
       ask(
         "timeline",

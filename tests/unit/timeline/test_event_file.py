@@ -14,9 +14,10 @@ from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
 from tb_steptime.timeline import page as page_module
-from tb_steptime.timeline.answers import Boxes, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
+from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.build import LEVELS, write_events
+from tb_steptime.timeline.busy import _edges, busy_bins
 from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
@@ -578,3 +579,34 @@ def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
         assert told.event == number
         if told.why_gap:
             assert told.gap_start_ns + told.why_gap.values["gap"].value <= told.start_ns
+
+
+def test_bins_say_how_long_the_gpus_were_busy(tmp_path):
+    trace = timeline("""
+        op              | a............... |
+        kernel 7        | .kk..k.......... |
+        memcpy 9        | ..mmm........... |
+        kernel 7 gpu1 | ............kkkk |""")
+    events = event_file(trace, tmp_path / "e")
+    quarters = busy_bins(events, 0, 16 * US, 4)
+    assert quarters == BusyBins(0, 16 * US, "gpu", 2, [3 * US, 2 * US, 0, 4 * US], [1, 1, 0, 1])
+    assert busy_bins(events, 2 * US, 5 * US, 1) == BusyBins(2 * US, 5 * US, "gpu", 2, [3 * US], [0])
+    uneven = busy_bins(events, 0, 16 * US, 7)
+    assert (sum(uneven.busy_ns), sum(uneven.kernels)) == (9 * US, 3)
+
+
+def test_bins_of_a_recording_without_a_gpu_are_of_the_host(tmp_path):
+    trace = timeline("""
+        step      | 5555.... |
+        op        | .aa..... |
+        op worker | ..bb.... |""")
+    assert busy_bins(event_file(trace, tmp_path / "e"), 0, 8 * US, 2) == BusyBins(
+        0, 8 * US, "host", 1, [3 * US, 0], [0, 0]
+    )
+
+
+@given(st.integers(-(1 << 59), 1 << 59), st.integers(1, 1 << 60), st.integers(1, 10_000))
+def test_bins_cover_any_window(start_ns, length_ns, bins):
+    edges = _edges(start_ns, start_ns + length_ns, bins)
+    assert (edges[0], edges[-1], len(edges)) == (start_ns, start_ns + length_ns, bins + 1)
+    assert (np.diff(edges) >= length_ns // bins).all()

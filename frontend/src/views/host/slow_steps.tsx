@@ -38,23 +38,19 @@ const columns: Column<Grown>[] = [
     id: "time",
     label: "Step time",
     width: "76px",
-    numeric: true,
-    order: (row) => row.end_ns - row.start_ns,
-    cell: (row) => ns(row.end_ns - row.start_ns),
+    figures: { of: (row) => row.end_ns - row.start_ns, unit: "ns", siblings: "time" },
   },
   {
     id: "excess",
     label: "Longer by",
     width: "76px",
-    numeric: true,
-    order: (row) => row.excess_ns,
-    cell: (row) => ns(row.excess_ns),
+    figures: { of: (row) => row.excess_ns, unit: "ns", siblings: "time" },
   },
   {
     id: "grown",
     label: "What grew",
     cell: (row) => (
-      <span class="after" title={partsOf(row)}>
+      <span class="after" data-hint={partsOf(row)}>
         {partsOf(row)}
       </span>
     ),
