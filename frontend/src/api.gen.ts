@@ -712,6 +712,19 @@ export interface Headline {
 }
 
 /**
+ * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
+ * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ */
+export interface Hits {
+  track: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  event: number[];
+  name: string[];
+}
+
+/**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges of the host are measured.
  * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
@@ -1692,6 +1705,25 @@ export interface RunEntry {
 }
 
 /**
+ * Which events of the whole span have some words in their name.
+ * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
+ * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
+ * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
+ * parts of [bins_from_ns, bins_to_ns), which all events span.
+ */
+export interface SearchPage {
+  count: number;
+  total_ns: number;
+  tracks: TrackHits[];
+  next: number;
+  first: number;
+  hits: Hits;
+  bins_from_ns: number;
+  bins_to_ns: number;
+  bins: number[];
+}
+
+/**
  * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
  * reasons: for which it is idle where it does not, as in IdleNs.
  */
@@ -1954,6 +1986,13 @@ export interface Track {
   rows: number;
   pinned: boolean;
   all_rows: number;
+}
+
+/** How many events of a track were found, and how long they are in all. */
+export interface TrackHits {
+  track: number;
+  count: number;
+  total_ns: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */
