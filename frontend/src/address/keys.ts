@@ -52,6 +52,7 @@ const SORTS = {
   holders: sort,
   lines: sort,
   loaders: sort,
+  parts: sort,
   pauses: sort,
   phases: sort,
   rates: sort,

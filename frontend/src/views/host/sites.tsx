@@ -5,11 +5,12 @@ import { type Column, Table } from "../../components/table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
-export function Sites({ result, titles, tab, name }: HostPart) {
+export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
@@ -26,7 +27,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
       >
         <Table
           label="GPU idle time by the launch that ended it"
-          columns={columnsOf(all)}
+          columns={withDifference(columnsOf(all), result.sites, compared)}
           rows={rows}
           rowKey={(row) => row.site}
           {...sorting(tab, "sites")}
@@ -108,6 +109,17 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
     },
   ];
+}
+
+function withDifference(
+  columns: Column<SiteRow>[],
+  rows: readonly SiteRow[],
+  compared: HostPart["compared"],
+): Column<SiteRow>[] {
+  if (!compared) return columns;
+  const others = compared.page.result.sites;
+  const options = { rows, others, keyOf: (row: SiteRow) => row.site, ns: (row: SiteRow) => idleOf(row.idle_ns) };
+  return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
 }
 
 /** Means over the steps: whole where they are many. */
