@@ -79,6 +79,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/view": self._view,
             "/trends": self._trends,
             "/timeline": self._timeline,
+            "/busy": self._busy,
             "/event": self._event,
             "/retry": self._retry,
             "/index.js": self._bundle,
@@ -122,14 +123,25 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
         if start >= end:
             raise _BadRequest("from", "must be less than to")
-        page = self.store.timeline(request.args.get("span", ""), start, end, detail, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _busy(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        start, end, bins = (_whole_number(request, key) for key in ("from", "to", "bins"))
+        if start >= end:
+            raise _BadRequest("from", "must be less than to")
+        busy = self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request))
+        return Answer(busy, 202 if isinstance(busy, Waiting) else 200)
 
     def _event(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting
 
         number = _whole_number(request, "event")
-        detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        detail = self.store.event(span, number, folded=folded, work=_may_work(request))
         return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
 
     def _retry(self, request: Request) -> Answer:
@@ -148,6 +160,11 @@ def _hash(content: bytes) -> str:
 
 def _may_work(request: Request) -> bool:
     return request.headers.get(WORK_HEADER) == "1"
+
+
+def _is_folded(request: Request) -> bool:
+    """Whether Python stacks are folded to the user's code."""
+    return request.args.get("frames") == "own"
 
 
 class _BadRequest(ValueError):

@@ -171,8 +171,8 @@ describe("Data loading", () => {
     );
     expect(page).toContain("|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|");
     const html = renderToString(<DataLoading page={loaderPage()} tab={tab()} compared={null} />);
-    expect(html).toMatch(/title="What Exposed data loading means\."[^>]*>(?:(?!<th).)*Exposed/);
-    expect(html).toMatch(/title="What Hidden data loading means\."[^>]*>(?:(?!<th).)*Hidden/);
+    expect(html).toMatch(/data-hint="What Exposed data loading means\."[^>]*>(?:(?!<th).)*Exposed/);
+    expect(html).toMatch(/data-hint="What Hidden data loading means\."[^>]*>(?:(?!<th).)*Hidden/);
   });
 
   test("without loader events says so in place of the pictures", () => {
@@ -207,7 +207,7 @@ describe("Tensor cores", () => {
       />,
     );
     expect(html).toBe(
-      '<div class="split-bar" role="img" aria-label><i class="gone" style="flex-grow:0.5;" title></i></div>',
+      '<div class="split-bar" role="img" aria-label><i class="gone" style="flex-grow:0.5;" data-hint></i></div>',
     );
   });
 

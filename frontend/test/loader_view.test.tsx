@@ -232,7 +232,7 @@ describe("a loader in the main process", () => {
       />,
     );
     expect(html.replaceAll(/[\u00a0\u202f]/g, " ")).toContain(
-      'title="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
+      'data-hint="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
     );
   });
 

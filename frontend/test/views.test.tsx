@@ -59,7 +59,7 @@ describe("the Overview", () => {
   test("every picture has a sentence", () => {
     const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
     expect(html).toContain(
-      'role="img" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
+      'role="figure" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
         'could be about 118 ms."',
     );
   });
@@ -84,7 +84,7 @@ describe("the Overview", () => {
     const gpu = { id: "gpu", title: "GPU", tiles: [], share: "Share of the mean step in which a GPU works." };
     const meanings = { ...TAB.meanings, views: [...TAB.meanings.views, gpu] };
     const html = renderToString(<Overview page={PAGE} tab={{ ...TAB, meanings }} compared={null} />);
-    expect(html).toMatch(/<span title="Share of the mean step in which a GPU works\.">GPU works/);
+    expect(html).toMatch(/<span data-hint="Share of the mean step in which a GPU works\." tabindex="0">GPU works/);
   });
 
   test("a trace without a GPU has one brace", () => {
@@ -148,6 +148,7 @@ test("names out of a trace stay text", () => {
         action: null,
         view: null,
         code: evil,
+        basis: null,
       }}
       simulated={null}
       notes={[]}
@@ -162,7 +163,9 @@ test("the kind of job stands above what is true, with what shows it", () => {
   const html = renderToString(
     <Top job={PAGE.head.job} headline={PAGE.headline} simulated={null} notes={[]} tab={TAB} />,
   );
-  expect(html).toContain('<p class="job" title="Training: 12 nodes.">training · eager · Tesla V100</p>');
+  expect(html).toContain(
+    '<p class="job" data-hint="Training: 12 nodes." tabindex="0">training · eager · Tesla V100</p>',
+  );
 });
 
 test("inferred steps give way to the whole recording, and come back", () => {
@@ -185,7 +188,13 @@ test("at most two notes stand open, and that a trace is simulated stands first",
 });
 
 test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = { share: null, colour: "kernel", hatched: true, reason: because("no_kernels_in_steps") };
+  const unknown = {
+    share: null,
+    colour: "kernel",
+    hatched: true,
+    reason: because("no_kernels_in_steps"),
+    meaning: null,
+  };
   const list = (
     <ViewList
       current="overview"
@@ -195,12 +204,12 @@ test("the list of views has a share for what explains a part of the step, a dash
     />
   );
   expect(words(list)).toBe(
-    "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
+    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
       "8 June 2021|75 718 events, 1.2 MB|",
   );
   const html = renderToString(list);
-  expect(html).toContain('title="Share of the step that waits for a batch."');
-  expect(html).toContain('title="Share of the step.\nNo kernel runs."');
+  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
+  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
 });
 
 describe("states", () => {

@@ -12,7 +12,10 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     timeline?span=ID&from=NS&to=NS&detail=NS
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
                                     Problem (failed, or the trace itself is gone and only its summary is left)
+    busy?span=ID&from=NS&to=NS&bins=N
+                                    200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
+          &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -34,7 +37,7 @@ from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
-from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
 from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
@@ -190,6 +193,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Waiting,
     TrendsPage,
     TimelinePage,
+    BusyBins,
     EventDetail,
     Catalogue,
     Problem,

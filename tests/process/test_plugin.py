@@ -158,6 +158,8 @@ def test_events_are_read_when_they_are_first_asked_for(client):
     for event in set(page["boxes"]["event"]):
         detail = once_read(client, f"event?span={second}&event={event}")
         assert (detail["event"], detail["facts"][0]["label"]) == (event, "Duration")
+    halves = once_read(client, f"busy?span={first}&from=0&to=300000&bins=2")
+    assert (halves["of"], halves["devices"], len(halves["busy_ns"]), sum(halves["kernels"])) == ("gpu", 1, 2, 3)
     assert set(get(client, f"event?span={first}&event=1000", 404)) == {"problem", "file", "hint"}
 
 
@@ -188,6 +190,8 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
 def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
     problem = get(client, f"timeline?span=0&{window}", 400)
     assert f"`{word}`" in problem["problem"]
+    if word != "detail":
+        assert get(client, f"busy?span=0&{window.replace('detail', 'bins')}", 400) == problem
 
 
 @pytest.mark.parametrize("event", ["", "-", "1.0", "x", "nan"])
@@ -199,6 +203,7 @@ def test_an_event_that_makes_no_sense_is_a_problem(client, event):
     "route",
     [
         "timeline?span=x&from=0&to=1&detail=1",
+        "busy?span=x&from=0&to=1&bins=1",
         "event?span=x&event=0",
         "view",
         "view?span=&view=overview",

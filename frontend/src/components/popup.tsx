@@ -48,7 +48,13 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
   }, [open]);
   return (
     <div class="menu" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, MENU_ENTRIES)}>
-      <button aria-haspopup="menu" aria-expanded={open} aria-label={label} title={label} onClick={() => setOpen(!open)}>
+      <button
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-label={label}
+        data-hint={label}
+        onClick={() => setOpen(!open)}
+      >
         <svg viewBox="0 0 14 4" aria-hidden="true">
           {[2, 7, 12].map((x) => (
             <circle key={x} cx={x} cy="2" r="1.4" />

@@ -6,6 +6,7 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
+import { Hints } from "../components/hints";
 import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
@@ -37,7 +38,7 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
+  const tab: Tab = { meanings, index, state, steps: 1, events: client, update: url.update, address: url.address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
@@ -71,6 +72,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   return (
     <div class="app">
       <Hatches />
+      <Hints />
       <Bar
         index={tab.index}
         selection={selection}

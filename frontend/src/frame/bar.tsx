@@ -3,6 +3,7 @@
 import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { hint } from "../dom/hint";
 import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
@@ -28,7 +29,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, many, tab }: Ba
       {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
       {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
       {simulated && (
-        <b class="stamp" title="These figures come from a simulator, not from a recording.">
+        <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
           Simulated
         </b>
       )}

@@ -125,7 +125,7 @@ function SpanContent({
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <View page={page} tab={tab} compared={comparison?.compared ?? null} />
+      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
     </>
   );
 }

@@ -4,6 +4,7 @@
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/popup";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
@@ -50,7 +51,7 @@ export function Picker(props: PickerProps) {
   const whole = value ?? entry?.full ?? shown;
   if (entries.length < 2)
     return (
-      <span class={firm ? "pick only firm" : "pick only"} title={whole}>
+      <span class={firm ? "pick only firm" : "pick only"} {...hint(whole)}>
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
       </span>
@@ -62,7 +63,13 @@ export function Picker(props: PickerProps) {
   };
   return (
     <div class={firm ? "picker firm" : "picker"} ref={root}>
-      <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={whole} onClick={() => setOpen(!open)}>
+      <button
+        class="pick"
+        aria-haspopup="listbox"
+        aria-expanded={open}
+        data-hint={whole}
+        onClick={() => setOpen(!open)}
+      >
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
         <svg viewBox="0 0 8 8" aria-hidden="true">
@@ -171,7 +178,7 @@ function Option({ id, entry, place, count: all, active, chosen, point, choose }:
     <li
       id={id}
       role="option"
-      title={entry.full ?? entry.label}
+      data-hint={entry.full ?? entry.label}
       class={entry.faint ? "entry faint" : "entry"}
       aria-selected={active}
       aria-setsize={all}

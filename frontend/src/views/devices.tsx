@@ -32,7 +32,7 @@ export function Devices({ devices, meanings }: { devices: readonly DeviceFigures
     {
       id: "name",
       label: "Name",
-      cell: (device) => <span title={device.name}>{device.name}</span>,
+      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
       order: (device) => device.name,
     },
   ];

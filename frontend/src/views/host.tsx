@@ -4,6 +4,7 @@ import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { hint } from "../dom/hint";
 import { text } from "../format";
 import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
@@ -126,7 +127,7 @@ function AnswerBox({ answer, figures, meanings }: AnswerProps) {
 
 function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
   return (
-    <div title={meaning}>
+    <div {...hint(meaning)}>
       <dt>{label}</dt>
       <dd>{text(value, unit)}</dd>
     </div>

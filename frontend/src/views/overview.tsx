@@ -10,6 +10,7 @@ import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { hint } from "../dom/hint";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -39,7 +40,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
+        parts={shownParts(result, tab.meanings).map((meaning) => legendPart(meaning, result, tab.meanings))}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -69,6 +70,9 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
 }
 
 const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
+/** Without a GPU the parts that it would have are no choice. */
+const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
+  onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
 
 /** A job on the CPU has no use for figures of a GPU. */
 const shownTiles = ({ tiles, job }: OverviewResult) =>
@@ -176,7 +180,7 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
-      <span title={meaning}>
+      <span {...hint(meaning)}>
         {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
       </span>
     ),

@@ -42,7 +42,7 @@ describe("compare with", () => {
     const server = says();
     server.views.overview = { kind: "ready", value: PAGE };
     await openTab("run=a&span=2&with=b/worker0/3", server);
-    const table = await screen.findByRole("table", { name: /^Parts of the mean step of a against b/ });
+    const table = await screen.findByRole("grid", { name: /^Parts of the mean step of a against b/ });
     expect(within(table).getAllByRole("row").at(-1)!.textContent).toContain("Step");
     expect(screen.queryByText("These two are not alike.")).toBeNull();
   });

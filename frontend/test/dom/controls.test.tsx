@@ -137,7 +137,7 @@ describe("a table", () => {
     const field = await screen.findByRole("searchbox", { name: "Filter by kernel, op or module" });
     fireEvent.input(field, { target: { value: "softmax" } });
     expect(keys().kernel).toBe("softmax");
-    const table = screen.getByRole("table", { name: "Kernels by kernel" });
+    const table = screen.getByRole("grid", { name: "Kernels by kernel" });
     expect(within(table).queryByText(/volta/)).toBeNull();
     expect(within(table).getByText(/6\smore kernels/)).toBeTruthy();
     fireEvent.input(field, { target: { value: "none of it" } });
@@ -171,9 +171,9 @@ describe("a menu", () => {
     const menu = within(picture).getByRole("button", { name: /Show as table/ });
     fireEvent.click(menu);
     press("Show as table", "menuitem");
-    expect(within(picture).getByRole("table", { name: "Figures of this picture" })).toBeTruthy();
+    expect(within(picture).getByRole("grid", { name: "Figures of this picture" })).toBeTruthy();
     fireEvent.click(menu);
     press("Show as picture", "menuitem");
-    expect(within(picture).queryByRole("table")).toBeNull();
+    expect(within(picture).queryByRole("grid")).toBeNull();
   });
 });

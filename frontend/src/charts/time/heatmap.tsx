@@ -104,7 +104,7 @@ function Plot(props: PlotProps) {
     <>
       <div
         class="heatmap zoomable"
-        title="Drag to zoom all rows, double click to see all"
+        data-hint="Drag to zoom all rows, double click to see all"
         ref={box}
         style={{ height: `${height}px` }}
         role="img"

@@ -226,17 +226,15 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
   const baseline = upper + depth / 2 + 4;
   return (
     <>
-      <text class="small own" x="0" y={baseline}>
-        <title>{`${row.name}. ${row.meaning}`}</title>
+      <text class="small own" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
         {shortenedTo(row.name, time.left - VALUE + 6, "small")}
       </text>
       <text class="firm end" x={time.left - 12} y={baseline}>
         {row.value}
       </text>
       {row.reason !== null && (
-        <text class="small" x={time.left + 6} y={baseline}>
+        <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
           {shortenedTo(row.reason, time.width - time.left - 6, "small")}
-          <title>{row.reason}</title>
         </text>
       )}
       <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />

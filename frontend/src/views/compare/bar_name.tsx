@@ -1,10 +1,11 @@
+import { hint } from "../../dom/hint";
 import { ns } from "../../format";
 
 /** In front of one of two bars: whose it is, and how long. */
 export function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
   return (
     <>
-      <span class="clip" title={name}>
+      <span class="clip" {...hint(name)}>
         {name}
       </span>
       <br />

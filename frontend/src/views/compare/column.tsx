@@ -55,5 +55,5 @@ interface MovedProps {
 
 function Moved({ row, moved, name, per, scale }: MovedProps) {
   if (row === undefined || moved === null) return <span class="faint">not in {shortened(name, NAME_LENGTH)}</span>;
-  return <span title={`${name}: ${scale.text(row)} ${per}`}>{signed(moved, scale)}</span>;
+  return <span data-hint={`${name}: ${scale.text(row)} ${per}`}>{signed(moved, scale)}</span>;
 }

@@ -29,7 +29,7 @@ export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab 
   return (
     <Picture
       title={differenceTitle({ name, own }, own_ns, other_ns, share)}
-      sub={`the mean steps by part; differences sum to that of the step, in ${scale.unit} and in shares of ${name}'s step`}
+      sub={`the mean steps by part; the shares are of ${name}'s step`}
       name={`${own} against ${name} ${file}`}
       table={() => tableOf(parts, { name, own }, all)}
       link={() => tab.address()}
@@ -41,16 +41,15 @@ export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab 
         rows={parts}
         rowKey={(row) => row.id}
         {...sorting(tab, "parts")}
-        foot={
-          <tr>
-            <td>Step</td>
-            <td class="num">{scale.text(other_ns)}</td>
-            <td class="num">{scale.text(own_ns)}</td>
-            <td class="num ink">{signed(differenceOf(all), scale)}</td>
-            <td class="num">{points(differenceOf(all), other_ns)}</td>
-            <td />
-          </tr>
-        }
+        foot={{
+          name: "Step",
+          cells: {
+            other_ns: scale.text(other_ns),
+            own_ns: scale.text(own_ns),
+            difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
+            share: points(differenceOf(all), other_ns),
+          },
+        }}
       />
     </Picture>
   );

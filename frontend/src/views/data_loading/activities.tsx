@@ -40,14 +40,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
         columns={[...shown, ...difference(rows, compared)]}
         rows={rows}
         rowKey={nameOf}
-        foot={
-          more > 0 && (
-            <tr>
-              <td colSpan={shown.length - 1}>{count(more)} more</td>
-              <td class="num">{ns(more_ns)}</td>
-            </tr>
-          )
-        }
+        foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
         {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
@@ -87,7 +80,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "activity",
       label: "Activity",
       width: lines ? "27%" : "55%",
-      cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>,
+      cell: (row) => <span data-hint={nameOf(row)}>{nameOf(row)}</span>,
       order: nameOf,
     },
     ...(lines ? [line] : []),
@@ -102,9 +95,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "batch",
       label: "A batch",
       width: "68px",
-      numeric: true,
-      cell: (row) => ns(row.ns_per_batch),
-      order: (row) => row.ns_per_batch,
+      figures: { of: (row) => row.ns_per_batch, unit: "ns" },
     },
   ];
 }
@@ -116,12 +107,12 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)
     return (
-      <span class="faint" title="No call stack shows its line.">
+      <span class="faint" data-hint="No call stack shows its line.">
         {DASH}
       </span>
     );
   return (
-    <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+    <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
       {shortLine(first.line)}
     </span>

@@ -2,6 +2,7 @@ import type { BatchCopy, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
+import { hint } from "../../dom/hint";
 import { bytes, rate, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -62,7 +63,7 @@ export function BatchCopyPicture({
           <Swatch colour="copy" hatched />
           overlapping kernels <b>{scale.text(hidden)}</b>
         </span>
-        <span class="key" title="Time in which the call of the copy blocks the host.">
+        <span class="key" {...hint("Time in which the call of the copy blocks the host.")}>
           host blocked <b>{scale.text(blocked)}</b>
         </span>
       </p>

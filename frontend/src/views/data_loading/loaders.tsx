@@ -37,7 +37,7 @@ function columns(scale: Scale, longest: number, meanings: Meanings): Column<Load
       id: "loader",
       label: "Loader",
       order: (row) => row.label,
-      cell: (row) => <span title={row.iterator}>{row.label}</span>,
+      cell: (row) => <span data-hint={row.iterator}>{row.label}</span>,
     },
     {
       id: "batches",

@@ -72,7 +72,7 @@ function columns(
     label: "Loader",
     width: "116px",
     order: (row) => names.place(row.loader),
-    cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span>,
+    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
   };
   return [
     ...(names.several ? [loader] : []),
@@ -82,7 +82,7 @@ function columns(
       width: "52px",
       numeric: true,
       order: (row) => row.batch,
-      cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
+      cell: (row) => <span data-hint={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
     },
     {
       id: "worker",
@@ -91,7 +91,7 @@ function columns(
       numeric: true,
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
-        <span title={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
+        <span data-hint={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
       ),
     },
     {
@@ -100,7 +100,7 @@ function columns(
       width: "56px",
       numeric: true,
       order: (row) => row.step,
-      cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span>,
+      cell: (row) => row.step ?? <span data-hint="No recorded step took it.">{DASH}</span>,
     },
     {
       id: "bar",
@@ -137,7 +137,9 @@ function columns(
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
-        <span title={row.cpu_share === null ? "The batch was not sampled" : undefined}>{percent(row.cpu_share)}</span>
+        <span data-hint={row.cpu_share === null ? "The batch was not sampled" : undefined}>
+          {percent(row.cpu_share)}
+        </span>
       ),
     },
     {

@@ -43,7 +43,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     label: "Line",
     width: "60%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   {
     id: "bar",
@@ -116,7 +116,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     label: "Line",
     width: "45%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   { id: "bar", label: "", cell: (row) => <InlineBar segments={[{ share: row.share / longest, colour: "data" }]} /> },
   {

@@ -58,7 +58,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
     label: "Loader",
     width: "116px",
     order: (row) => names.place(row.loader),
-    cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span>,
+    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
   };
   const bar: Column<RecordedWorker> = {
     id: "bar",
@@ -82,7 +82,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
         <span
-          title={
+          data-hint={
             `${names.before(row.loader, workerName(row.worker))}, process ` +
             `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`
           }
@@ -130,7 +130,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(60, 50),
       numeric: true,
       order: (row) => row.cpu_share,
-      cell: (row) => <span title={sampledText(row)}>{percent(row.cpu_share)}</span>,
+      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.cpu_share)}</span>,
     },
     {
       id: "core_wait",
@@ -138,7 +138,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(64, 60),
       numeric: true,
       order: (row) => row.core_wait_share,
-      cell: (row) => <span title={sampledText(row)}>{percent(row.core_wait_share)}</span>,
+      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.core_wait_share)}</span>,
     },
     {
       id: "kind",
@@ -146,7 +146,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(128, 114),
       order: (row) => row.kind,
       cell: (row) => (
-        <span class="after" title={sampledText(row)}>
+        <span class="after" data-hint={sampledText(row)}>
           {limitOf(row, meanings) ?? DASH}
           {row.ended === false && <b>, killed</b>}
         </span>

@@ -3,6 +3,8 @@ import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { percent, type Scale, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -12,6 +14,8 @@ import type { OtherGpu } from "./other";
 interface KernelSplitProps {
   device: DeviceGpu;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   /** Of the span. */
   steps: number;
   tab: Tab;
@@ -22,7 +26,7 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, steps, tab, name, other }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, steps, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
@@ -36,7 +40,7 @@ export function KernelSplit({ device, title, steps, tab, name, other }: KernelSp
       drawn={false}
       sub={
         <>
-          {scale.text(a_step(split.kernel_ns))} of kernel time a step.{" "}
+          <Sentence phrase={kernelTime} style="table" />.{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>
@@ -54,7 +58,7 @@ export function KernelSplit({ device, title, steps, tab, name, other }: KernelSp
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} bins={binsOf(tab.meanings)} />}
       <ul class="parts split-parts" aria-hidden="true">
         {parts.map((part) => (
-          <li key={part.id} title={part.meaning}>
+          <li key={part.id} {...hint(part.meaning)}>
             <span class="k">
               {part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}
               {part.label}

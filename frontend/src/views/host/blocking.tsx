@@ -1,15 +1,16 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
 import { type HostPart, titleOf } from "../props";
-import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
@@ -49,7 +50,7 @@ export function BlockingCalls(part: HostPart) {
       drawn={false}
       table={() => tableOf(rows)}
       link={() => tab.address()}
-      sub="a press shows the costliest in the timeline"
+      sub={totalsText(readingOf(tab))}
       tools={
         <input
           class="field filter"
@@ -69,7 +70,7 @@ export function BlockingCalls(part: HostPart) {
         {...sorting(tab, "blocking", "-bubble")}
         maxRows={12}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
         empty={
           <>
@@ -80,11 +81,10 @@ export function BlockingCalls(part: HostPart) {
           </>
         }
         foot={
-          result.more_blocking > 0 && (
-            <tr>
-              <td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td>
-            </tr>
-          )
+          result.more_blocking > 0 && {
+            name: `${counted(result.more_blocking, "more kind")} of blocking call`,
+            cells: {},
+          }
         }
       />
     </Picture>
@@ -112,10 +112,6 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
 
 function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
-  const scale = scaleFor(
-    all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
-    "ns",
-  );
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
     {
@@ -123,14 +119,14 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
       label: "Launched from",
       width: "17%",
       order: (row) => placeOf(row, sites),
-      cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+      cell: (row) => <span data-hint={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
     },
     {
       id: "call",
       label: "Call",
       width: "20%",
       order: (row) => row.call,
-      cell: (row) => <span title={row.call}>{row.call}</span>,
+      cell: (row) => <span data-hint={row.call}>{row.call}</span>,
     },
     {
       id: "line",
@@ -143,25 +139,20 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
       id: "count",
       label: "Count",
       width: "50px",
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => perStep(row.count),
+      figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
     {
       id: "blocked",
       ...columnHead(meanings, "blocked_ns"),
       width: "76px",
-      numeric: true,
-      order: (row) => row.blocked_ns,
-      cell: (row) => scale.text(row.blocked_ns),
+      figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
     },
     {
       id: "bubble",
       ...columnHead(meanings, "bubble_ns"),
       width: "132px",
-      numeric: true,
-      order: (row) => row.bubble_ns,
-      cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
+      figures: { of: (row) => row.bubble_ns, unit: "ns", adds: "step", siblings: "time" },
+      cell: (row, written) => <Bubble row={row} longest={longest} written={written} />,
     },
   ];
 }
@@ -170,7 +161,7 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
 function Op({ row }: { row: BlockingRow }) {
   const around = row.outer_op !== row.op ? row.outer_op : null;
   return (
-    <span title={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
+    <span data-hint={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
       {row.op ?? "outside any op"}
       {around && <span class="faint">, in {around}</span>}
     </span>
@@ -180,14 +171,14 @@ function Op({ row }: { row: BlockingRow }) {
 function MadeBy({ row }: { row: BlockingRow }) {
   const [first, ...rest] = madeBy(row);
   return (
-    <span title={[first, ...rest].filter(Boolean).join("\n")}>
+    <span data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {first ?? DASH}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>
   );
 }
 
-function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; scale: Scale }) {
+function Bubble({ row, longest, written }: { row: BlockingRow; longest: number; written: string }) {
   return (
     <span class="total">
       <InlineBar
@@ -195,7 +186,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />
-      {scale.text(row.bubble_ns)}
+      {written}
     </span>
   );
 }

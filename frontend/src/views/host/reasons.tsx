@@ -135,7 +135,7 @@ function Keys({ reasons, off, press }: KeysProps) {
           <button
             class={off.has(id) ? "off" : ""}
             aria-pressed={!off.has(id)}
-            title={meaning}
+            data-hint={meaning}
             onClick={() => press(id)}
           >
             {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}

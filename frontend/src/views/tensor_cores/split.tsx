@@ -14,6 +14,8 @@ export type OtherSplit = Names & { device: DeviceSplit };
 interface SplitProps {
   device: DeviceSplit;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   off: ReadonlySet<string>;
   choose(off: ReadonlySet<string>): void;
   tab: Tab;
@@ -23,7 +25,7 @@ interface SplitProps {
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, off, choose, tab, name, other }: SplitProps) {
+export function SplitPicture({ device, title, kernelTime, off, choose, tab, name, other }: SplitProps) {
   const { total, steps } = device;
   const perStep = (ns: number) => ns / Math.max(1, steps.length);
   const scale = scaleFor(perStep(total.kernel_ns), "ns");
@@ -33,7 +35,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
   return (
     <Picture
       title={title}
-      sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
+      sub={<Sentence phrase={kernelTime} style="table" />}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
@@ -51,7 +53,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
             <button
               class={off.has(each.id) ? "off" : ""}
               aria-pressed={!off.has(each.id)}
-              title={each.meaning}
+              data-hint={each.meaning}
               onClick={() => choose(toggled(each.id, off))}
             >
               <span class="k">

@@ -1,12 +1,16 @@
 /** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
 
+import type { ComponentChildren } from "preact";
 import type { EventDetail, EventLink, Quantity } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { count, fine, shortened, text } from "../../format";
 import type { Asked } from "./data/detail";
 
 interface PanelProps {
+  /** In the place of the hints; above the chosen event where there is one. */
+  above?: ComponentChildren;
   asked: Asked;
   /** Events that stand together in the box that was pressed; 1 where it is one. */
   together: number;
@@ -16,9 +20,10 @@ interface PanelProps {
   close(): void;
 }
 
-export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProps) {
+export function Panel({ above, asked, together, origin_ns, go, zoom, close }: PanelProps) {
   return (
     <section class="event" aria-label="The chosen event" aria-live="polite">
+      {above}
       {asked?.answer.kind === "ready" ? (
         <Event
           detail={asked.answer.value}
@@ -29,7 +34,7 @@ export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProp
           close={close}
         />
       ) : (
-        <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
+        !(asked === null && above) && <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
       )}
     </section>
   );
@@ -65,12 +70,19 @@ function Hints() {
 
 const TITLE_LETTERS = 110;
 
-function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps, "asked"> & { detail: EventDetail }) {
+function Event({
+  detail,
+  together,
+  origin_ns,
+  go,
+  zoom,
+  close,
+}: Omit<PanelProps, "asked" | "above"> & { detail: EventDetail }) {
   const { name, facts, links, why_gap: why } = detail;
   return (
     <>
       <div class="head">
-        <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
+        <h2 {...hint(name)}>{shortened(name, TITLE_LETTERS)}</h2>
         {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
@@ -109,7 +121,7 @@ function Fact({ label, value }: { label: string; value: string }) {
   return (
     <div class={label.length + value.length > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
-      <dd title={value}>{value}</dd>
+      <dd {...hint(value)}>{value}</dd>
     </div>
   );
 }
@@ -128,7 +140,7 @@ function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink)
       {links.map((link, at) => (
         <li key={at}>
           <span class="quiet">{link.role}</span>
-          <button class="tie" title={link.name} onClick={() => go(link)}>
+          <button class="tie" data-hint={link.name} onClick={() => go(link)}>
             {shortened(link.name, LINK_LETTERS)}
           </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>

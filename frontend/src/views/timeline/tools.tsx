@@ -16,7 +16,7 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
     <div class="tools" role="group" aria-label="Step and zoom">
       <button
         class="button low"
-        title="Previous step, key ["
+        data-hint="Previous step, key ["
         disabled={at === null || at === 0}
         onClick={() => goTo(at! - 1)}
       >
@@ -24,19 +24,19 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
       </button>
       <button
         class="button low"
-        title="Next step, key ]"
+        data-hint="Next step, key ]"
         disabled={at === null || at >= steps - 1}
         onClick={() => goTo(at! + 1)}
       >
         Next step
       </button>
-      <button class="button low" title="Further, key S" aria-label="Zoom out" onClick={() => zoom(1.6)}>
+      <button class="button low" data-hint="Further, key S" aria-label="Zoom out" onClick={() => zoom(1.6)}>
         −
       </button>
-      <button class="button low" title="Closer, key W" aria-label="Zoom in" onClick={() => zoom(1 / 1.6)}>
+      <button class="button low" data-hint="Closer, key W" aria-label="Zoom in" onClick={() => zoom(1 / 1.6)}>
         +
       </button>
-      <button class="button low" title="The whole step, key 0 or double click" onClick={reset}>
+      <button class="button low" data-hint="The whole step, key 0 or double click" onClick={reset}>
         {steps > 0 ? "Whole step" : "Whole trace"}
       </button>
     </div>

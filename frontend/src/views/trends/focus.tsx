@@ -28,7 +28,7 @@ export function RunLegend({ runs, choose }: { runs: readonly Run[]; choose(run: 
         <li key={run.name} class="quiet">
           <LineSample focus={false} />
           <span class="clip">
-            <button title={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>
+            <button data-hint={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>
               {nameOf(run)}
             </button>
             {others.length === 1 && run.name.length <= SHORT_NAME && ". Runs differ by line, never by colour"}

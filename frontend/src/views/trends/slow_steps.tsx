@@ -120,7 +120,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return (
-          <span class="grew" title={`${ns(row.over_median_ns)} over the median`}>
+          <span class="grew" data-hint={`${ns(row.over_median_ns)} over the median`}>
             <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
             {part?.label ?? row.grew} +{ns(row.grew_ns)}
           </span>
@@ -133,7 +133,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       order: (row) => row.longest_event,
       cell: (row) =>
         row.longest_event !== null && (
-          <span class="quiet" title={row.longest_event}>
+          <span class="quiet" data-hint={row.longest_event}>
             {ns(row.longest_event_ns)} {row.longest_event}
           </span>
         ),

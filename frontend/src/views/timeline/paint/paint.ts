@@ -9,11 +9,13 @@ import { textWidth } from "../../../dom/text_width";
 import { shortened } from "../../../format";
 import { type Placed, ROW_PX } from "../layout";
 import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
-import { paintAxis, paintBand, paintPointer, paintStepBorders } from "./axis";
+import { paintAxis, paintBand, paintPointer } from "./axis";
+import { paintBorders } from "./borders";
 import { fitted } from "./box_names";
 import { paintBoxes } from "./boxes";
 import { paintGap, paintLaunches, paintRings } from "./marks";
 import { paintQueue } from "./queue";
+import { paintRange } from "./range";
 
 export function paintScene(pen: Pen, scene: Scene): void {
   const { width, height, palette } = scene;
@@ -52,15 +54,17 @@ export function paintOver(pen: Pen, scene: Scene): void {
     paintRings(pen, scene);
     paintLaunches(pen, scene);
   });
+  paintRange(pen, scene);
   paintPointer(pen, scene);
   paintBand(pen, scene);
 }
 
 /** What the second one is made of besides. */
-export const overOf = ({ pointed, pointer_ns, chosen, band }: Scene): readonly unknown[] => [
+export const overOf = ({ pointed, pointer_ns, chosen, range, band }: Scene): readonly unknown[] => [
   pointed,
   pointer_ns,
   chosen,
+  range,
   band,
 ];
 
@@ -71,11 +75,11 @@ function paintTracks(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
     if (place.kind !== "heading")
       pen.fillRect(GUTTER_PX, topOf(scene, place), width - GUTTER_PX, place.height - (place.kind === "track" ? 2 : 0));
   }
+  paintBorders(pen, scene);
   for (const place of visible) {
     if (place.kind === "track") paintBoxes(pen, scene, place);
     else if (place.kind === "queue") paintQueue(pen, scene, topOf(scene, place), place.height);
   }
-  paintStepBorders(pen, scene);
 }
 
 function clipped(pen: Pen, left: number, top: number, right: number, bottom: number, paint: () => void): void {
