@@ -6,22 +6,26 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { percent, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import type { Tab } from "../props";
+import type { Names, Tab } from "../props";
 import { type Bin, binsOf } from "./bins";
+
+export type OtherSplit = Names & { device: DeviceSplit };
 
 interface SplitProps {
   device: DeviceSplit;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   off: ReadonlySet<string>;
   choose(off: ReadonlySet<string>): void;
   tab: Tab;
   name: string;
   /** The same device in the span that is compared with. */
-  other: { name: string; device: DeviceSplit } | null;
+  other: OtherSplit | null;
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, off, choose, tab, name, other }: SplitProps) {
+export function SplitPicture({ device, title, kernelTime, off, choose, tab, name, other }: SplitProps) {
   const { total, steps } = device;
   const perStep = (ns: number) => ns / Math.max(1, steps.length);
   const scale = scaleFor(perStep(total.kernel_ns), "ns");
@@ -31,7 +35,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
   return (
     <Picture
       title={title}
-      sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
+      sub={<Sentence phrase={kernelTime} style="table" />}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
@@ -86,12 +90,10 @@ function partsOf({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
   });
 }
 
-interface OtherBarProps {
-  name: string;
-  device: DeviceSplit;
+type OtherBarProps = OtherSplit & {
   bins: readonly Bin[];
   off: ReadonlySet<string>;
-}
+};
 
 /** The same split of another span, for comparison. */
 function OtherBar({ name, device, bins, off }: OtherBarProps) {
