@@ -78,6 +78,9 @@ const KEYS = {
   /** That is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  folds: ids,
+  pins: ids,
   device: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,
@@ -94,6 +97,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  tracks: text,
   ...SORTS,
 };
 
