@@ -21,6 +21,8 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Steps of the span that is shown; 1 where none is. */
+  steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
   /** Writes keys into the URL; null takes a key out. */

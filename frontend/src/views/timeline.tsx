@@ -44,9 +44,10 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const filterField = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
-  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole);
+  const folded = tab.state.frames !== "all";
+  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole, folded);
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.events, head.id, event);
+  const asked = useDetail(tab.events, head.id, event, folded);
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);

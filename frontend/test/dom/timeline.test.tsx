@@ -16,7 +16,7 @@ const STEPS = [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: sta
 
 const PAGE: PageOf<"timeline"> = {
   head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null },
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
   titles: {},
   insights: [],
   insights_remark: null,

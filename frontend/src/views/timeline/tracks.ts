@@ -35,8 +35,7 @@ function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number
   return next;
 }
 
-export const isPinned = (track: Track, { pins }: TrackChoices): boolean =>
-  ((track as { pinned?: boolean }).pinned ?? false) !== pins.has(track.id);
+export const isPinned = (track: Track, { pins }: TrackChoices): boolean => track.pinned !== pins.has(track.id);
 
 export const onDevice = ({ kind }: Track): boolean => kind === "stream" || kind === "ranges";
 
