@@ -52,7 +52,7 @@ function Held() {
   return <Timeline page={PAGE} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
 }
 
-const stage = () => screen.getByRole("img", { name: /tracks of events/ });
+const stage = () => screen.getByRole("application", { name: /tracks of events/ });
 const type = (key: string) => fireEvent.keyDown(stage(), { key });
 const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
 const zoom = () => keys().zoom ?? null;

@@ -58,7 +58,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
         parts={parts}
         off={NONE}
       />
-      <ul class="parts split-parts" aria-hidden="true">
+      <ul class="parts split-parts">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
             <span class="k">

@@ -54,7 +54,8 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
       <div
         class="stage"
         ref={scroller}
-        role="img"
+        role="application"
+        aria-roledescription="timeline"
         aria-label={label}
         tabIndex={0}
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}

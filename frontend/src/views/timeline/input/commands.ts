@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "[": { kind: "step", by: -1 },
   "]": { kind: "step", by: 1 },
   Enter: { kind: "open" },
+  " ": { kind: "open" },
   Escape: { kind: "drop" },
   "0": { kind: "reset" },
   Home: { kind: "reset" },
