@@ -1,4 +1,4 @@
-/** How a picture whose stops are chosen by arrow keys speaks: as a slider over them, whose value is what the tip says. */
+/** How a picture whose stops arrow keys choose speaks: as a slider over them, whose value is what the tip says. */
 
 import { sentenceOf, type TipContent } from "./tip";
 
