@@ -81,6 +81,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/event": self._event,
+            "/search": self._search,
             "/retry": self._retry,
             "/index.js": self._bundle,
         }
@@ -123,7 +124,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
         if start >= end:
             raise _BadRequest("from", "must be less than to")
-        page = self.store.timeline(request.args.get("span", ""), start, end, detail, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _busy(self, request: Request) -> Answer:
@@ -139,8 +141,19 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.serve.wire import Waiting
 
         number = _whole_number(request, "event")
-        detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        detail = self.store.event(span, number, folded=folded, work=_may_work(request))
         return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
+
+    def _search(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+        from tb_steptime.timeline.search import Search
+
+        first, track = (_whole_number(request, key) if key in request.args else None for key in ("first", "track"))
+        words, start = request.args.get("words", ""), _whole_number(request, "from")
+        wanted = Search(words, start, first, track, _is_folded(request))
+        page = self.store.search(request.args.get("span", ""), wanted, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
@@ -158,6 +171,11 @@ def _hash(content: bytes) -> str:
 
 def _may_work(request: Request) -> bool:
     return request.headers.get(WORK_HEADER) == "1"
+
+
+def _is_folded(request: Request) -> bool:
+    """Whether Python stacks are folded to the user's code."""
+    return request.args.get("frames") == "own"
 
 
 class _BadRequest(ValueError):

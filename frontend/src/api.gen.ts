@@ -14,6 +14,7 @@ export type SpanTitleId =
   | "split"
   | `split.${number}`
   | `kernels.${number}`
+  | `kernel_time.${number}`
   | `time_bins.${number}`
   | "lanes"
   | "workers_over_time"
@@ -117,22 +118,6 @@ export interface Activity {
   name: string | null;
   ns_per_batch: number;
   lines: LoaderLine[];
-}
-
-/**
- * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
- * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
- * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
- */
-export interface BatchCopy {
-  count: number;
-  bytes: number | null;
-  bytes_per_second: number | null;
-  total_ns: number;
-  hidden_ns: number;
-  alone_ns: number;
-  blocked_ns: number;
-  pageable: boolean | null;
 }
 
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
@@ -495,7 +480,6 @@ export interface DataLoadingResult {
   activities: LoaderActivities | null;
   lanes: LaneWindow | null;
   loaders: LoaderRow[];
-  copy: BatchCopy | null;
   causes: WaitCauses | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
@@ -646,7 +630,10 @@ export interface EventFact {
   value: Quantity;
 }
 
-/** Another event that this one is tied to: its launch call, the work that it launched, the op around it. */
+/**
+ * Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
+ * for a Python frame that is folded away.
+ */
 export interface EventLink {
   role: string;
   event: number;
@@ -712,12 +699,29 @@ export interface GrownPart {
   excess_ns: number;
 }
 
-/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+/**
+ * The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+ * basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+ */
 export interface Headline {
   verdict: Phrase;
   action: Phrase | null;
   view: string | null;
   code: string | null;
+  basis: Phrase | null;
+}
+
+/**
+ * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
+ * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ */
+export interface Hits {
+  track: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  event: number[];
+  name: string[];
 }
 
 /**
@@ -1701,6 +1705,25 @@ export interface RunEntry {
 }
 
 /**
+ * Which events of the whole span have some words in their name.
+ * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
+ * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
+ * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
+ * parts of [bins_from_ns, bins_to_ns), which all events span.
+ */
+export interface SearchPage {
+  count: number;
+  total_ns: number;
+  tracks: TrackHits[];
+  next: number;
+  first: number;
+  hits: Hits;
+  bins_from_ns: number;
+  bins_to_ns: number;
+  bins: number[];
+}
+
+/**
  * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
  * reasons: for which it is idle where it does not, as in IdleNs.
  */
@@ -1738,12 +1761,16 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
-/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+/**
+ * How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+ * meaning: what the share is of, where it is another than the view's usual one.
+ */
 export interface SidebarShare {
   share: number | null;
   colour: string;
   hatched: boolean;
   reason: Reason | null;
+  meaning: Phrase | null;
 }
 
 /**
@@ -1915,13 +1942,17 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
+/**
+ * The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
+ * names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+ */
 export interface TimelinePage {
   start_ns: number;
   end_ns: number;
   detail_ns: number;
   tracks: Track[];
   names: string[];
+  full_names: string[];
   colours: string[];
   boxes: Boxes;
   queue: Depth | null;
@@ -1943,7 +1974,9 @@ export interface TimelineStep {
 
 /**
  * One track of the picture. rows: nesting levels, at least one.
- * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * pinned: it is among those that a reader wants in sight whatever else is: steps, the loader, the busiest streams.
+ * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
@@ -1951,6 +1984,15 @@ export interface Track {
   group: string;
   label: string;
   rows: number;
+  pinned: boolean;
+  all_rows: number;
+}
+
+/** How many events of a track were found, and how long they are in all. */
+export interface TrackHits {
+  track: number;
+  count: number;
+  total_ns: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */

@@ -25,10 +25,11 @@ from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import Index, SpanPage, TrendsPage, Waiting
-from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.busy import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.search import Search, search_page
 
 
 @dataclass(frozen=True)
@@ -98,25 +99,32 @@ class Store:
             self.reader.want(spans)
         return trends_page(spans, self.reader.places(), focus)
 
-    def timeline(self, id: str, start_ns: int, end_ns: int, detail_ns: int, *, work: bool) -> TimelinePage | Waiting:
-        """The events of a window. Raises UnknownSpan, SpanFailed."""
+    def timeline(
+        self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
+    ) -> TimelinePage | Waiting:
+        """The events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else timeline_page(events, start_ns, end_ns, detail_ns)
+        return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
 
     def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
         """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
-    def event(self, id: str, number: int, *, work: bool) -> EventDetail | Waiting:
+    def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
-        detail = event_detail(events, number)
+        detail = event_detail(events, number, folded=folded)
         if detail is None:
             raise UnknownEvent(number)
         return detail
+
+    def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
+        """The events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else search_page(events, wanted)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""

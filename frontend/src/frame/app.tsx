@@ -39,7 +39,7 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
+  const tab: Tab = { meanings, index, state, steps: 1, events: client, update: url.update, address: url.address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 

@@ -124,7 +124,7 @@ function SpanContent({
         notes={page.head.notes}
         tab={tab}
       />
-      <View page={page} tab={tab} compared={compared} />
+      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={compared} />
     </>
   );
 }

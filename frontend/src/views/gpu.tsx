@@ -46,6 +46,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
           <KernelSplit
             device={device}
             title={titleOf(page, `split.${device.device}`)}
+            kernelTime={titleOf(page, `kernel_time.${device.device}`)}
             steps={result.steps.length}
             tab={tab}
             name={name}

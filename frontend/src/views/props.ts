@@ -11,7 +11,7 @@ import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } 
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
-export type EventSource = Pick<Client, "timeline" | "event">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "event">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -21,6 +21,8 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Steps of the span that is shown; 1 where none is. */
+  steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
   /** Writes keys into the URL; null takes a key out. */

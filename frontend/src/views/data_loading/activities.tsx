@@ -38,14 +38,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
         columns={shown}
         rows={rows}
         rowKey={nameOf}
-        foot={
-          more > 0 && (
-            <tr>
-              <td colSpan={shown.length - 1}>{count(more)} more</td>
-              <td class="num">{ns(more_ns)}</td>
-            </tr>
-          )
-        }
+        foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
         {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
@@ -93,9 +86,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "batch",
       label: "A batch",
       width: "68px",
-      numeric: true,
-      cell: (row) => ns(row.ns_per_batch),
-      order: (row) => row.ns_per_batch,
+      figures: { of: (row) => row.ns_per_batch, unit: "ns" },
     },
   ];
 }

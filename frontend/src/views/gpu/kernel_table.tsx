@@ -1,11 +1,12 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Chips } from "../../components/chips";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
-import { ROW_PX, Table } from "../../components/table";
+import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, percent, type Scale, scaleFor } from "../../format";
-import { sorting } from "../choices";
+import { counted, percent } from "../../format";
+import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { columnsOf, csvOf } from "./columns";
 import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
@@ -30,12 +31,11 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
   const typed = tab.state.kernel ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const rest = restOf(table, rows);
-  const scale = scaleFor(table.rows[0]?.total_ns ?? 0, "ns");
   const choose = chooserOf(grouping, tab, open);
   return (
     <Picture
       title={title}
-      sub="over the span"
+      sub={totalsText(readingOf(tab))}
       name={`kernels by ${grouping.id} ${name}`}
       table={() => csvOf(rows, tab.meanings)}
       link={() => tab.address()}
@@ -46,7 +46,7 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
         {(width) => (
           <Table
             label={`Kernels by ${grouping.label.toLowerCase()}`}
-            columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)}
+            columns={columnsOf(grouping, tab.meanings, table.rows[0]?.total_ns ?? 1, width)}
             rows={rows}
             rowKey={keyOf}
             maxRows={MOST}
@@ -65,9 +65,7 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
                 "No kernels."
               )
             }
-            foot={
-              rest.rows > 0 && <Foot grouping={grouping} rest={rest} whole={device.split.kernel_ns} scale={scale} />
-            }
+            foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
           />
         )}
       </Sized>
@@ -117,15 +115,7 @@ function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; ta
 }
 
 /** What is folded or filtered away, so that the columns still tell the whole. */
-function Foot({ grouping, rest, whole, scale }: { grouping: Grouping; rest: Rest; whole: number; scale: Scale }) {
-  const before = grouping.id === "name,op" ? 3 : 2;
-  return (
-    <tr>
-      <td colSpan={before}>{counted(rest.rows, `more ${grouping.one}`)}</td>
-      <td class="num">{count(rest.count)}</td>
-      <td />
-      <td class="num">{scale.text(rest.ns)}</td>
-      <td class="num">{percent(whole ? rest.ns / whole : null)}</td>
-    </tr>
-  );
-}
+const footOf = (grouping: Grouping, rest: Rest, whole: number): Foot => ({
+  name: counted(rest.rows, `more ${grouping.one}`),
+  cells: { count: rest.count, total: rest.ns, share: whole ? rest.ns / whole : null },
+});

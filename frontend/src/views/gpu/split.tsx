@@ -3,6 +3,7 @@ import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { percent, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
@@ -12,6 +13,8 @@ import { type Bin, binsOf } from "../tensor_cores/bins";
 interface KernelSplitProps {
   device: DeviceGpu;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   /** Of the span. */
   steps: number;
   tab: Tab;
@@ -21,7 +24,7 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, steps, tab, name }: KernelSplitProps) {
   const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
@@ -43,7 +46,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       drawn={false}
       sub={
         <>
-          {scale.text(a_step(split.kernel_ns))} of kernel time a step.{" "}
+          <Sentence phrase={kernelTime} style="table" />.{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>

@@ -1,14 +1,15 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
-import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
@@ -48,7 +49,7 @@ export function BlockingCalls(part: HostPart) {
       drawn={false}
       table={() => tableOf(rows)}
       link={() => tab.address()}
-      sub="a press shows the costliest in the timeline"
+      sub={totalsText(readingOf(tab))}
       tools={
         <input
           class="field filter"
@@ -68,7 +69,7 @@ export function BlockingCalls(part: HostPart) {
         {...sorting(tab, "blocking", "-bubble")}
         maxRows={12}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
         empty={
           <>
@@ -79,11 +80,10 @@ export function BlockingCalls(part: HostPart) {
           </>
         }
         foot={
-          result.more_blocking > 0 && (
-            <tr>
-              <td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td>
-            </tr>
-          )
+          result.more_blocking > 0 && {
+            name: `${counted(result.more_blocking, "more kind")} of blocking call`,
+            cells: {},
+          }
         }
       />
     </Picture>
@@ -103,10 +103,6 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
 
 function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
-  const scale = scaleFor(
-    all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
-    "ns",
-  );
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
     {
@@ -134,25 +130,20 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
       id: "count",
       label: "Count",
       width: "50px",
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => perStep(row.count),
+      figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
     {
       id: "blocked",
       ...columnHead(meanings, "blocked_ns"),
       width: "76px",
-      numeric: true,
-      order: (row) => row.blocked_ns,
-      cell: (row) => scale.text(row.blocked_ns),
+      figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
     },
     {
       id: "bubble",
       ...columnHead(meanings, "bubble_ns"),
       width: "132px",
-      numeric: true,
-      order: (row) => row.bubble_ns,
-      cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
+      figures: { of: (row) => row.bubble_ns, unit: "ns", adds: "step", siblings: "time" },
+      cell: (row, written) => <Bubble row={row} longest={longest} written={written} />,
     },
   ];
 }
@@ -178,7 +169,7 @@ function MadeBy({ row }: { row: BlockingRow }) {
   );
 }
 
-function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; scale: Scale }) {
+function Bubble({ row, longest, written }: { row: BlockingRow; longest: number; written: string }) {
   return (
     <span class="total">
       <InlineBar
@@ -186,7 +177,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />
-      {scale.text(row.bubble_ns)}
+      {written}
     </span>
   );
 }

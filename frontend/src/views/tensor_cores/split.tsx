@@ -12,6 +12,8 @@ import { type Bin, binsOf } from "./bins";
 interface SplitProps {
   device: DeviceSplit;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   off: ReadonlySet<string>;
   choose(off: ReadonlySet<string>): void;
   tab: Tab;
@@ -21,7 +23,7 @@ interface SplitProps {
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, off, choose, tab, name, other }: SplitProps) {
+export function SplitPicture({ device, title, kernelTime, off, choose, tab, name, other }: SplitProps) {
   const { total, steps } = device;
   const perStep = (ns: number) => ns / Math.max(1, steps.length);
   const scale = scaleFor(perStep(total.kernel_ns), "ns");
@@ -31,7 +33,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
   return (
     <Picture
       title={title}
-      sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
+      sub={<Sentence phrase={kernelTime} style="table" />}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
