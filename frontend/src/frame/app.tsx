@@ -20,6 +20,7 @@ import { isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { CONTENT, SkipLink } from "./skip";
 
 interface AppProps {
   client: Client;
@@ -71,6 +72,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
+      <SkipLink />
       <Hatches />
       <Hints />
       <Bar
@@ -85,7 +87,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
       {selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (
-        <main class="wide" data-state="empty">
+        <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
           <Empty index={tab.index} />
         </main>
       )}
