@@ -19,6 +19,11 @@ def unfair(base: Side, candidate: Side) -> list[Note]:
             *_recorded(base.first, candidate.first), *_steps(base, candidate)]  # fmt: skip
 
 
+def does_other_work(base: Side, candidate: Side) -> bool:
+    """Whether their steps do not do the same, on the same machine: then a difference says little of either."""
+    return any(note.id in OTHER_WORK for note in unfair(base, candidate))
+
+
 def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
     if base.simulated != candidate.simulated:
         yield Note("one_simulated")
