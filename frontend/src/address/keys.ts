@@ -109,6 +109,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  find: text,
   ...SORTS,
 };
 

@@ -10,6 +10,7 @@ import type {
   Index,
   PageOf,
   Problem,
+  SearchPage,
   TimelinePage,
   TrendsPage,
   ViewId,
@@ -46,6 +47,12 @@ export interface Client {
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
+  search(
+    span: string,
+    asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
+    signal: AbortSignal,
+  ): Promise<Answer<SearchPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -75,6 +82,19 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    search: (span, { words, track, folded, from, first }, signal) =>
+      ask(
+        "search",
+        {
+          span,
+          words,
+          from: String(from),
+          ...(first === undefined ? {} : { first: String(first) }),
+          ...(track === null ? {} : { track: String(track) }),
+          ...framesOf(folded),
+        },
+        signal,
+      ),
     retry: (span) => ask("retry", { span }),
   };
 }

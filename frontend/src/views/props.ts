@@ -11,7 +11,7 @@ import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } 
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
-export type EventSource = Pick<Client, "timeline" | "busy" | "event">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;

@@ -11,9 +11,10 @@ import type { SpanViewProps } from "./props";
 import type { Box } from "./timeline/data/boxes";
 import { useBusy } from "./timeline/data/busy";
 import { readyDetail, useDetail } from "./timeline/data/detail";
+import { useFound } from "./timeline/data/found";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
-import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
+import { matcherOf } from "./timeline/data/search";
 import { stepTitle, tableOf, visibleText } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
@@ -24,8 +25,9 @@ import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
 import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
+import { Frames, Search } from "./timeline/search";
 import { Stage } from "./timeline/stage";
-import { Search, StepTools } from "./timeline/tools";
+import { StepTools } from "./timeline/tools";
 import { useVisibleRange } from "./timeline/visible";
 
 /** Another span is another picture: nothing of the last one is kept. */
@@ -48,7 +50,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
   const [toggledTracks, setToggledTracks] = useState<ReadonlySet<number>>(new Set());
-  const [words, write] = useState("");
+  const words = tab.state.find ?? "";
+  const [searched, within] = useState<number | null>(null);
 
   const { range, measure } = useMeasuring(tab);
   const busy = useBusy(
@@ -69,7 +72,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     [loaded.tracks, hasQueue, toggledTracks],
   );
   const matches = useMemo(() => matcherOf(words), [words]);
-  const found = useMemo(() => matches && matchCount(layers, matches), [matches, layers]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
     setVisible((before) => showing(before, range, whole)),
   );
@@ -83,11 +85,30 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     choose(link.event, 1);
     setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
-  const next = (backwards: boolean) => {
-    const box = matches && nextMatch(layers, matches, pointed, backwards);
-    if (!box) return;
-    point(box);
-    choose(box.event, box.count);
+  const found = useFound(
+    tab.events,
+    head.id,
+    { words, track: searched, folded },
+    { event, start_ns: chosen?.event === event ? chosen.start_ns : visible.from },
+    ({ event, row, from, to }) => {
+      setTogether(1);
+      tab.update({ event, ...(row < 0 ? { frames: "all" } : {}) });
+      setVisible((before) => showing(before, { from, to }, whole));
+    },
+  );
+  const hits = useMemo(
+    () => found.page && { from: found.page.bins_from_ns, to: found.page.bins_to_ns, counts: found.page.bins },
+    [found.page],
+  );
+  const write = (words: string) => {
+    within(null);
+    tab.update({ find: words || null });
+  };
+  const findNext = (event: KeyboardEvent) => {
+    if (event.key !== "F3" || event.defaultPrevented) return;
+    event.preventDefault();
+    if (words.trim() === "") field.current?.focus();
+    else found.next(event.shiftKey);
   };
   const actions: Actions = {
     setVisible,
@@ -101,7 +122,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   };
   const scale = scaleFor(Math.max(Math.abs(visible.from - step.start_ns), Math.abs(visible.to - step.start_ns)), "ns");
   return (
-    <div class={event === null ? "view" : "view opened"} data-view="timeline">
+    <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={findNext}>
       <Picture
         title={stepTitle(step)}
         sub={visibleText(step, visible)}
@@ -110,13 +131,18 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         link={() => tab.address()}
         tools={
           <>
+            {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
+              <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />
+            )}
             <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
             <Search
               field={field}
               words={words}
               found={found}
+              tracks={loaded.tracks}
+              track={searched}
               write={write}
-              next={next}
+              within={within}
               leave={() => scroller.current?.focus()}
             />
           </>
@@ -132,6 +158,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           busy={busy}
           palette={palette}
           range={range}
+          hits={hits}
         />
         <div class="staged">
           <Stage
