@@ -120,22 +120,6 @@ export interface Activity {
   lines: LoaderLine[];
 }
 
-/**
- * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
- * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
- * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
- */
-export interface BatchCopy {
-  count: number;
-  bytes: number | null;
-  bytes_per_second: number | null;
-  total_ns: number;
-  hidden_ns: number;
-  alone_ns: number;
-  blocked_ns: number;
-  pageable: boolean | null;
-}
-
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
 export interface BinLevel {
   bin_ns: number;
@@ -496,7 +480,6 @@ export interface DataLoadingResult {
   activities: LoaderActivities | null;
   lanes: LaneWindow | null;
   loaders: LoaderRow[];
-  copy: BatchCopy | null;
   causes: WaitCauses | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
