@@ -135,9 +135,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         link={() => tab.address()}
         tools={
           <>
-            {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
-              <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />
-            )}
             <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
             <Search
               field={field}
@@ -172,7 +169,11 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           shown={layout.tracks.size}
           all={loaded.tracks.length}
           colours={colours}
-        />
+        >
+          {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
+            <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />
+          )}
+        </TracksAndLegend>
         <div class="staged">
           <Stage
             label={

@@ -50,7 +50,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const field = () => screen.getByRole<HTMLInputElement>("searchbox");
+const field = () => screen.getByRole<HTMLInputElement>("searchbox", { name: /Find events/ });
 const said = () => field().closest("search")!.querySelector('[role="status"]')!.textContent!.replaceAll("\u00a0", " ");
 const press = async (key: string, shiftKey = false) => {
   fireEvent.keyDown(field(), { key, shiftKey });
