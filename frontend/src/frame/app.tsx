@@ -16,10 +16,11 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { compares, isViewId, VIEWS } from "../views";
+import { isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { CONTENT, SkipLink } from "./skip";
 
 interface AppProps {
   client: Client;
@@ -71,6 +72,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
+      <SkipLink />
       <Hatches />
       <Hints />
       <Bar
@@ -78,7 +80,6 @@ function Inside({ tab, source, entitle }: InsideProps) {
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
-        compares={compares(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />
@@ -86,7 +87,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
       {selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (
-        <main class="wide" data-state="empty">
+        <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
           <Empty index={tab.index} />
         </main>
       )}

@@ -56,6 +56,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         class="stage"
         ref={scroller}
         role="application"
+        aria-roledescription="timeline"
         aria-label={label}
         tabIndex={0}
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
