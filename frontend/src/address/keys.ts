@@ -59,6 +59,7 @@ const SORTS = {
   holders: sort,
   lines: sort,
   loaders: sort,
+  parts: sort,
   pauses: sort,
   phases: sort,
   ranges: sort,
@@ -86,6 +87,9 @@ const KEYS = {
   /** That is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  folds: ids,
+  pins: ids,
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
@@ -109,6 +113,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  tracks: text,
   ...SORTS,
 };
 

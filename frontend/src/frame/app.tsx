@@ -16,7 +16,7 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { compares, isViewId, VIEWS } from "../views";
+import { isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -80,7 +80,6 @@ function Inside({ tab, source, entitle }: InsideProps) {
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
-        compares={compares(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />

@@ -9,6 +9,7 @@ import { type Column, Table } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { type HostPart, titleOf } from "../props";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -17,7 +18,7 @@ export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): 
 
 /** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
-  const { result, titles, tab, name } = part;
+  const { result, titles, tab, name, compared = null } = part;
   const { blocking } = result;
   const remark = titles.blocking_remark;
   const title = titleOf(part, "blocking");
@@ -63,7 +64,7 @@ export function BlockingCalls(part: HostPart) {
     >
       <Table
         label="Blocking calls"
-        columns={columnsOf(blocking, labelsOf(result), tab.meanings)}
+        columns={[...columnsOf(blocking, labelsOf(result), tab.meanings), ...difference(blocking, compared)]}
         rows={rows}
         rowKey={blockingKey}
         {...sorting(tab, "blocking", "-bubble")}
@@ -88,6 +89,14 @@ export function BlockingCalls(part: HostPart) {
       />
     </Picture>
   );
+}
+
+function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
+  if (!compared) return [];
+  const { name, own, page } = compared;
+  return [
+    differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
+  ];
 }
 
 type Labels = ReadonlyMap<string, string>;
