@@ -5,6 +5,8 @@ import { useMemo, useRef } from "preact/hooks";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count } from "../format";
+import { ColumnsMenu, type TableChoice } from "./columns_menu";
+import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 export interface Column<Row> {
@@ -15,9 +17,22 @@ export interface Column<Row> {
   numeric?: boolean;
   /** As for a CSS grid column; columns without one share what is left. */
   width?: string;
-  cell(row: Row): ComponentChildren;
+  /** What the column holds where that is a figure: then all its cells have one unit, and the column sorts by it. */
+  figures?: Figures<Row>;
+  /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
+  cell?(row: Row, written: string, write: Write): ComponentChildren;
   /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
   order?(row: Row): number | string | null;
+  /** Shown only where the reader asks for it. */
+  extra?: boolean;
+}
+
+/** A line under the rows. */
+export interface Foot {
+  /** Stands under the first columns, up to the first that has a figure here. */
+  name: ComponentChildren;
+  /** By column: a figure as the column's own are given, or what to show. */
+  cells: Readonly<Record<string, ComponentChildren>>;
 }
 
 interface TableProps<Row> {
@@ -27,7 +42,8 @@ interface TableProps<Row> {
   rowKey(row: Row): string | number;
   /** "total" up, "-total" down; undefined keeps the order of the rows. */
   sort: string | undefined;
-  onSort(sort: string): void;
+  /** Null: the rows have one order. */
+  onSort: ((sort: string) => void) | null;
   /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
   onChoose?(row: Row): void;
@@ -36,7 +52,9 @@ interface TableProps<Row> {
   /** Rows before the box scrolls. */
   maxRows?: number;
   /** Totals, under the rows. */
-  foot?: ComponentChildren;
+  foot?: Foot | false | null | undefined;
+  /** What the reader chose of columns, units and totals. */
+  choice?: TableChoice;
   /** In place of rows where there are none. */
   empty?: ComponentChildren;
 }
@@ -44,48 +62,115 @@ interface TableProps<Row> {
 export const ROW_PX = 26;
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, rows, sort, onSort, maxRows = 20 } = props;
+  const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
-  const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
+  const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
+  const columns = all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra));
+  const reading = choice?.reading ?? PLAIN;
+  const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
-  const start = Math.max(
-    0,
-    ordered.findIndex((row) => props.rowKey(row) === props.chosen),
+  const { chosen, rowKey } = props;
+  const start = useMemo(
+    () =>
+      chosen === undefined
+        ? 0
+        : Math.max(
+            0,
+            ordered.findIndex((row) => rowKey(row) === chosen),
+          ),
+    [ordered, rowKey, chosen],
   );
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
-  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
+  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
-    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
-      <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
-        <colgroup>
-          {columns.map((column) => (
-            <col key={column.id} style={column.width ? { width: column.width } : {}} />
-          ))}
-        </colgroup>
-        <thead>
-          <tr>
+    <div class={choice ? "table-box chooses" : "table-box"}>
+      <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
+        <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
+          <colgroup>
             {columns.map((column) => (
-              <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+              <col key={column.id} style={column.width ? { width: column.width } : {}} />
             ))}
-          </tr>
-        </thead>
-        <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-          {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
-          {ordered.slice(view.first, view.end).map((row, at) => (
-            <Line key={props.rowKey(row)} row={row} at={view.first + at} stop={keys.stop} {...props} />
-          ))}
-          {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
-          {ordered.length === 0 && (
+          </colgroup>
+          <thead>
             <tr>
-              <td colSpan={columns.length} class="quiet">
-                {props.empty ?? `${count(0)} rows`}
-              </td>
+              {columns.map((column) => (
+                <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+              ))}
             </tr>
+          </thead>
+          <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+            {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
+            {ordered.slice(view.first, view.end).map((row, at) => (
+              <Line
+                key={props.rowKey(row)}
+                {...props}
+                row={row}
+                at={view.first + at}
+                stop={keys.stop}
+                columns={columns}
+                writers={writers}
+              />
+            ))}
+            {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
+            {ordered.length === 0 && (
+              <tr>
+                <td colSpan={columns.length} class="quiet">
+                  {props.empty ?? `${count(0)} rows`}
+                </td>
+              </tr>
+            )}
+          </tbody>
+          {foot && (
+            <tfoot>
+              <FootLine foot={foot} columns={columns} writers={writers} />
+            </tfoot>
           )}
-        </tbody>
-        {props.foot && <tfoot>{props.foot}</tfoot>}
-      </table>
+        </table>
+      </div>
+      {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
+      <Sorted columns={columns} sort={sort} />
     </div>
+  );
+}
+
+const directionOf = (sort: string | undefined, id: string) =>
+  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
+
+/** Says aloud by what the rows are sorted, once that changes. */
+function Sorted<Row>({ columns, sort }: { columns: readonly Column<Row>[]; sort: string | undefined }) {
+  const first = useRef(sort);
+  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
+  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
+  if (said !== "") first.current = undefined;
+  return (
+    <p class="visually-hidden" role="status">
+      {said}
+    </p>
+  );
+}
+
+interface FootLineProps<Row> {
+  foot: Foot;
+  columns: readonly Column<Row>[];
+  writers: ReadonlyMap<string, Write>;
+}
+
+function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
+  const filled = columns.findIndex(({ id }) => Object.hasOwn(foot.cells, id));
+  const named = Math.max(1, filled < 0 ? columns.length : filled);
+  return (
+    <tr>
+      <td colSpan={named}>{foot.name}</td>
+      {columns.slice(named).map(({ id, numeric, figures }) => {
+        const cell = foot.cells[id];
+        const write = writers.get(id);
+        return (
+          <td key={id} class={numeric || figures ? "num" : undefined}>
+            {write && typeof cell === "number" ? write(cell) : cell}
+          </td>
+        );
+      })}
+    </tr>
   );
 }
 
@@ -96,17 +181,19 @@ function Head<Row>({
 }: {
   column: Column<Row>;
   sort: string | undefined;
-  onSort(sort: string): void;
+  /** Null: the rows have one order. */
+  onSort: ((sort: string) => void) | null;
 }) {
-  const className = column.numeric ? "num" : "";
-  if (!column.order)
+  const className = column.numeric || column.figures ? "num" : "";
+  if (!onSort || !orderOf(column))
     return (
       <th class={className}>
         <span {...hint(column.meaning)}>{column.label}</span>
       </th>
     );
-  const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
-  const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
+  const direction = directionOf(sort, column.id);
+  const next =
+    direction === "descending" || (direction === undefined && className === "") ? column.id : `-${column.id}`;
   return (
     <th class={className} aria-sort={direction}>
       <button data-hint={column.meaning} onClick={() => onSort(next)}>
@@ -123,12 +210,13 @@ function Head<Row>({
 
 interface LineProps<Row> extends TableProps<Row> {
   row: Row;
-  /** Its place among all rows. */
+  /** The row's place among all. */
   at: number;
   stop: TableKeys["stop"];
+  writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
   const key = rowKey(row);
   return (
     <tr
@@ -142,8 +230,8 @@ function Line<Row>({ row, at, stop, columns, rowKey, chosen, onChoose, onHover }
       onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric ? "num" : "clip"} tabIndex={-1}>
-          {column.cell(row)}
+        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
+          {cellOf(column, row, writers)}
         </td>
       ))}
     </tr>
@@ -157,6 +245,14 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
+function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+  const write = writers.get(id) ?? String;
+  const written = figures ? write(figures.of(row)) : "";
+  return cell ? cell(row, written, write) : written;
+}
+
+const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
+
 /** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
 export function sorted<Row>(
   rows: readonly Row[],
@@ -164,7 +260,8 @@ export function sorted<Row>(
   sort: string | undefined,
 ): readonly Row[] {
   const down = sort?.startsWith("-") ?? false;
-  const order = columns.find((column) => column.id === sort?.replace(/^-/, ""))?.order;
+  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
+  const order = column && orderOf(column);
   if (!order) return rows;
   const keyed = rows.map((row) => [order(row), row] as const);
   keyed.sort(([a], [b]) =>

@@ -16,7 +16,7 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { compares, isViewId, VIEWS } from "../views";
+import { isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -38,7 +38,7 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
+  const tab: Tab = { meanings, index, state, steps: 1, events: client, update: url.update, address: url.address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
@@ -78,7 +78,6 @@ function Inside({ tab, source, entitle }: InsideProps) {
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
-        compares={compares(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />

@@ -21,9 +21,10 @@ import { SeveralGpus } from "./host/several_gpus";
 import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
+import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
-export function Host({ page, tab }: SpanViewProps<"host">) {
+export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const { result, head } = page;
   const part: HostPart = {
     result,
@@ -31,6 +32,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
     tab,
     name: `${head.run} ${head.worker} span ${head.number}`,
     off: hiddenParts(tab.state),
+    compared,
   };
   const tiles = result.tiles.length > 0 && (
     <Tiles label="Launches of this span">
@@ -42,6 +44,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
           head={head}
           neighbours={page.neighbours}
           meanings={tab.meanings}
+          compared={comparedFigure(series, compared)}
         />
       ))}
     </Tiles>

@@ -21,6 +21,8 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Steps of the span that is shown; 1 where none is. */
+  steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
   /** Writes keys into the URL; null takes a key out. */
@@ -29,10 +31,16 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** The same view of another span, next to the chosen one. */
-export interface Compared<V extends ViewId> {
-  /** What says it apart: its run, worker or span. */
+/** How the two spans of a comparison are called. */
+export interface Names {
+  /** The other span. */
   name: string;
+  /** The chosen one, of which the view is. */
+  own: string;
+}
+
+/** The same view of another span, next to the chosen one. */
+export interface Compared<V extends ViewId> extends Names {
   page: PageOf<V>;
 }
 
@@ -47,7 +55,7 @@ export const remarkOf = (titles: Titles, id: string): Phrase | undefined =>
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;
-  /** Null where nothing is compared; a view may leave it unused. */
+  /** Null where nothing is compared, or the other span's page is not there yet. */
   compared: Compared<V> | null;
 }
 
@@ -56,9 +64,9 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), which may show another next to it, or of many spans (route `trends`). */
+/** A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). */
 export type View<V extends ViewId> =
-  | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
 
 export interface HostPart {
@@ -70,4 +78,5 @@ export interface HostPart {
   name: string;
   /** Parts that a legend hides, by id. */
   off: ReadonlySet<string>;
+  compared?: Compared<"host"> | null;
 }

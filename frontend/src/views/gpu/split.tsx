@@ -5,10 +5,11 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { percent, scaleFor } from "../../format";
+import { percent, type Scale, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import { type Bin, binsOf } from "../tensor_cores/bins";
+import type { OtherGpu } from "./other";
 
 interface KernelSplitProps {
   device: DeviceGpu;
@@ -19,24 +20,17 @@ interface KernelSplitProps {
   steps: number;
   tab: Tab;
   name: string;
+  other: OtherGpu | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, kernelTime, steps, tab, name }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, steps, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
-  const parts = binsOf(tab.meanings).map((bin) => {
-    const share = bin.of(split) / split.kernel_ns;
-    return {
-      ...bin,
-      share,
-      time: scale.text(a_step(bin.of(split))),
-      title: `${bin.label} ${scale.text(a_step(bin.of(split)))} a step, ${percent(share)}`,
-    };
-  });
+  const parts = partsOf(split, steps, scale, binsOf(tab.meanings));
   return (
     <Picture
       title={title}
@@ -61,6 +55,7 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name }: Ker
         parts={parts}
         off={NONE}
       />
+      {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} bins={binsOf(tab.meanings)} />}
       <ul class="parts split-parts" aria-hidden="true">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
@@ -76,6 +71,30 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name }: Ker
         ))}
       </ul>
     </Picture>
+  );
+}
+
+/** The bins with their shares, and each in words. */
+function partsOf(split: DeviceGpu["split"], steps: number, scale: Scale, bins: readonly Bin[]) {
+  return bins.map((bin) => {
+    const share = bin.of(split) / split.kernel_ns;
+    const time = scale.text(bin.of(split) / Math.max(1, steps));
+    return { ...bin, share, time, title: `${bin.label} ${time} a step, ${percent(share)}` };
+  });
+}
+
+/** The same of the other span, under it. */
+function OtherSplit({ other: { name, device, steps }, bins }: { other: OtherGpu; bins: readonly Bin[] }) {
+  const a_step = device.split.kernel_ns / Math.max(1, steps);
+  const scale = scaleFor(a_step, "ns");
+  const parts = partsOf(device.split, steps, scale, bins);
+  return (
+    <>
+      <p class="quiet small aside">
+        {name}, {scale.text(a_step)} a step
+      </p>
+      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+    </>
   );
 }
 

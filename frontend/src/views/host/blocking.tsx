@@ -2,14 +2,15 @@ import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { type HostPart, titleOf } from "../props";
-import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
@@ -17,7 +18,7 @@ export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): 
 
 /** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
-  const { result, titles, tab, name } = part;
+  const { result, titles, tab, name, compared = null } = part;
   const { blocking } = result;
   const remark = titles.blocking_remark;
   const title = titleOf(part, "blocking");
@@ -49,7 +50,7 @@ export function BlockingCalls(part: HostPart) {
       drawn={false}
       table={() => tableOf(rows)}
       link={() => tab.address()}
-      sub="a press shows the costliest in the timeline"
+      sub={totalsText(readingOf(tab))}
       tools={
         <input
           class="field filter"
@@ -63,7 +64,7 @@ export function BlockingCalls(part: HostPart) {
     >
       <Table
         label="Blocking calls"
-        columns={columnsOf(blocking, labelsOf(result), tab.meanings)}
+        columns={[...columnsOf(blocking, labelsOf(result), tab.meanings), ...difference(blocking, compared)]}
         rows={rows}
         rowKey={blockingKey}
         {...sorting(tab, "blocking", "-bubble")}
@@ -80,15 +81,22 @@ export function BlockingCalls(part: HostPart) {
           </>
         }
         foot={
-          result.more_blocking > 0 && (
-            <tr>
-              <td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td>
-            </tr>
-          )
+          result.more_blocking > 0 && {
+            name: `${counted(result.more_blocking, "more kind")} of blocking call`,
+            cells: {},
+          }
         }
       />
     </Picture>
   );
+}
+
+function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
+  if (!compared) return [];
+  const { name, own, page } = compared;
+  return [
+    differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
+  ];
 }
 
 type Labels = ReadonlyMap<string, string>;
@@ -104,10 +112,6 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
 
 function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
-  const scale = scaleFor(
-    all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
-    "ns",
-  );
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
     {
@@ -135,25 +139,20 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
       id: "count",
       label: "Count",
       width: "50px",
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => perStep(row.count),
+      figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
     {
       id: "blocked",
       ...columnHead(meanings, "blocked_ns"),
       width: "76px",
-      numeric: true,
-      order: (row) => row.blocked_ns,
-      cell: (row) => scale.text(row.blocked_ns),
+      figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
     },
     {
       id: "bubble",
       ...columnHead(meanings, "bubble_ns"),
       width: "132px",
-      numeric: true,
-      order: (row) => row.bubble_ns,
-      cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
+      figures: { of: (row) => row.bubble_ns, unit: "ns", adds: "step", siblings: "time" },
+      cell: (row, written) => <Bubble row={row} longest={longest} written={written} />,
     },
   ];
 }
@@ -179,7 +178,7 @@ function MadeBy({ row }: { row: BlockingRow }) {
   );
 }
 
-function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; scale: Scale }) {
+function Bubble({ row, longest, written }: { row: BlockingRow; longest: number; written: string }) {
   return (
     <span class="total">
       <InlineBar
@@ -187,7 +186,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />
-      {scale.text(row.bubble_ns)}
+      {written}
     </span>
   );
 }

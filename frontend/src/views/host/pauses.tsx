@@ -1,10 +1,10 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { Pause } from "../../api.gen";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */
@@ -12,6 +12,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <Picture
       title={titleOf({ titles }, "pauses")}
+      sub={totalsText(readingOf(tab))}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}
@@ -53,33 +54,25 @@ const columnsOf = (meanings: Meanings): Column<Pause>[] => [
     id: "count",
     ...columnHead(meanings, "pause_count"),
     width: "52px",
-    numeric: true,
-    order: (row) => row.count,
-    cell: (row) => count(row.count),
+    figures: { of: (row) => row.count, unit: "count", adds: "recording" },
   },
   {
     id: "total",
     ...columnHead(meanings, "pause_total_ns"),
     width: "76px",
-    numeric: true,
-    order: (row) => row.total_ns,
-    cell: (row) => ns(row.total_ns),
+    figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
   },
   {
     id: "longest",
     label: "Longest",
     width: "76px",
-    numeric: true,
-    order: (row) => row.worst_end_ns - row.worst_start_ns,
-    cell: (row) => ns(row.worst_end_ns - row.worst_start_ns),
+    figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
   },
   {
     id: "idle",
-    label: "GPU idle a step",
-    width: "98px",
-    numeric: true,
-    order: (row) => row.idle_ns,
-    cell: (row) => ns(row.idle_ns),
+    label: "GPU idle",
+    width: "76px",
+    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
   },
 ];
 

@@ -2,14 +2,15 @@ import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, ROW_PX, Table } from "../../components/table";
+import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
@@ -39,7 +40,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   return (
     <Picture
       title={TITLE}
-      sub={`over the span, ${counted(all.length, "row")}`}
+      sub={totalsText(readingOf(tab))}
       name={`tensor core opportunities ${name}`}
       table={() => opportunitiesData(rows, tab.meanings)}
       link={() => tab.address()}
@@ -72,7 +73,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
                 </button>
               </>
             }
-            foot={left.count > 0 && <OpportunityFoot left={left} all={all} />}
+            foot={left.count > 0 && opportunityFoot(left)}
           />
         )}
       </Sized>
@@ -82,12 +83,6 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
 
 const keyOf = (row: Opportunity): string =>
   [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
-
-const scaleOf = (rows: readonly Opportunity[]): Scale =>
-  scaleFor(
-    rows.reduce((most, row) => Math.max(most, row.total_ns), 0),
-    "ns",
-  );
 
 /** Widths of the columns of figures, px; those of words share the rest. */
 const COUNT = 62;
@@ -109,7 +104,6 @@ export function opportunityColumns(
   width: number,
   meanings: Meanings,
 ): Column<Opportunity>[] {
-  const scale = scaleOf(all);
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
   const shares = all.some((row) => row.shapes !== null) ? WITH_INPUTS : WITHOUT;
@@ -133,28 +127,23 @@ export function opportunityColumns(
       id: "count",
       ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => count(row.count),
+      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
     },
     {
       id: "total",
       ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
-      numeric: true,
-      order: (row) => row.total_ns,
-      cell: (row) => scale.text(row.total_ns),
+      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording", siblings: "time" },
     },
     {
       id: "gain",
       ...columnHead(meanings, "opportunity_gain_ns"),
       width: `${GAIN}px`,
-      numeric: true,
-      order: gainOf,
-      cell: (row) => (
+      figures: { of: gainOf, unit: "ns", adds: "recording", siblings: "time" },
+      cell: (row, written) => (
         <span class="total" data-hint={sentence(meanings.explain(row.formula))}>
           <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
-          {scale.text(gainOf(row))}
+          {written}
         </span>
       ),
     },
@@ -197,13 +186,7 @@ function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
 }
 
 /** What is folded or filtered away, so that the columns still tell the whole. */
-export function OpportunityFoot({ left, all }: { left: Left; all: readonly Opportunity[] }) {
-  const scale = scaleOf(all);
-  return (
-    <tr>
-      <td colSpan={4}>{counted(left.count, "more launch", "more launches")}</td>
-      <td class="num">{scale.text(left.ns)}</td>
-      <td class="num">{scale.text(left.gain_ns)}</td>
-    </tr>
-  );
-}
+export const opportunityFoot = (left: Left): Foot => ({
+  name: counted(left.count, "more launch", "more launches"),
+  cells: { total: left.ns, gain: left.gain_ns },
+});

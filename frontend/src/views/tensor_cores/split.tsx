@@ -6,8 +6,10 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { percent, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import type { Tab } from "../props";
+import type { Names, Tab } from "../props";
 import { type Bin, binsOf } from "./bins";
+
+export type OtherSplit = Names & { device: DeviceSplit };
 
 interface SplitProps {
   device: DeviceSplit;
@@ -19,7 +21,7 @@ interface SplitProps {
   tab: Tab;
   name: string;
   /** The same device in the span that is compared with. */
-  other: { name: string; device: DeviceSplit } | null;
+  other: OtherSplit | null;
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
@@ -88,12 +90,10 @@ function partsOf({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
   });
 }
 
-interface OtherBarProps {
-  name: string;
-  device: DeviceSplit;
+type OtherBarProps = OtherSplit & {
   bins: readonly Bin[];
   off: ReadonlySet<string>;
-}
+};
 
 /** The same split of another span, for comparison. */
 function OtherBar({ name, device, bins, off }: OtherBarProps) {
