@@ -611,10 +611,14 @@ export interface EpochStarts {
 /**
  * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
  * is not known); gap_start_ns: where that idle time begins.
+ * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
  */
 export interface EventDetail {
   event: number;
   name: string;
+  short_name: string;
+  kind: string;
+  on: string;
   track: number;
   row: number;
   start_ns: number;
@@ -625,9 +629,11 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
+/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
 export interface EventFact {
   label: string;
   value: Quantity;
+  copied: string | null;
 }
 
 /**

@@ -83,7 +83,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     tab.update({ event: number });
   };
   const go = (link: EventLink) => {
-    choose(link.event, 1);
+    setTogether(1);
+    tab.update({ event: link.event, ...(link.row < 0 ? { frames: "all" } : {}) });
     setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
   const found = useFound(
@@ -219,9 +220,14 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           )
         }
         together={together}
-        origin_ns={step.start_ns}
+        steps={result.steps}
+        first_ns={whole.from}
         go={go}
-        close={() => choose(null, 1)}
+        unfold={() => tab.update({ frames: "all" })}
+        close={() => {
+          choose(null, 1);
+          scroller.current?.focus();
+        }}
         zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>

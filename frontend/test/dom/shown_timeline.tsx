@@ -34,6 +34,9 @@ export const PAGE: PageOf<"timeline"> = {
 export const DETAIL: EventDetail = {
   event: 0,
   name: "aten::a",
+  short_name: "aten::a",
+  kind: "CPU op",
+  on: "Training thread 1",
   track: 0,
   row: 0,
   start_ns: 0,
