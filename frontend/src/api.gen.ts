@@ -1883,7 +1883,8 @@ export interface SpanHead {
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
- * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+ * which the timeline opens, since the headline speaks of what it shows; None: any.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -1895,6 +1896,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   neighbours: Neighbour[];
+  shown_step: string | null;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";

@@ -176,6 +176,8 @@ test("the step is the one of the address, else that of the zoom, else the one of
   expect(stepAt(RESULT, { step: "5" }, null)).toBe(1);
   expect(stepAt(RESULT, {}, { from: 100, to: 200 })).toBe(0);
   expect([stepAt(RESULT, { step: "99" }, null), stepAt({ ...RESULT, steps: [] }, {}, null)]).toEqual([2, null]);
+  expect([stepAt(RESULT, {}, null, "5"), stepAt(RESULT, { step: "4" }, null, "5")]).toEqual([1, 0]);
+  expect(stepAt(RESULT, {}, null, "a step that is not judged")).toBe(2);
   expect(wholeOf(RESULT)).toEqual({ from: 0, to: 4_200_000 });
 });
 

@@ -23,6 +23,7 @@ const PAGE: PageOf<"timeline"> = {
   notes: [],
   could_be: null,
   neighbours: [],
+  shown_step: null,
   result: { first_ns: 0, last_ns: 500, steps: STEPS },
 };
 

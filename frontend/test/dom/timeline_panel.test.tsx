@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventDetail } from "../../src/api.gen";
 import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
-import { DETAIL, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
+import { DETAIL, PAGE, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
 
 const LINE = "data/sets.py(7): item";
 const KERNEL: EventDetail = {
@@ -44,6 +44,16 @@ test("it says what the event is, its whole name, and where it starts in its step
   expect(panel().getByText(KERNEL.name)).toBeTruthy();
   const start = (label: string) => panel().getByText(label).nextElementSibling!.textContent;
   expect([start("Start in step 6"), start("Start in the recording")]).toEqual(["10\u00a0ns", "260\u00a0ns"]);
+});
+
+test("without a step in the address it opens at the one that the first card is about, and says why", async () => {
+  const said = () => screen.getByRole("heading", { name: /Step/ }).nextElementSibling!.textContent;
+  await show(timelineEvents({}), "", { ...PAGE, shown_step: "6" });
+  expect(screen.getByRole("heading", { name: /^Step 6/ })).toBeTruthy();
+  expect(said()).toBe("the step that the first card is about · all of it visible");
+  document.body.innerHTML = "";
+  await show(timelineEvents({}), "p.tb_steptime.step=5", { ...PAGE, shown_step: "6" });
+  expect(said()).toBe("all of it visible");
 });
 
 test("a source line is shown below the working tree and copied whole", async () => {
