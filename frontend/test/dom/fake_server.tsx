@@ -88,6 +88,8 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     busy: () => answer("busy", GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
+    compare: () => answer("compare", GONE),
+    chain: () => answer("chain", GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }

@@ -6,14 +6,14 @@ import { counted } from "../../format";
 
 const MEANINGS: readonly (readonly [Colour, string])[] = [
   ["kernel", "Kernels"],
-  ["tensor", "Kernels on tensor cores"],
-  ["copy", "Copies and sets"],
+  ["tensor", "Tensor-core kernels"],
+  ["copy", "Copies"],
   ["comm", "Communication"],
   ["data", "Data loading"],
-  ["cpu", "CPU ops and ranges"],
+  ["cpu", "CPU ops"],
   ["runtime", "Runtime calls"],
-  ["blocking", "Blocking calls"],
-  ["other", "Python and other"],
+  ["blocking", "Blocking"],
+  ["other", "Python, other"],
 ];
 
 interface TracksAndLegendProps {
@@ -46,7 +46,7 @@ export function TracksAndLegend({ field, filter, write, leave, shown, all, colou
           ref={field}
           class="field filter"
           type="search"
-          placeholder="Tracks: streams, python…"
+          placeholder="Filter tracks"
           value={filter}
           spellcheck={false}
           autocomplete="off"
