@@ -54,6 +54,7 @@ const busyBins = async (_span: string, { from, to, bins }: { from: number; to: n
 let events: {
   timeline(): Promise<Answer<TimelinePage>>;
   busy: typeof busyBins;
+  search: typeof TAB.events.search;
   event(): Promise<Answer<EventDetail>>;
 };
 
@@ -76,7 +77,12 @@ const zoom = () => keys().zoom ?? null;
 beforeEach(async () => {
   vi.useFakeTimers();
   window.location.hash = "#tb_steptime&p.tb_steptime.step=5";
-  events = { timeline: async () => ready(EVENTS), busy: busyBins, event: async () => ready(DETAIL) };
+  events = {
+    timeline: async () => ready(EVENTS),
+    busy: busyBins,
+    event: async () => ready(DETAIL),
+    search: TAB.events.search,
+  };
   render(<Held />);
   await rest();
 });
@@ -121,19 +127,6 @@ test("arrow keys go from event to event, Enter opens one, Escape closes it", asy
   expect(screen.getByRole("heading", { name: "aten::a" })).toBeTruthy();
   type("Escape");
   expect(keys().event).toBeUndefined();
-});
-
-test("a slash goes to the search, Enter to the next match, Escape back to the picture", async () => {
-  type("/");
-  const field = screen.getByRole("searchbox", { name: "Find events by name" });
-  expect(document.activeElement).toBe(field);
-  fireEvent.input(field, { target: { value: "c" } });
-  expect(screen.getByText("1 visible")).toBeTruthy();
-  fireEvent.keyDown(field, { key: "Enter" });
-  expect(keys().event).toBe(2);
-  fireEvent.keyDown(field, { key: "Escape" });
-  expect(document.activeElement).toBe(stage());
-  expect((field as HTMLInputElement).value).toBe("");
 });
 
 test("dragging the axis zooms to what it marks, dragging the tracks moves, a double click shows the step", async () => {

@@ -1,6 +1,6 @@
 /** Between the overview and the picture: which tracks are shown, and what the colours mean. */
 
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { type Colour, Swatch } from "../../colour";
 import { counted } from "../../format";
 
@@ -26,9 +26,11 @@ interface TracksAndLegendProps {
   all: number;
   /** Those that occur. */
   colours: ReadonlySet<Colour>;
+  /** What else is chosen of the tracks. */
+  children: ComponentChildren;
 }
 
-export function TracksAndLegend({ field, filter, write, leave, shown, all, colours }: TracksAndLegendProps) {
+export function TracksAndLegend({ field, filter, write, leave, shown, all, colours, children }: TracksAndLegendProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" && event.key !== "Enter") return;
     if (event.key === "Escape") write("");
@@ -55,6 +57,7 @@ export function TracksAndLegend({ field, filter, write, leave, shown, all, colou
       <span class="found" role="status">
         {filter.trim() !== "" && `${shown} of ${counted(all, "track")}`}
       </span>
+      {children}
       <ul aria-label="Colours">
         {MEANINGS.filter(([colour]) => colours.has(colour)).map(([colour, meaning]) => (
           <li key={colour}>
