@@ -230,7 +230,8 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
 });
 
 test("Shift and a drag measures, and its ends snap to those of an event", async () => {
-  const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 }); // the stream's row
+  // the stream's row
+  const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 });
   fireEvent.pointerDown(stage(), { ...at(61), button: 0, shiftKey: true });
   fireEvent.pointerMove(stage(), at(159));
   expect(keys().range).toBeUndefined();
