@@ -61,12 +61,11 @@ function notThere({ answer }: NonNullable<Asked>): string {
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
-      <kbd>Ctrl</kbd> and the wheel to zoom, <kbd>Shift</kbd> and drag to measure; a track’s name folds and pins it.
-      Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move, arrows select an event, <kbd>Enter</kbd>{" "}
-      opens it, <kbd>F</kbd> zooms to it, <kbd>M</kbd> measures it, <kbd>[</kbd> <kbd>]</kbd> change the step,{" "}
-      <kbd>H</kbd> goes to the track’s name, <kbd>P</kbd> pins it, <kbd>T</kbd> filters tracks, <kbd>/</kbd> finds
-      events, <kbd>0</kbd> shows the step.
+      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag moves, <kbd>Ctrl</kbd>{" "}
+      and the wheel zooms, <kbd>Shift</kbd> and a drag measures; a track’s name folds or pins it. Keys: <kbd>W</kbd>{" "}
+      <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move, arrows select an event, <kbd>Enter</kbd> opens it, <kbd>F</kbd>{" "}
+      zooms to it, <kbd>M</kbd> measures it, <kbd>[</kbd> <kbd>]</kbd> change the step, <kbd>H</kbd> goes to the track’s
+      name, <kbd>P</kbd> pins it, <kbd>T</kbd> filters tracks, <kbd>/</kbd> finds events, <kbd>0</kbd> shows the step.
     </>
   );
 }
