@@ -259,8 +259,8 @@ export interface CardMeaning {
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
- * each card rests on in any trace.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
+ * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
  */
 export interface Catalogue {
   version: string;
@@ -276,6 +276,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  amd_labels: Record<string, string>;
   cards: CardMeaning[];
 }
 
@@ -1011,10 +1012,18 @@ export interface JobKind {
   evidence: JobEvidence[];
 }
 
-/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+/**
+ * The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
+ * machine: its GPUs by name, or that none is recorded; units: how many processors one of them has, None where that is
+ * not known. accelerator, vendor: what PyTorch calls the devices, and whose they are; labels differ by them.
+ */
 export interface JobText {
   line: Phrase;
   shown_by: Phrase[];
+  machine: Phrase;
+  units: Phrase | null;
+  accelerator: string;
+  vendor: string | null;
 }
 
 /**
@@ -1507,7 +1516,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged.
+ * communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1524,6 +1533,7 @@ export interface OverviewResult {
   absent: Record<string, Reason>;
   job: JobKind;
   communication: Communication | null;
+  cut_short: boolean;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */

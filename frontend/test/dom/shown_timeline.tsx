@@ -72,4 +72,4 @@ export async function show(events: EventSource, hash = "", shown = PAGE): Promis
   await rest();
 }
 
-export const stage = () => screen.getByRole("img", { name: /tracks of events/ });
+export const stage = () => screen.getByRole("application", { name: /tracks of events/ });
