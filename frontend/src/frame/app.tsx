@@ -6,7 +6,6 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
-import { Hints } from "../components/hints";
 import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
@@ -75,7 +74,6 @@ function Inside({ tab, source, entitle }: InsideProps) {
     <div class="app">
       <SkipLink />
       <Hatches />
-      <Hints />
       <Bar
         index={tab.index}
         selection={selection}

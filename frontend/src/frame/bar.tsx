@@ -3,6 +3,7 @@
 import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { Hints } from "../components/hints";
 import { hint } from "../dom/hint";
 import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
@@ -35,6 +36,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, many, tab }: Ba
       )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <Hints />
     </header>
   );
 }
