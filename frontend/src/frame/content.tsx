@@ -171,7 +171,8 @@ function simulatedRuns({ runs }: Index): string | null {
   const names = runs.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
   const more = names.length - MOST_NAMED;
   if (names.length === 0) return null;
-  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
 }
 
 /** Names in a note. */
