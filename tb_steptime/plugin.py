@@ -79,6 +79,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/view": self._view,
             "/trends": self._trends,
             "/scalars": self._scalars,
+            "/compare": self._compare,
+            "/chain": self._chain,
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/event": self._event,
@@ -125,6 +127,18 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         runs = [entry.name for entry in self.store.index(work=False).runs]
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
         return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
+
+    def _compare(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        base, candidate = request.args.get("base", ""), request.args.get("candidate", "")
+        page = self.store.compare(base, candidate, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _chain(self, request: Request) -> Answer:
+        from tb_steptime.serve.store import SpanNames
+
+        return Answer(self.store.chain(SpanNames(request.args.getlist("run")), work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

@@ -89,8 +89,9 @@ describe("the Overview", () => {
 
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
-    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
-      "|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|",
+    const head = { ...HEAD, job: { ...HEAD.job, machine: plain("GPU part of the file cut off") } };
+    expect(words(<Overview page={{ ...PAGE, head, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
+      "|GPU part of the file cut off |160.0 ms|Mean step|",
     );
   });
 
@@ -142,7 +143,14 @@ test("names out of a trace stay text", () => {
   const evil = "<img src=x onerror=alert(1)>";
   const html = renderToString(
     <Top
-      job={{ line: { template: "{n}", values: { n: { value: evil, unit: "text" } } }, shown_by: [] }}
+      job={{
+        line: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
+        shown_by: [],
+        machine: plain(""),
+        units: null,
+        accelerator: "GPU",
+        vendor: null,
+      }}
       headline={{
         verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
         action: null,
@@ -297,4 +305,13 @@ test("a spark has the spans in time order, the current one firm; of many spans o
     { values: [1, 3], firm: true },
     { values: [3, 4, 5], firm: false },
   ]);
+});
+
+test("an AMD GPU has matrix cores", () => {
+  const of = (vendor: string | null, accelerator: string) => MEANINGS.of({ vendor, accelerator });
+  const titles = (vendor: string | null, accelerator: string) =>
+    of(vendor, accelerator).views.map((view) => view.title);
+  expect(of("amd", "GPU").viewTitle("tensor_cores")).toBe("Matrix cores");
+  expect(of("amd", "GPU").metric("kernel_bin").label).toBe("Matrix cores");
+  expect(titles("nvidia", "GPU")).toEqual(MEANINGS.views.map((view) => view.title));
 });

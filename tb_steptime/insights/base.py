@@ -117,10 +117,18 @@ class NoteText(msgspec.Struct, frozen=True):
 
 
 class JobText(msgspec.Struct, frozen=True):
-    """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it."""
+    """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
+
+    machine: its GPUs by name, or that none is recorded; units: how many processors one of them has, None where that is
+    not known. accelerator, vendor: what PyTorch calls the devices, and whose they are; labels differ by them.
+    """
 
     line: Phrase
     shown_by: list[Phrase]
+    machine: Phrase = Phrase("")
+    units: Phrase | None = None
+    accelerator: str = "GPU"
+    vendor: str | None = None
 
 
 class Judgement(msgspec.Struct, frozen=True):

@@ -113,6 +113,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  find: text,
   tracks: text,
   ...SORTS,
 };

@@ -187,6 +187,7 @@ function Head<Row>({
   onSort: ((sort: string) => void) | null;
 }) {
   const className = column.numeric || column.figures ? "num" : "";
+  if (column.label === "") return <td />; // over bars; a head without words would be read as one
   if (!onSort || !orderOf(column))
     return (
       <th class={className}>

@@ -39,7 +39,8 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, steps: 1, events: client, update: url.update, address: url.address };
+  const { update, address } = url;
+  const tab: Tab = { meanings, index, state, steps: 1, events: client, comparisons: client, update, address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 

@@ -52,6 +52,8 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const asked = view === ofSpan ? page : trends;
   const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
+  const meanings = useMeaningsOf(tab, head);
+  const own = { ...tab, meanings };
   const again = async () => {
     if (asked.trouble) {
       source.watch.now();
@@ -64,14 +66,14 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const { trouble, received_ms } = source.watched;
   return (
     <>
-      <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
+      <ViewList current={view} meanings={meanings} head={head} tab={tab} />
       <main id={CONTENT} data-state={stateOf(asked)} tabIndex={-1}>
         {trouble && stateOf(asked) !== "failed" && (
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
-            <SpanContent view={view} asked={page} {...{ comparison, selection, tab, again }} />
+            <SpanContent view={view} asked={page} {...{ comparison, selection, tab: own, again }} />
           ) : (
             <TrendsContent view={view} asked={trends} selection={selection} tab={tab} again={again} />
           )}
@@ -131,6 +133,13 @@ function SpanContent({
       <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
     </>
   );
+}
+
+/** With the labels of the span's machine: an AMD GPU has matrix cores. */
+function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"] {
+  const vendor = head?.job.vendor ?? null;
+  const accelerator = head?.job.accelerator ?? "GPU";
+  return useMemo(() => meanings.of({ vendor, accelerator }), [meanings, vendor, accelerator]);
 }
 
 /** What the address compares with, and its page once it is there. */
