@@ -1876,6 +1876,25 @@ export interface RunEntry {
 }
 
 /**
+ * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
+ * gave each value, and the value; None where it is not finite.
+ * source: the folder, as TensorBoard names its runs.
+ */
+export interface ScalarSeries {
+  source: string;
+  tag: string;
+  steps: number[];
+  wall_ns: number[];
+  values: (number | null)[];
+}
+
+/** tags: what there is of a run, sorted; series: of the tag that was asked for, by folder. */
+export interface Scalars {
+  tags: string[];
+  series: ScalarSeries[];
+}
+
+/**
  * Which events of the whole span have some words in their name.
  * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
  * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
