@@ -35,7 +35,7 @@ describe("the Overview", () => {
   test("cards keep the order that they come in, and say what waits for something else", () => {
     expect(page).toContain(
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
-        "Two workers hide the wait. |Data loading|num_workers=2|Copy|",
+        "Two workers hide the wait. |Open Data loading|num_workers=2|Copy|",
     );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
@@ -305,13 +305,4 @@ test("a spark has the spans in time order, the current one firm; of many spans o
     { values: [1, 3], firm: true },
     { values: [3, 4, 5], firm: false },
   ]);
-});
-
-test("an AMD GPU has matrix cores", () => {
-  const of = (vendor: string | null, accelerator: string) => MEANINGS.of({ vendor, accelerator });
-  const titles = (vendor: string | null, accelerator: string) =>
-    of(vendor, accelerator).views.map((view) => view.title);
-  expect(of("amd", "GPU").viewTitle("tensor_cores")).toBe("Matrix cores");
-  expect(of("amd", "GPU").metric("kernel_bin").label).toBe("Matrix cores");
-  expect(titles("nvidia", "GPU")).toEqual(MEANINGS.views.map((view) => view.title));
 });

@@ -87,6 +87,8 @@ const KEYS = {
   /** That is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** "table:key" of the row that a card leads to. */
+  mark: text,
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,

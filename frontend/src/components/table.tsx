@@ -8,6 +8,7 @@ import { count } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
+import { useMarkedRow } from "./table_mark";
 
 export interface Column<Row> {
   id: string;
@@ -46,6 +47,8 @@ interface TableProps<Row> {
   onSort: ((sort: string) => void) | null;
   /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
+  /** The row that a link led to, framed and in view. */
+  marked?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
@@ -80,6 +83,11 @@ export function Table<Row>(props: TableProps<Row>) {
           ),
     [ordered, rowKey, chosen],
   );
+  const markedAt = useMemo(
+    () => (props.marked === undefined ? -1 : ordered.findIndex((row) => rowKey(row) === props.marked)),
+    [ordered, rowKey, props.marked],
+  );
+  useMarkedRow(box, markedAt, ROW_PX, props.marked);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
@@ -216,12 +224,13 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, marked, onChoose, onHover }: LineProps<Row>) {
   const key = rowKey(row);
   return (
     <tr
       aria-rowindex={at + ROW_INDEX_FROM}
       aria-selected={chosen === key ? true : undefined}
+      aria-current={marked === key ? "true" : undefined}
       tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
       onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}
