@@ -59,6 +59,8 @@ test("what is written into the address opens it again, and drops the step of ano
     event: null,
     range: null,
     mark: null,
+    folds: null,
+    pins: null,
   });
 });
 

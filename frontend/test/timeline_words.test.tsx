@@ -2,8 +2,8 @@ import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
-import { type Boxes, boxAt } from "../src/views/timeline/data/boxes";
-import { matchCount, matcherOf, nextMatch } from "../src/views/timeline/data/search";
+import { type Boxes, boxAt, boxesOf } from "../src/views/timeline/data/boxes";
+import { matcherOf } from "../src/views/timeline/data/search";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/figures";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
@@ -12,7 +12,8 @@ import { layoutOf } from "../src/views/timeline/layout";
 import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
 import { contrast, mixed, paletteOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { Panel } from "../src/views/timeline/panel";
-import { boxes } from "./fixtures/timeline";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
+import { boxes, page } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
 
@@ -90,31 +91,21 @@ test("scopes and types before a name are not it", () => {
   ).toEqual(["add_", "fill<at::Half>(int)", "kernel<a::b>", "MulBackward0", "cudaLaunchKernel", "a::"]);
 });
 
-test("a search lights boxes in any case, counts those visible and goes round", () => {
-  const all = [layer(boxes(TWO))];
-  const matches = matcherOf(" K ")!;
-  expect([matcherOf("  "), matchCount(all, matches), matchCount([layer(boxes(TWO), 0, 15)], matches)]).toEqual([
+test("a search lights boxes in any case, by their short and by their whole names", () => {
+  const of = boxesOf({ ...page("stream | aa bb cc"), full_names: ["void at::native::Add", "", ""] });
+  const lit = (words: string) => [...matcherOf(words)!(of)];
+  expect([matcherOf("  "), lit(" ADD "), lit("a"), lit("B"), lit("d")]).toEqual([
     null,
-    1,
-    0,
+    [1, 0, 0],
+    [1, 0, 0],
+    [0, 1, 0],
+    [1, 0, 0],
   ]);
-  const both: ReturnType<typeof matcherOf> = (of) => Uint8Array.from(of.names, (name) => Number("bk".includes(name)));
-  const order: (string | undefined)[] = [];
-  for (let here = nextMatch(all, both, null, false); order.length < 3; here = nextMatch(all, both, here, false))
-    order.push(here?.name);
-  expect(order).toEqual(["k", "b", "k"]);
-  expect(nextMatch(all, both, null, true)?.name).toBe("b");
-  expect(nextMatch(all, matcherOf("nothing")!, null, false)).toBeNull();
-});
-
-test("a box that crosses two pages is counted once", () => {
-  const of = boxes("stream | aaaaaa");
-  expect(matchCount([layer(of, 0, 30), layer(of, 30, 60)], matcherOf("a")!)).toBe(1);
 });
 
 test("arrow keys go along a row and to the rows that have something there", () => {
   const all = [layer(boxes(TWO))];
-  const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
+  const layout = layoutOf(all[0]!.boxes.tracks, false, NO_CHOICES);
   const visible = { from: 0, to: 70 };
   const walk = (...ways: Direction[]) =>
     ways.reduce<ReturnType<typeof nextBox>>(
@@ -200,7 +191,7 @@ test("the title says the step and how much of it is visible", () => {
 
 test("the table holds every box visible, from the step's start", () => {
   const of = boxes("stream | aa  k");
-  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, new Set()), RESULT.steps[0]!)).toEqual({
+  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, NO_CHOICES), RESULT.steps[0]!)).toEqual({
     columns: [
       { label: "Where" },
       { label: "Name" },

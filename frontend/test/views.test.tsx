@@ -4,13 +4,11 @@ import type { NoteText } from "../src/api.gen";
 import { sparkRuns } from "../src/components/series_tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
-import { ViewList } from "../src/frame/views";
 import { Empty } from "../src/states/empty";
 import { Failed } from "../src/states/failed";
 import { Reading } from "../src/states/reading";
 import { Overview } from "../src/views/overview";
-import { MEANINGS } from "./fixtures/meanings";
-import { because, HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
+import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("the Overview", () => {
@@ -59,7 +57,7 @@ describe("the Overview", () => {
   test("every picture has a sentence", () => {
     const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
     expect(html).toContain(
-      'role="figure" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
+      '<figure class="step-bar" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
         'could be about 118 ms."',
     );
   });
@@ -193,31 +191,6 @@ test("at most two notes stand open, and that a trace is simulated stands first",
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );
-});
-
-test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = {
-    share: null,
-    colour: "kernel",
-    hatched: true,
-    reason: because("no_kernels_in_steps"),
-    meaning: null,
-  };
-  const list = (
-    <ViewList
-      current="overview"
-      meanings={MEANINGS}
-      head={{ ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: unknown } }}
-      tab={TAB}
-    />
-  );
-  expect(words(list)).toBe(
-    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
-      "8 June 2021|75 718 events, 1.2 MB|",
-  );
-  const html = renderToString(list);
-  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
-  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
 });
 
 describe("states", () => {

@@ -89,6 +89,9 @@ const KEYS = {
   event: wholeNumber,
   /** "table:key" of the row that a card leads to. */
   mark: text,
+  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  folds: ids,
+  pins: ids,
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
@@ -112,6 +115,8 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  find: text,
+  tracks: text,
   ...SORTS,
 };
 

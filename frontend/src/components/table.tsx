@@ -52,6 +52,8 @@ interface TableProps<Row> {
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
+  /** Where rows fold: how deep one lies, from 1, and whether it is open; undefined where nothing is in it. */
+  branch?(row: Row): { level: number; open: boolean | undefined };
   /** Rows before the box scrolls. */
   maxRows?: number;
   /** Totals, under the rows. */
@@ -83,17 +85,13 @@ export function Table<Row>(props: TableProps<Row>) {
           ),
     [ordered, rowKey, chosen],
   );
-  const markedAt = useMemo(
-    () => (props.marked === undefined ? -1 : ordered.findIndex((row) => rowKey(row) === props.marked)),
-    [ordered, rowKey, props.marked],
-  );
-  useMarkedRow(box, markedAt, ROW_PX, props.marked);
+  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
-        <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
+        <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (
               <col key={column.id} style={column.width ? { width: column.width } : {}} />
@@ -193,6 +191,7 @@ function Head<Row>({
   onSort: ((sort: string) => void) | null;
 }) {
   const className = column.numeric || column.figures ? "num" : "";
+  if (column.label === "") return <td />; // over bars; a head without words would be read as one
   if (!onSort || !orderOf(column))
     return (
       <th class={className}>
@@ -224,11 +223,26 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, marked, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({
+  row,
+  at,
+  stop,
+  columns,
+  writers,
+  rowKey,
+  chosen,
+  marked,
+  branch,
+  onChoose,
+  onHover,
+}: LineProps<Row>) {
   const key = rowKey(row);
+  const { level, open } = branch?.(row) ?? {};
   return (
     <tr
       aria-rowindex={at + ROW_INDEX_FROM}
+      aria-level={level}
+      aria-expanded={open}
       aria-selected={chosen === key ? true : undefined}
       aria-current={marked === key ? "true" : undefined}
       tabIndex={at === stop ? 0 : -1}

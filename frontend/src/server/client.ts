@@ -6,10 +6,13 @@
 import type {
   BusyBins,
   Catalogue,
+  ChainPage,
+  ComparePage,
   EventDetail,
   Index,
   PageOf,
   Problem,
+  SearchPage,
   TimelinePage,
   TrendsPage,
   ViewId,
@@ -46,6 +49,16 @@ export interface Client {
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** The worker of one span, all that is read of it, held against that of another. */
+  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
+  /** These runs (none named: all) in the order in which they were recorded. */
+  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
+  search(
+    span: string,
+    asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
+    signal: AbortSignal,
+  ): Promise<Answer<SearchPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -75,6 +88,26 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
+    chain: (runs, signal) =>
+      ask(
+        "chain",
+        runs.map((run) => ["run", run]),
+        signal,
+      ),
+    search: (span, { words, track, folded, from, first }, signal) =>
+      ask(
+        "search",
+        {
+          span,
+          words,
+          from: String(from),
+          ...(first === undefined ? {} : { first: String(first) }),
+          ...(track === null ? {} : { track: String(track) }),
+          ...framesOf(folded),
+        },
+        signal,
+      ),
     retry: (span) => ask("retry", { span }),
   };
 }

@@ -95,7 +95,7 @@ def test_a_step_in_tracks(step):
     page = timeline_page(step, 0, 20 * US, 1)
     tracks = [
         Track(0, "steps", "Steps", "Steps", 1, True, 1),
-        Track(1, "phases", "Steps", "Phases", 1, False, 1),
+        Track(1, "phases", "Steps", "Phases", 1, True, 1),
         Track(2, "loader", "Steps", "Data loading", 1, True, 1),
         Track(3, "stream", "GPU 0", "Stream 7", 1, True, 1),
         Track(4, "stream", "GPU 0", "Stream 9", 1, True, 1),
@@ -137,7 +137,7 @@ def test_a_whole_page(tmp_path):
         detail_ns=2048,
         tracks=[
             Track(0, "steps", "Steps", "Steps", 1, True, 1),
-            Track(1, "phases", "Steps", "Phases", 1, False, 1),
+            Track(1, "phases", "Steps", "Phases", 1, True, 1),
             Track(2, "stream", "GPU 0", "Stream 7", 1, True, 1),
             Track(3, "thread", "Process 1", "Training thread main", 1, False, 1),
             Track(4, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
@@ -474,7 +474,11 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
     drawing = "\n".join(f"kernel {stream} gpu{gpu} | k |" for gpu in range(6) for stream in (7, 9))
     trace = timeline(drawing)
     pinned = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace)) if each.pinned]
-    assert pinned == [("Steps", "Steps"), *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS))]
+    assert pinned == [
+        ("Steps", "Steps"),
+        ("Steps", "Phases"),
+        *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS)),
+    ]
 
 
 def test_numbers_that_are_no_event(step):

@@ -56,7 +56,7 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name, other
         off={NONE}
       />
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} bins={binsOf(tab.meanings)} />}
-      <ul class="parts split-parts" aria-hidden="true">
+      <ul class="parts split-parts">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
             <span class="k">
