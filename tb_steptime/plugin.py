@@ -123,7 +123,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
         if start >= end:
             raise _BadRequest("from", "must be less than to")
-        page = self.store.timeline(request.args.get("span", ""), start, end, detail, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _busy(self, request: Request) -> Answer:
@@ -139,7 +140,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.serve.wire import Waiting
 
         number = _whole_number(request, "event")
-        detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        detail = self.store.event(span, number, folded=folded, work=_may_work(request))
         return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
 
     def _retry(self, request: Request) -> Answer:
@@ -158,6 +160,11 @@ def _hash(content: bytes) -> str:
 
 def _may_work(request: Request) -> bool:
     return request.headers.get(WORK_HEADER) == "1"
+
+
+def _is_folded(request: Request) -> bool:
+    """Whether Python stacks are folded to the user's code."""
+    return request.args.get("frames") == "own"
 
 
 class _BadRequest(ValueError):

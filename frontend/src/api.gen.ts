@@ -14,6 +14,7 @@ export type SpanTitleId =
   | "split"
   | `split.${number}`
   | `kernels.${number}`
+  | `kernel_time.${number}`
   | `time_bins.${number}`
   | "lanes"
   | "workers_over_time"
@@ -646,7 +647,10 @@ export interface EventFact {
   value: Quantity;
 }
 
-/** Another event that this one is tied to: its launch call, the work that it launched, the op around it. */
+/**
+ * Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
+ * for a Python frame that is folded away.
+ */
 export interface EventLink {
   role: string;
   event: number;
@@ -712,12 +716,16 @@ export interface GrownPart {
   excess_ns: number;
 }
 
-/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+/**
+ * The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+ * basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+ */
 export interface Headline {
   verdict: Phrase;
   action: Phrase | null;
   view: string | null;
   code: string | null;
+  basis: Phrase | null;
 }
 
 /**
@@ -1738,12 +1746,16 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
-/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+/**
+ * How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+ * meaning: what the share is of, where it is another than the view's usual one.
+ */
 export interface SidebarShare {
   share: number | null;
   colour: string;
   hatched: boolean;
   reason: Reason | null;
+  meaning: Phrase | null;
 }
 
 /**
@@ -1915,13 +1927,17 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
+/**
+ * The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
+ * names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+ */
 export interface TimelinePage {
   start_ns: number;
   end_ns: number;
   detail_ns: number;
   tracks: Track[];
   names: string[];
+  full_names: string[];
   colours: string[];
   boxes: Boxes;
   queue: Depth | null;
@@ -1943,7 +1959,9 @@ export interface TimelineStep {
 
 /**
  * One track of the picture. rows: nesting levels, at least one.
- * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * pinned: it is among those that a reader wants in sight whatever else is: steps, the loader, the busiest streams.
+ * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
@@ -1951,6 +1969,8 @@ export interface Track {
   group: string;
   label: string;
   rows: number;
+  pinned: boolean;
+  all_rows: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */

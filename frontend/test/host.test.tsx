@@ -1,7 +1,8 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
+import { rangeInTimeline } from "../src/address/timeline";
 import type { PageOf } from "../src/api.gen";
-import { shownStep, timelineKeys } from "../src/views/choices";
+import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host";
 import { BLOCKING, hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
 import { because, plain } from "./fixtures/pages";
@@ -184,12 +185,12 @@ describe("the shown step", () => {
 
 describe("the way to the timeline", () => {
   test("shows what stands around a range, and nothing before the start", () => {
-    expect(timelineKeys({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
+    expect(rangeInTimeline({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
       view: "timeline",
       step: "5",
       zoom: { from: 500_000, to: 3_500_000 },
     });
-    expect(timelineKeys({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
+    expect(rangeInTimeline({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
       view: "timeline",
       step: "1",
       zoom: { from: 0, to: 1_350_000 },
@@ -197,7 +198,7 @@ describe("the way to the timeline", () => {
   });
 
   test("a short one has room around it", () => {
-    expect(timelineKeys({ step: "5", start_ns: 100_000, end_ns: 102_000 })).toEqual({
+    expect(rangeInTimeline({ step: "5", start_ns: 100_000, end_ns: 102_000 })).toEqual({
       view: "timeline",
       step: "5",
       zoom: { from: 91_000, to: 111_000 },

@@ -72,6 +72,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     pointed: null,
     pointer_ns: null,
     chosen: null,
+    range: null,
     band: null,
     ...more,
   };

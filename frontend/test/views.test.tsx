@@ -148,6 +148,7 @@ test("names out of a trace stay text", () => {
         action: null,
         view: null,
         code: evil,
+        basis: null,
       }}
       simulated={null}
       notes={[]}
@@ -187,7 +188,13 @@ test("at most two notes stand open, and that a trace is simulated stands first",
 });
 
 test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = { share: null, colour: "kernel", hatched: true, reason: because("no_kernels_in_steps") };
+  const unknown = {
+    share: null,
+    colour: "kernel",
+    hatched: true,
+    reason: because("no_kernels_in_steps"),
+    meaning: null,
+  };
   const list = (
     <ViewList
       current="overview"
@@ -197,7 +204,7 @@ test("the list of views has a share for what explains a part of the step, a dash
     />
   );
   expect(words(list)).toBe(
-    "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
+    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
       "8 June 2021|75 718 events, 1.2 MB|",
   );
   const html = renderToString(list);

@@ -66,12 +66,16 @@ class Insight(msgspec.Struct, frozen=True):
 
 
 class Headline(msgspec.Struct, frozen=True):
-    """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type."""
+    """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+
+    basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+    """
 
     verdict: Phrase
     action: Phrase | None = None
     view: str | None = None
     code: str | None = None
+    basis: Phrase | None = None
 
 
 class CouldBe(msgspec.Struct, frozen=True):
@@ -82,12 +86,16 @@ class CouldBe(msgspec.Struct, frozen=True):
 
 
 class SidebarShare(msgspec.Struct, frozen=True):
-    """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason."""
+    """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+
+    meaning: what the share is of, where it is another than the view's usual one.
+    """
 
     share: float | None
     colour: str
     hatched: bool = False
     reason: Reason | None = None
+    meaning: Phrase | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):

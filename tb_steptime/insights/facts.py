@@ -96,8 +96,13 @@ class Facts:
         return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:
-        """Of the mean step."""
+        """Of the mean step without what is left out: as verdicts and cards count."""
         return ns / self.step_ns if self.step_ns else 0.0
+
+    def share_as_recorded(self, ns: float) -> float:
+        """Of the mean step with what is left out of it: as bars, tiles and the sidebar count."""
+        whole = self.overview.mean_duration_ns
+        return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
         """The span's value of a metric of the catalogue; None where it is not measurable."""

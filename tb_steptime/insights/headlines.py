@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Headline, Insight
+from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
@@ -28,13 +29,17 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:
-    gain = phrase(
-        "[up to {gain} a step ({share})], which would leave about {left}.",
-        gain=ns(first.gain_ns),
-        share=fraction(first.gain_fraction),
-        left=ns(facts.step_ns - first.gain_ns),
-    )
-    return joined(first.title, gain, by=": ")
+    """What would be left is said where it is what the bar of the mean step shows, too."""
+    words = "[up to {gain} a step ({share})]." if leaves_out(facts) else _GAIN_AND_REST
+    values = {
+        "gain": ns(first.gain_ns),
+        "share": fraction(first.gain_fraction),
+        "left": ns(facts.step_ns - first.gain_ns),
+    }
+    return joined(first.title, filled(words, values), by=": ")
+
+
+_GAIN_AND_REST = "[up to {gain} a step ({share})], which would leave about {left}."
 
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
@@ -151,7 +156,7 @@ _ON_TENSOR_CORES = {
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
-    headline = gpu_headline(facts.gpu)
+    headline = gpu_headline(facts.gpu, facts.job.vendor)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
     if first is None or not facts.gpu.devices:
         return headline

@@ -98,22 +98,24 @@ class Store:
             self.reader.want(spans)
         return trends_page(spans, self.reader.places(), focus)
 
-    def timeline(self, id: str, start_ns: int, end_ns: int, detail_ns: int, *, work: bool) -> TimelinePage | Waiting:
-        """The events of a window. Raises UnknownSpan, SpanFailed."""
+    def timeline(
+        self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
+    ) -> TimelinePage | Waiting:
+        """The events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else timeline_page(events, start_ns, end_ns, detail_ns)
+        return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
 
     def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
         """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
-    def event(self, id: str, number: int, *, work: bool) -> EventDetail | Waiting:
+    def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
-        detail = event_detail(events, number)
+        detail = event_detail(events, number, folded=folded)
         if detail is None:
             raise UnknownEvent(number)
         return detail

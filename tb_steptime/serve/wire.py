@@ -15,6 +15,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     busy?span=ID&from=NS&to=NS&bins=N
                                     200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
+          &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`

@@ -14,7 +14,9 @@ TrackKind = Literal["steps", "phases", "thread", "loader", "calls", "stream", "r
 class Track(msgspec.Struct, frozen=True):
     """One track of the picture. rows: nesting levels, at least one.
 
-    group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+    group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+    pinned: it is among those that a reader wants in sight whatever else is: steps, the loader, the busiest streams.
+    all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
     """
 
     id: int
@@ -22,6 +24,8 @@ class Track(msgspec.Struct, frozen=True):
     group: str
     label: str
     rows: int
+    pinned: bool
+    all_rows: int
 
 
 class Boxes(msgspec.Struct, frozen=True):
@@ -51,13 +55,17 @@ class Depth(msgspec.Struct, frozen=True):
 
 
 class TimelinePage(msgspec.Struct, frozen=True):
-    """The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning."""
+    """The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
+
+    names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+    """
 
     start_ns: int
     end_ns: int
     detail_ns: int
     tracks: list[Track]
     names: list[str]
+    full_names: list[str]
     colours: list[str]
     boxes: Boxes
     queue: Depth | None
@@ -79,7 +87,8 @@ class BusyBins(msgspec.Struct, frozen=True):
 
 
 class EventLink(msgspec.Struct, frozen=True):
-    """Another event that this one is tied to: its launch call, the work that it launched, the op around it."""
+    """Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
+    for a Python frame that is folded away."""
 
     role: str
     event: int

@@ -20,8 +20,8 @@ MAX_LAUNCHED = 8
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
-def event_detail(events: EventFile, number: int) -> EventDetail | None:
-    """None where there is no such event, or it is on no track."""
+def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
+    """None where there is no such event, or it is on no track. folded: rows are those of folded stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
@@ -29,7 +29,7 @@ def event_detail(events: EventFile, number: int) -> EventDetail | None:
     call = _call_of(events, number)
     outer = around(events, place if call is None else call)
     gap = why_gap(events, number, call)
-    link = _link(events, "", place)
+    link = _link(events, "", place, folded)
     return EventDetail(
         event=number,
         name=link.name,
@@ -38,7 +38,7 @@ def event_detail(events: EventFile, number: int) -> EventDetail | None:
         start_ns=link.start_ns,
         end_ns=link.end_ns,
         facts=list(_facts(events, place, call, outer)),
-        links=list(_links(events, place, call, outer)),
+        links=[_link(events, role, each, folded) for role, each in _tied(events, place, call, outer)],
         gap_start_ns=gap[0] if gap else None,
         why_gap=gap[1] if gap else None,
     )
@@ -148,29 +148,30 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
     return None
 
 
-def _links(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventLink]:
+def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """What the event is tied to: in what role, and at which place it is."""
     kinds = events.column("kind")
     if call is not None:
-        yield _link(events, "Launched by", call)
+        yield "Launched by", call
     if int(kinds[place]) in _CALLS:
         launched = launched_by(events, [_number(events, place)])[:MAX_LAUNCHED]
-        yield from (_link(events, "Launches", int(events.place[each])) for each in launched)
+        yield from (("Launches", int(events.place[each])) for each in launched)
     ops = [each for each in outer if int(kinds[each]) == Kind.CPU_OP]
     if ops:
-        yield _link(events, "In op", ops[-1])
+        yield "In op", ops[-1]
     if len(ops) > 1:
-        yield _link(events, "In outermost op", ops[0])
+        yield "In outermost op", ops[0]
     if outer and outer[-1] not in ops:
-        yield _link(events, "In", outer[-1])
+        yield "In", outer[-1]
     forward = _forward(events, [*outer, place])
     if forward is not None:
-        yield _link(events, "Forward op", forward)
+        yield "Forward op", forward
 
 
-def _link(events: EventFile, role: str, place: int) -> EventLink:
-    line, start = events.line_of(place), int(events.start[place])
-    track, row = events.head.line_track[line], events.head.line_row[line]
-    return EventLink(role, _number(events, place), _name(events, place), track, row, start, events.end_of(place))
+def _link(events: EventFile, role: str, place: int, folded: bool) -> EventLink:
+    track, row = events.head.line_track[events.line_of(place)], events.row_of(place, folded=folded)
+    start, end = int(events.start[place]), events.end_of(place)
+    return EventLink(role, _number(events, place), _name(events, place), track, row, start, end)
 
 
 def _name(events: EventFile, place: int) -> str:

@@ -83,7 +83,11 @@ const KEYS = {
   /** "recording": the whole of it as one step. */
   steps: text,
   zoom: timeRange,
+  /** That is measured in the timeline. */
+  range: timeRange,
   event: wholeNumber,
+  /** "all": every Python frame of the timeline, not only those of the user's code. */
+  frames: text,
   device: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,

@@ -53,7 +53,7 @@ export function DataTable({ data }: { data: TableData }) {
       order: ([, cells]) => cells[at] ?? null,
       width: `${widthOf(
         column.label,
-        rows.map(([, cells]) => cellText(cells[at] ?? null, column)),
+        rows.slice(0, MEASURED).map(([, cells]) => cellText(cells[at] ?? null, column)),
       )}px`,
     }),
   );
@@ -77,5 +77,5 @@ const BESIDE = 22;
 const MEASURED = 200;
 
 function widthOf(label: string, cells: readonly string[]): number {
-  return Math.min(320, Math.round(widestOf([label, ...cells.slice(0, MEASURED)], "small")) + BESIDE);
+  return Math.min(320, Math.round(widestOf([label, ...cells], "small")) + BESIDE);
 }

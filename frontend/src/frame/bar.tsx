@@ -17,12 +17,14 @@ interface BarProps {
   simulated: boolean;
   /** Whether the view can show another span next to the chosen one. */
   compares: boolean;
+  /** Whether the view has totals over the steps. */
+  totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
   tab: Pick<Tab, "state" | "update" | "address">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, compares, many, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, compares, totals, many, tab }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
@@ -31,6 +33,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, compares, many,
       {selection && compares && index.spans_total > 1 && (
         <ComparePicker index={index} selection={selection} tab={tab} />
       )}
+      {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
       {simulated && (
         <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
           Simulated
@@ -136,6 +139,28 @@ function ComparePicker({
     </>
   );
 }
+
+/** One step, or a recording whose steps nobody marked, has no mean to tell from its sum. */
+const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;
+
+/** Whether times and counts are of a mean step or of all steps, in every table and tile. */
+function TotalsPicker({ tab }: { tab: Pick<Tab, "state" | "update"> }) {
+  return (
+    <Picker
+      label="Totals"
+      many="choices"
+      firm
+      entries={TOTALS}
+      chosen={tab.state.totals ?? "step"}
+      choose={(id) => tab.update({ totals: id === "recording" ? id : null })}
+    />
+  );
+}
+
+const TOTALS: readonly PickerEntry[] = [
+  { id: "step", label: "per step", aside: "mean of the steps" },
+  { id: "recording", label: "whole recording", aside: "sum of all steps" },
+];
 
 function compareEntry(other: Selection): PickerEntry {
   const worker = other.run.workers.length > 1 ? [other.worker.name] : [];

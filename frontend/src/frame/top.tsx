@@ -64,7 +64,7 @@ function Job({ job }: { job: JobText }) {
   );
 }
 
-function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {
+function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { headline: Headline; tab: Tab }) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
   const paragraph = action && (
@@ -79,6 +79,11 @@ function Verdict({ headline: { verdict, action, view, code }, tab }: { headline:
           <Sentence phrase={verdict} />
         </h1>
         {!coded && paragraph}
+        {basis && (
+          <p class="whole">
+            <Sentence phrase={basis} />
+          </p>
+        )}
       </div>
       {coded && <Code text={code} />}
       {coded && paragraph}

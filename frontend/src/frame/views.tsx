@@ -20,13 +20,15 @@ interface ViewListProps {
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const views = meanings.views.filter((view) => isViewId(view.id));
   const explainsPart = (id: string) => id !== "overview" && id !== "trends";
+  const shareOf = (view: ViewMeaning) =>
+    explainsPart(view.id) && view.share !== "" ? (head?.sidebar[view.id] ?? null) : undefined;
   const entry = (view: ViewMeaning) => (
     <ViewLink
       key={view.id}
       title={view.title}
       shareMeaning={view.share}
       current={view.id === current}
-      sidebarShare={explainsPart(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
+      sidebarShare={shareOf(view)}
       meanings={meanings}
       address={tab.address({ view: view.id })}
       open={() => tab.update({ view: view.id })}
@@ -36,6 +38,9 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
     <nav class="views" aria-label="Views">
       {views.filter((view) => !explainsPart(view.id)).map(entry)}
       <hr />
+      <p class="shares-of" {...hint(SHARES_OF)}>
+        Share of the step
+      </p>
       {views.filter((view) => explainsPart(view.id)).map(entry)}
       {head && <Origin head={head} />}
     </nav>
@@ -77,8 +82,13 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
 }
 
 /** What the share means; where it is not known, why. */
-const titleOf = ({ reason }: SidebarShare, meaning: string, meanings: Meanings): string | undefined =>
-  [meaning, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
+const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string | undefined =>
+  [own ? sentence(own) : usual, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
+
+/** What the bars have in common. */
+const SHARES_OF =
+  "How much of the mean step, as the overview shows it, each view explains. Two views may explain the same " +
+  "time, so the shares have no sum.";
 
 function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
   return sidebarShare.share ? (

@@ -4,6 +4,7 @@
  */
 
 import type {
+  BusyBins,
   Catalogue,
   EventDetail,
   Index,
@@ -32,14 +33,19 @@ export interface Client {
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
   trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
-  /** Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. */
+  /**
+   * Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. Folded:
+   * without the Python frames that are not of the user's code.
+   */
   timeline(
     span: string,
-    range: { from: number; to: number; detail_ns: number },
+    range: { from: number; to: number; detail_ns: number; folded: boolean },
     signal: AbortSignal,
   ): Promise<Answer<TimelinePage>>;
-  /** All about one event. */
-  event(span: string, event: number, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** How busy a range of a span was, in so many bins. */
+  busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
+  /** All about one event, its rows as the picture has them. */
+  event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -59,12 +65,21 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal) =>
       ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
-    timeline: (span, { from, to, detail_ns }, signal) =>
-      ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
-    event: (span, event, signal) => ask("event", { span, event: String(event) }, signal),
+    busy: (span, { from, to, bins }, signal) =>
+      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
+    timeline: (span, { from, to, detail_ns, folded }, signal) =>
+      ask(
+        "timeline",
+        { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
+        signal,
+      ),
+    event: (span, { event, folded }, signal) =>
+      ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     retry: (span) => ask("retry", { span }),
   };
 }
+
+const framesOf = (folded: boolean): Record<string, string> => (folded ? { frames: "own" } : {});
 
 function address(route: string, query: Record<string, string> | string[][]): string {
   const asked = new URLSearchParams(query).toString();

@@ -90,22 +90,6 @@ export function useStepSelection({ state, update }: Tab): StepSelection {
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
 
-/**
- * What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed.
- */
-const MARGIN = 0.25;
-
-/** A shorter range would show a single call and nothing around it. */
-const MIN_NS = 20_000;
-
-/** Shows a range of time in the timeline, ns from the span's origin, and the step in which it begins. */
-export function timelineKeys(range: { step: string; start_ns: number; end_ns: number }): Changes {
-  const length = range.end_ns - range.start_ns;
-  const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
-  const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
-  return { view: "timeline", step: range.step, zoom };
-}
-
 /** What the address zooms to, where it lies within a step or a span; another span's zoom does not. */
 export function zoomWithin({ zoom }: Address, whole: TimeRange): TimeRange | null {
   return zoom && zoom.from >= whole.from && zoom.to <= Math.ceil(whole.to) && lengthOf(zoom) > 0 ? zoom : null;

@@ -46,7 +46,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
           <KernelSplit
             device={device}
             title={titleOf(page, `split.${device.device}`)}
-            steps={result.steps.length}
+            kernelTime={titleOf(page, `kernel_time.${device.device}`)}
             tab={tab}
             name={name}
           />

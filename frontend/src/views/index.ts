@@ -11,12 +11,12 @@ import { Timeline } from "./timeline";
 import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
-  overview: { of: "span", compares: true, Content: Overview },
+  overview: { of: "span", compares: true, totals: true, Content: Overview },
   trends: { of: "spans", Content: Trends },
   data_loading: { of: "span", compares: true, Content: DataLoading },
-  tensor_cores: { of: "span", compares: true, Content: TensorCores },
-  gpu: { of: "span", Content: Gpu },
-  host: { of: "span", Content: Host },
+  tensor_cores: { of: "span", compares: true, totals: true, Content: TensorCores },
+  gpu: { of: "span", totals: true, Content: Gpu },
+  host: { of: "span", totals: true, Content: Host },
   timeline: { of: "span", Content: Timeline },
 };
 
@@ -26,4 +26,10 @@ export const isViewId = (id: string | undefined): id is ViewId => id !== undefin
 export function compares(id: ViewId): boolean {
   const view: View<ViewId> = VIEWS[id] as View<ViewId>;
   return view.of === "span" && view.compares === true;
+}
+
+/** Whether a view has totals, which can be of a step or of the whole recording. */
+export function hasTotals(id: ViewId): boolean {
+  const view: View<ViewId> = VIEWS[id] as View<ViewId>;
+  return view.of === "span" && view.totals === true;
 }

@@ -38,7 +38,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
+        parts={shownParts(result, tab.meanings).map((meaning) => legendPart(meaning, result, tab.meanings))}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -66,11 +66,15 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
-      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
-      {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
+      {result.communication && <Collectives found={result.communication} tab={tab} />}
+      {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
     </div>
   );
 }
+
+/** Without a GPU the parts that it would have are no choice. */
+const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
+  onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
 
 /** A job on the CPU has no use for figures of a GPU. */
 const shownTiles = ({ tiles, job }: OverviewResult) =>

@@ -11,7 +11,7 @@ import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } 
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
-export type EventSource = Pick<Client, "timeline" | "event">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "event">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -58,9 +58,10 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), which may show another next to it, or of many spans (route `trends`). */
+/**
+ * A view of one span (route `view`), which may show another next to it and have totals over the steps, or of many spans (route `trends`). */
 export type View<V extends ViewId> =
-  | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; compares?: boolean; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
 
 export interface HostPart {

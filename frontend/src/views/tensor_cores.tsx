@@ -60,6 +60,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             <SplitPicture
               device={device}
               title={titleOf(page, `split.${device.device}`)}
+              kernelTime={titleOf(page, `kernel_time.${device.device}`)}
               off={off}
               tab={tab}
               name={name}

@@ -6,9 +6,10 @@ import { Picture } from "../components/picture";
 import { useLatest } from "../dom/latest";
 import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
-import { around, middleOf, showing, type TimeRange, timeScale, zoomed } from "../time_range";
+import { around, middleOf, showing, type TimeRange, timeScale, withNeighbours, zoomed } from "../time_range";
 import type { SpanViewProps } from "./props";
 import type { Box } from "./timeline/data/boxes";
+import { useBusy } from "./timeline/data/busy";
 import { readyDetail, useDetail } from "./timeline/data/detail";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
@@ -16,9 +17,12 @@ import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
 import { stepTitle, tableOf, visibleText } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
+import { useMeasuring } from "./timeline/measuring";
+import { Minimap } from "./timeline/minimap";
 import { Notice } from "./timeline/notice";
 import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
+import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
 import { Stage } from "./timeline/stage";
 import { Search, StepTools } from "./timeline/tools";
@@ -36,14 +40,23 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const field = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
-  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole);
+  const folded = tab.state.frames !== "all";
+  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole, folded);
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.events, head.id, event);
+  const asked = useDetail(tab.events, head.id, event, folded);
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
   const [toggledTracks, setToggledTracks] = useState<ReadonlySet<number>>(new Set());
   const [words, write] = useState("");
+
+  const { range, measure } = useMeasuring(tab);
+  const busy = useBusy(
+    tab.events,
+    head.id,
+    useMemo(() => outward(whole), [whole]),
+    OVERVIEW_BINS,
+  );
 
   const time = timeScale(visible, GUTTER_PX, size.width);
   const layers = useMemo(
@@ -78,6 +91,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   };
   const actions: Actions = {
     setVisible,
+    measure,
     point,
     reset,
     choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
@@ -108,6 +122,17 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           </>
         }
       >
+        <Minimap
+          width={size.width}
+          whole={whole}
+          visible={visible}
+          setVisible={setVisible}
+          steps={result.steps}
+          step={step}
+          busy={busy}
+          palette={palette}
+          range={range}
+        />
         <div class="staged">
           <Stage
             label={
@@ -126,6 +151,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               matches,
               pointed,
               chosen,
+              range,
             }}
             whole={whole}
             size={size}
@@ -138,6 +164,18 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
       </Picture>
       <Panel
         asked={asked}
+        above={
+          range && (
+            <RangeLine
+              events={tab.events}
+              span={head.id}
+              range={range}
+              steps={result.steps}
+              zoom={() => setVisible(withNeighbours(range, whole))}
+              clear={() => measure(null)}
+            />
+          )
+        }
         together={together}
         origin_ns={step.start_ns}
         go={go}
@@ -147,6 +185,12 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     </div>
   );
 }
+
+/** As fine as a wide screen shows it. */
+const OVERVIEW_BINS = 1024;
+
+/** Both ends on whole nanoseconds. */
+const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
   const next = new Set(tracks);

@@ -1,9 +1,9 @@
 /** The cards: what to do, most gain first, each with the way to its evidence. */
 
+import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { timelineKeys } from "./choices";
 import type { Tab } from "./props";
 
 interface ToDoProps {
@@ -47,9 +47,9 @@ function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: 
       insight={insight}
       evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
       open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state.step ?? null })}
-      timeline={first && { name: tab.meanings.viewTitle(TIMELINE), open: () => tab.update(timelineKeys(first)) }}
+      timeline={first && { name: tab.meanings.viewTitle(TIMELINE), open: () => tab.update(rangeInTimeline(first)) }}
       meaning={tab.meanings.card(insight.id)}
-      openRange={(range) => tab.update(timelineKeys(range))}
+      openRange={(range) => tab.update(rangeInTimeline(range))}
     />
   );
 }

@@ -85,6 +85,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     view: (id, view, signal) => slowly(`view ${view} ${id}`, (server.views[view] ?? GONE) as never, signal),
     trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
     timeline: () => answer("timeline", GONE),
+    busy: () => answer("busy", GONE),
     event: () => answer("event", GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };

@@ -2,7 +2,7 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact
 import { useReducer } from "preact/hooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
-import type { EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
+import type { BusyBins, EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
 import { type Answer, SILENT } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
@@ -16,7 +16,7 @@ const STEPS = [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: sta
 
 const PAGE: PageOf<"timeline"> = {
   head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null },
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
   titles: {},
   insights: [],
   insights_remark: null,
@@ -40,7 +40,22 @@ const DETAIL: EventDetail = {
 };
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
-let events: { timeline(): Promise<Answer<TimelinePage>>; event(): Promise<Answer<EventDetail>> };
+/** Half of each range is busy, and a kernel starts in each bin. */
+const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
+  ready<BusyBins>({
+    start_ns: from,
+    end_ns: to,
+    of: "gpu",
+    devices: 1,
+    busy_ns: Array.from({ length: bins }, () => (to - from) / bins / 2),
+    kernels: Array.from({ length: bins }, () => 1),
+  });
+
+let events: {
+  timeline(): Promise<Answer<TimelinePage>>;
+  busy: typeof busyBins;
+  event(): Promise<Answer<EventDetail>>;
+};
 
 function Held() {
   const url = openUrlStore(window);
@@ -60,7 +75,7 @@ const zoom = () => keys().zoom ?? null;
 beforeEach(async () => {
   vi.useFakeTimers();
   window.location.hash = "#tb_steptime&p.tb_steptime.step=5";
-  events = { timeline: async () => ready(EVENTS), event: async () => ready(DETAIL) };
+  events = { timeline: async () => ready(EVENTS), busy: busyBins, event: async () => ready(DETAIL) };
   render(<Held />);
   await rest();
 });

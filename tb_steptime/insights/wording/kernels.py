@@ -9,10 +9,11 @@ from math import prod
 
 import msgspec
 
+from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, fraction, phrase, text
+from tb_steptime.text import Phrase, fraction, ns, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -26,6 +27,9 @@ FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
 
 #: Kernel time that could use tensor cores is mentioned from this share on.
 WORTH_SAYING_FRACTION = 0.05
+
+#: Kernel time over the time in which any kernel runs: from here on the difference shows.
+OVERLAP_RATIO = 1.01
 
 #: What kernels are called when all of them do the same, by a word in the description of their family.
 KINDS = {
@@ -58,6 +62,30 @@ def kernels_title(rows: Sequence[tuple[float, str]]) -> Phrase:
 def _kind(rows: Sequence[tuple[float, str]]) -> str:
     """The word for what all these kernels do; empty where they differ."""
     return next((word for key, word in KINDS.items() if all(key in family for _, family in rows)), "")
+
+
+def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
+    """Of the mean step: the sum over all kernels of the span. Where some run at the same time it may exceed the step,
+    so how long any of them runs stands next to it."""
+    total = ns(kernel_ns / max(1, len(facts.overview.steps)))
+    runs_ns = _any_runs_ns(facts, device)
+    if runs_ns is None or kernel_ns <= OVERLAP_RATIO * runs_ns:
+        return phrase("{total} of kernel time a step", total=total)
+    return phrase(
+        "{total} of kernel time a step: the sum over all kernels. Some run at the same time, so for {runs} of the step "
+        "at least one of them runs",
+        total=total,
+        runs=ns(runs_ns / max(1, len(facts.overview.steps))),
+    )
+
+
+def _any_runs_ns(facts: Facts, device: int) -> float | None:
+    """In which at least one kernel of the device runs, over the span; None where the view of the GPU was left out."""
+    found = [each for each in facts.gpu.devices if each.device == device] if facts.gpu else []
+    shares = [tile.value for each in found for tile in each.tiles if tile.metric == "gpu_utilization"]
+    if facts.gpu is None or not shares or shares[0] is None:
+        return None
+    return shares[0] * (facts.gpu.end_ns - facts.gpu.start_ns)
 
 
 def split_title(split: Split, has_tensor_cores: bool) -> Phrase:

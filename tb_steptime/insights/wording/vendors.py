@@ -16,6 +16,11 @@ def processors(vendor: Vendor | None) -> Quantity:
     return text("compute units (CUs)" if vendor == "amd" else "multiprocessors (SMs)")
 
 
+def processors_short(vendor: Vendor | None) -> Quantity:
+    """The same, abbreviated."""
+    return text("CUs" if vendor == "amd" else "SMs")
+
+
 def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
     """A captured sequence of launches."""
     if accelerator != "GPU":

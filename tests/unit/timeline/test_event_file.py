@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,11 +18,12 @@ from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, Ev
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.build import LEVELS, write_events
 from tb_steptime.timeline.busy import _edges, busy_bins
-from tb_steptime.timeline.colours import COLOURS
+from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.tracks import PINNED_STREAMS, tracks_of
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import A100, timeline
@@ -90,15 +94,15 @@ def detail(events, name):
 def test_a_step_in_tracks(step):
     page = timeline_page(step, 0, 20 * US, 1)
     tracks = [
-        Track(0, "steps", "Steps", "Steps", 1),
-        Track(1, "phases", "Steps", "Phases", 1),
-        Track(2, "loader", "Steps", "Data loading", 1),
-        Track(3, "thread", "Process 1", "Training thread main", 4),
-        Track(4, "calls", "Process 1", "Calls of training thread main", 1),
-        Track(5, "thread", "Process 1", "Autograd thread backward", 2),
-        Track(6, "calls", "Process 1", "Calls of autograd thread backward", 1),
-        Track(7, "stream", "GPU 0", "Stream 7", 1),
-        Track(8, "stream", "GPU 0", "Stream 9", 1),
+        Track(0, "steps", "Steps", "Steps", 1, True, 1),
+        Track(1, "phases", "Steps", "Phases", 1, False, 1),
+        Track(2, "loader", "Steps", "Data loading", 1, True, 1),
+        Track(3, "stream", "GPU 0", "Stream 7", 1, True, 1),
+        Track(4, "stream", "GPU 0", "Stream 9", 1, True, 1),
+        Track(5, "thread", "Process 1", "Training thread main", 4, False, 4),
+        Track(6, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
+        Track(7, "thread", "Process 1", "Autograd thread backward", 2, False, 2),
+        Track(8, "calls", "Process 1", "Calls of autograd thread backward", 1, False, 1),
     ]
     assert (page.start_ns, page.end_ns, page.detail_ns, page.tracks) == (0, 20 * US, 2, tracks)
     assert boxes(page) == [
@@ -108,6 +112,8 @@ def test_a_step_in_tracks(step):
         ("Phases", 0, "Backward", 10, 5, "cpu", 1),
         ("Phases", 0, "Other", 15, 5, "other", 1),
         ("Data loading", 0, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 3, "data", 1),
+        ("Stream 7", 0, "gemm f32 64x64", 8, 5, "kernel", 1),
+        ("Stream 9", 0, "Memcpy HtoD", 13, 2, "copy", 1),
         ("Training thread main", 0, "ProfilerStep#5", 0, 20, "cpu", 1),
         ("Training thread main", 1, "train.py(54): step", 3, 8, "other", 1),
         ("Training thread main", 2, "aten::linear", 3, 6, "cpu", 1),
@@ -116,8 +122,6 @@ def test_a_step_in_tracks(step):
         ("Autograd thread backward", 0, NAMES["n"], 10, 5, "cpu", 1),
         ("Autograd thread backward", 1, "aten::mm", 11, 3, "cpu", 1),
         ("Calls of autograd thread backward", 0, "cudaMemcpyAsync", 11, 1, "runtime", 1),
-        ("Stream 7", 0, "volta_sgemm_64x64_nt", 8, 5, "kernel", 1),
-        ("Stream 9", 0, "Memcpy HtoD (Pinned -> Device)", 13, 2, "copy", 1),
     ]
 
 
@@ -132,23 +136,24 @@ def test_a_whole_page(tmp_path):
         end_ns=4 * US,
         detail_ns=2048,
         tracks=[
-            Track(0, "steps", "Steps", "Steps", 1),
-            Track(1, "phases", "Steps", "Phases", 1),
-            Track(2, "thread", "Process 1", "Training thread main", 1),
-            Track(3, "calls", "Process 1", "Calls of training thread main", 1),
-            Track(4, "stream", "GPU 0", "Stream 7", 1),
+            Track(0, "steps", "Steps", "Steps", 1, True, 1),
+            Track(1, "phases", "Steps", "Phases", 1, False, 1),
+            Track(2, "stream", "GPU 0", "Stream 7", 1, True, 1),
+            Track(3, "thread", "Process 1", "Training thread main", 1, False, 1),
+            Track(4, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
         ],
         names=["b", "cudaLaunchKernel", "k", "The recording", "Model"],
+        full_names=[""] * 5,
         colours=list(COLOURS),
         boxes=Boxes(
             track=[0, 1, 2, 3, 4],
             row=[0, 0, 0, 0, 0],
-            start_ns=[-US, -US, 0, 0, 2 * US],
-            length_ns=[5 * US, 5 * US, US, US, 2 * US],
-            name=[3, 4, 0, 1, 2],
-            colour=[COLOURS.index(each) for each in ("other", "cpu", "cpu", "runtime", "kernel")],
+            start_ns=[-US, -US, 2 * US, 0, 0],
+            length_ns=[5 * US, 5 * US, 2 * US, US, US],
+            name=[3, 4, 2, 0, 1],
+            colour=[COLOURS.index(each) for each in ("other", "cpu", "kernel", "cpu", "runtime")],
             count=[1, 1, 1, 1, 1],
-            event=[4, 5, 1, 2, 3],
+            event=[4, 5, 3, 1, 2],
         ),
         queue=Depth(bin_ns=2048, mean_permille=[977, 0], peak=[1, 0]),
     )
@@ -228,7 +233,7 @@ def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path, monke
     page = timeline_page(events, 0, 16 * US, 1)
     assert page.detail_ns == 1024
     assert len(page.boxes.count) <= 6
-    assert sum(page.boxes.count) == len(events.start)
+    assert sum(page.boxes.count) == events.event_count
 
 
 def test_the_queue(tmp_path):
@@ -255,7 +260,7 @@ def test_a_kernel(step):
     assert detail(step, "volta_sgemm_64x64_nt") == EventDetail(
         event=numbers(step)["volta_sgemm_64x64_nt"],
         name="volta_sgemm_64x64_nt",
-        track=7,
+        track=3,
         row=0,
         start_ns=8 * US,
         end_ns=13 * US,
@@ -402,6 +407,76 @@ def test_why_the_device_was_idle(tmp_path, case):
         assert [found.why_gap.values[f"cause{i}"].value for i in (0, 1)] == ["cudaStreamSynchronize", "a"]
 
 
+STACK = """
+    python | rrrrrrrrrrrr |
+    python | .tttttttttt. |
+    python | ..wwww.LLLL. |
+    python | ........ff.. |
+    op     | ...aa...b... |
+    kernel 7 | ....k....... |"""
+STACK_NAMES = {
+    "r": "runpy.py(198): _run",
+    "t": "/home/me/job/train.py(9): step",
+    "w": "torch/nn/modules/module.py(1): _call",
+    "L": "nn.Module: Linear_3",
+    "f": "/env/lib/python3.11/site-packages/timm/layers.py(3): forward",
+    "a": "aten::a",
+    "b": "aten::b",
+}
+
+
+def test_a_folded_stack_keeps_the_users_lines_and_modules(tmp_path):
+    events = event_file(timeline(STACK, names=STACK_NAMES), tmp_path / "e")
+    (track,) = (each for each in events.head.tracks if each.kind == "thread")
+    assert (track.rows, track.all_rows) == (3, 5)
+    shown = {}
+    for folded in (False, True):
+        page = timeline_page(events, 0, 12 * US, 1, folded=folded)
+        assert page.tracks[track.id].rows == (3 if folded else 5)
+        shown[folded] = [(row, name) for label, row, name, *_ in boxes(page) if label == track.label]
+    assert shown[True] == [
+        (0, "train.py(9): step"), (1, "aten::a"), (1, "Linear_3"), (2, "aten::b"),
+    ]  # fmt: skip
+    assert shown[False] == [
+        (0, "runpy.py(198): _run"), (1, "train.py(9): step"),
+        (2, "torch/nn/modules/module.py(1): _call"), (2, "Linear_3"),
+        (3, "aten::a"), (3, "timm/layers.py(3): forward"), (4, "aten::b"),
+    ]  # fmt: skip
+
+
+def test_an_event_of_a_folded_stack_says_its_row_there(tmp_path):
+    events = event_file(timeline(STACK, names=STACK_NAMES), tmp_path / "e")
+    number = numbers(events)
+    rows = {
+        name: [event_detail(events, number[name], folded=folded).row for folded in (False, True)]
+        for name in (STACK_NAMES["w"], STACK_NAMES["t"], "aten::b", "k")
+    }
+    assert rows == {STACK_NAMES["w"]: [2, -1], STACK_NAMES["t"]: [1, 0], "aten::b": [4, 2], "k": [0, 0]}
+    (inside,) = event_detail(events, number["aten::a"], folded=True).links
+    assert (inside.name, inside.row) == (STACK_NAMES["w"], -1)
+
+
+def test_lines_of_an_installed_package_are_the_users_where_there_are_no_others(tmp_path):
+    names = {**STACK_NAMES, "t": "/env/site-packages/torchtune/train.py(9): step"}
+    events = event_file(timeline(STACK, names=names), tmp_path / "e")
+    shown = [name for label, _, name, *_ in boxes(timeline_page(events, 0, 12 * US, 1, folded=True)) if "main" in label]
+    assert shown == ["torchtune/train.py(9): step", "aten::a", "Linear_3", "timm/layers.py(3): forward", "aten::b"]
+
+
+def test_what_the_profiler_says_of_itself_and_processes_without_a_number_are_named():
+    trace = timeline("op | aaa |\n overhead @0 | .b. |\n kernel 7 | ..k |")
+    trace = replace(trace, threads=[replace(each, pid="-1") if each.tid == "0" else each for each in trace.threads])
+    tracks = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace))]
+    assert tracks[-2:] == [("Process 1", "Training thread main"), ("Profiler", "Its overhead")]
+
+
+def test_the_busiest_streams_of_all_gpus_are_pinned():
+    drawing = "\n".join(f"kernel {stream} gpu{gpu} | k |" for gpu in range(6) for stream in (7, 9))
+    trace = timeline(drawing)
+    pinned = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace)) if each.pinned]
+    assert pinned == [("Steps", "Steps"), *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS))]
+
+
 def test_numbers_that_are_no_event(step):
     assert [event_detail(step, number) for number in (-1, 10_000)] == [None, None]
 
@@ -469,13 +544,15 @@ def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, o
 def check_conservation(trace, events, details):
     """At any detail the boxes of a line count all of its events and cover them, and gaps narrower than the detail."""
     bounds = events.column("level0.bounds")
-    for wanted in details:
-        shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted)
+    for wanted, folded in itertools.product(details, (False, True)):
+        shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted, folded=folded)
         drawn = shown.boxes
         columns = (drawn.track, drawn.row, drawn.start_ns, drawn.length_ns, drawn.count)
         track, row, start, length, number = (np.array(column, np.int64) for column in columns)
         start = start + shown.start_ns
-        for line, place in enumerate(zip(events.head.line_track, events.head.line_row, strict=True)):
+        lines_of = events.folded_lines if folded else events.lines
+        for line in itertools.chain.from_iterable(lines_of(each.id) for each in shown.tracks):
+            place = events.head.line_track[line], events.head.line_row[line]
             mine = slice(bounds[line], bounds[line + 1])
             here = (track == place[0]) & (row == place[1])
             assert number[here].sum() == mine.stop - mine.start
@@ -492,7 +569,7 @@ def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
     trace = read_real(trace_path(name))
     events = event_file(trace, tmp_path / "e")
     shown = np.flatnonzero(events.place >= 0)
-    assert (np.sort(events.event) == shown).all()
+    assert (np.sort(events.event[: events.event_count]) == shown).all()
     recorded = shown[shown < len(trace.events)]
     assert (events.start[events.place[recorded]] == trace.events.start_ns[recorded]).all()
     assert (events.length[events.place[recorded]] == trace.events.dur_ns[recorded]).all()

@@ -2,18 +2,22 @@ import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { percent, scaleFor } from "../../format";
+import { percent } from "../../format";
 import { sentence } from "../../phrase";
+import { scaleOf } from "../../scale";
+import { readingOf } from "../choices";
 import type { Tab } from "../props";
 import { type Bin, binsOf } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
   title: Phrase;
-  /** Of the span. */
-  steps: number;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   tab: Tab;
   name: string;
 }
@@ -21,17 +25,18 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, tab, name }: KernelSplitProps) {
   const { split } = device;
-  const a_step = (ns: number) => ns / Math.max(1, steps);
-  const scale = scaleFor(a_step(split.kernel_ns), "ns");
+  const reading = readingOf(tab);
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
   const parts = binsOf(tab.meanings).map((bin) => {
     const share = bin.of(split) / split.kernel_ns;
     return {
       ...bin,
       share,
-      time: scale.text(a_step(bin.of(split))),
-      title: `${bin.label} ${scale.text(a_step(bin.of(split)))} a step, ${percent(share)}`,
+      time: scale.text(factor * bin.of(split)),
+      title: `${bin.label} ${scale.text(factor * bin.of(split))} ${of}, ${percent(share)}`,
     };
   });
   return (
@@ -43,7 +48,12 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       drawn={false}
       sub={
         <>
-          {scale.text(a_step(split.kernel_ns))} of kernel time a step.{" "}
+          {reading.totals === "step" ? (
+            <Sentence phrase={kernelTime} style="table" />
+          ) : (
+            `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`
+          )}
+          .{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>
@@ -52,7 +62,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
     >
       <SplitBar
         label={
-          `${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ` +
+          `${sentence(title)}. Kernel time of ${scale.text(factor * split.kernel_ns)} ${of}: ` +
           `${parts.map((part) => part.title).join("; ")}.`
         }
         parts={parts}

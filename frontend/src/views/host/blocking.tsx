@@ -1,3 +1,4 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
@@ -7,7 +8,7 @@ import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -68,7 +69,7 @@ export function BlockingCalls(part: HostPart) {
         {...sorting(tab, "blocking", "-bubble")}
         maxRows={12}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
         empty={
           <>

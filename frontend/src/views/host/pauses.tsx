@@ -1,9 +1,10 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { Pause } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */
@@ -24,7 +25,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
         rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
         {...sorting(tab, "pauses")}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
       />
     </Picture>

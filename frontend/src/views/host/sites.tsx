@@ -1,3 +1,4 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
@@ -6,7 +7,7 @@ import { type Column, type Foot, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
@@ -15,7 +16,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
-  const open = (row: SiteRow) => row.examples[0] && tab.update(timelineKeys(row.examples[0]));
+  const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture

@@ -1,8 +1,9 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { sorting, timelineKeys } from "../choices";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
@@ -23,7 +24,7 @@ export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
         rowKey={(row) => row.step}
         {...sorting(tab, "grown")}
         maxRows={10}
-        onChoose={(row) => tab.update(timelineKeys(row))}
+        onChoose={(row) => tab.update(rangeInTimeline(row))}
       />
     </Picture>
   );

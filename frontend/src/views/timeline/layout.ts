@@ -45,12 +45,8 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, toggledTra
     places.push({ ...place, top, height });
     top += height + gap;
   };
-  let queued = !hasQueue;
+  const lastOnDevice = tracks.findLastIndex(({ kind }) => kind === "stream" || kind === "ranges");
   tracks.forEach((track, at) => {
-    if (!queued && track.kind === "stream") {
-      put({ kind: "queue" }, QUEUE_PX, GAP_PX);
-      queued = true;
-    }
     if (track.group !== "" && track.group !== tracks[at - 1]?.group)
       put({ kind: "heading", text: track.group }, HEADING_PX);
     const rows = Math.max(1, track.rows);
@@ -60,6 +56,7 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, toggledTra
       Math.max(ROW_PX, rows * row_px),
       GAP_PX,
     );
+    if (hasQueue && at === lastOnDevice) put({ kind: "queue" }, QUEUE_PX, GAP_PX);
   });
   return {
     places,
@@ -87,10 +84,10 @@ export function placeAt({ places }: Layout, y: number): Placed | undefined {
   return found && y >= found.top ? found : undefined;
 }
 
-/** Where a row of a track stands; null where there is no such row. */
+/** Where a row of a track stands; null where there is no such row: -1 is that of a frame that is folded away. */
 export function rowTop(layout: Layout, track: number, row: number): number | null {
   const place = layout.tracks.get(track);
-  return place && row < place.rows ? place.top + row * place.row_px : null;
+  return place && row >= 0 && row < place.rows ? place.top + row * place.row_px : null;
 }
 
 /** How tall its boxes are: the rest of the row parts it from the next. */

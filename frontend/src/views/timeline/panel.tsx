@@ -1,5 +1,6 @@
 /** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
 
+import type { ComponentChildren } from "preact";
 import type { EventDetail, EventLink, Quantity } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
@@ -8,6 +9,8 @@ import { count, fine, shortened, text } from "../../format";
 import type { Asked } from "./data/detail";
 
 interface PanelProps {
+  /** In the place of the hints; above the chosen event where there is one. */
+  above?: ComponentChildren;
   asked: Asked;
   /** Events that stand together in the box that was pressed; 1 where it is one. */
   together: number;
@@ -17,9 +20,10 @@ interface PanelProps {
   close(): void;
 }
 
-export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProps) {
+export function Panel({ above, asked, together, origin_ns, go, zoom, close }: PanelProps) {
   return (
     <section class="event" aria-label="The chosen event" aria-live="polite">
+      {above}
       {asked?.answer.kind === "ready" ? (
         <Event
           detail={asked.answer.value}
@@ -30,7 +34,7 @@ export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProp
           close={close}
         />
       ) : (
-        <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
+        !(asked === null && above) && <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
       )}
     </section>
   );
@@ -66,7 +70,14 @@ function Hints() {
 
 const TITLE_LETTERS = 110;
 
-function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps, "asked"> & { detail: EventDetail }) {
+function Event({
+  detail,
+  together,
+  origin_ns,
+  go,
+  zoom,
+  close,
+}: Omit<PanelProps, "asked" | "above"> & { detail: EventDetail }) {
   const { name, facts, links, why_gap: why } = detail;
   return (
     <>

@@ -37,6 +37,8 @@ export interface Scene {
   /** The pointer's place in time, ns. */
   pointer_ns: number | null;
   chosen: EventDetail | null;
+  /** The range that is measured. */
+  range: TimeRange | null;
   /** A range that is being marked on the axis. */
   band: TimeRange | null;
 }

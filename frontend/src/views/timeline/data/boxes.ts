@@ -29,7 +29,9 @@ export interface Boxes {
   colour: Int32Array;
   count: Int32Array;
   event: Int32Array;
+  /** As they are written on boxes, and as the trace has them. */
   names: readonly string[];
+  fullNames: readonly string[];
   /** Of each name, so that neighbours differ. */
   shades: Uint8Array;
   colours: readonly Colour[];
@@ -42,6 +44,7 @@ export interface Box extends TimeRange {
   row: number;
   event: number;
   name: string;
+  fullName: string;
   count: number;
 }
 
@@ -67,6 +70,7 @@ export function boxesOf(page: TimelinePage): Boxes {
     count: Int32Array.from(boxes.count),
     event: Int32Array.from(boxes.event),
     names: page.names,
+    fullNames: page.full_names.map((full, at) => full || page.names[at]!),
     shades: Uint8Array.from(page.names, shadeOf),
     colours: page.colours.map(colourOf),
     queue: page.queue,
@@ -109,6 +113,7 @@ export function boxAt(boxes: Boxes, at: number): Box {
     from: boxes.from[at]!,
     to: boxes.to[at]!,
     name: boxes.names[boxes.name[at]!] ?? "",
+    fullName: boxes.fullNames[boxes.name[at]!] ?? "",
   };
 }
 

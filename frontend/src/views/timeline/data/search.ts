@@ -13,7 +13,10 @@ export function matcherOf(words: string): Matcher | null {
   const known = new WeakMap<Boxes, Uint8Array>();
   return (boxes) => {
     const found =
-      known.get(boxes) ?? Uint8Array.from(boxes.names, (name) => Number(name.toLowerCase().includes(sought)));
+      known.get(boxes) ??
+      Uint8Array.from(boxes.names, (name, at) =>
+        Number(name.toLowerCase().includes(sought) || boxes.fullNames[at]!.toLowerCase().includes(sought)),
+      );
     known.set(boxes, found);
     return found;
   };

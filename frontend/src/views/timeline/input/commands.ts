@@ -1,7 +1,17 @@
 /** Commands of the timeline: which key or wheel gives which, and what each does. */
 
-import { around, lengthOf, panned, showing, type TimeRange, touches, zoomed } from "../../../time_range";
+import {
+  around,
+  lengthOf,
+  panned,
+  showing,
+  type TimeRange,
+  touches,
+  withNeighbours,
+  zoomed,
+} from "../../../time_range";
 import type { Box } from "../data/boxes";
+import { joined } from "../range";
 import type { Scene } from "../scene";
 import { type Direction, nextBox } from "./neighbours";
 
@@ -11,7 +21,9 @@ export type Command =
   | { kind: "pan"; share: number }
   | { kind: "move"; direction: Direction }
   | { kind: "step"; by: 1 | -1 }
-  | { kind: "open" | "drop" | "reset" | "fit" | "find" };
+  /** `more`: up to the selected event, from the range that is measured. */
+  | { kind: "measure"; more: boolean }
+  | { kind: "open" | "drop" | "reset" | "fit" | "fit_range" | "find" };
 
 /** One press; held keys repeat. */
 const CLOSER = 1 / 1.3;
@@ -36,6 +48,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "0": { kind: "reset" },
   Home: { kind: "reset" },
   f: { kind: "fit" },
+  m: { kind: "measure", more: false },
+  z: { kind: "fit_range" },
   "/": { kind: "find" },
 };
 
@@ -52,6 +66,7 @@ export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed):
   if (ctrlKey || metaKey || altKey) return null;
   if (shiftKey && key === "ArrowLeft") return COMMANDS.a!;
   if (shiftKey && key === "ArrowRight") return COMMANDS.d!;
+  if (shiftKey && key.toLowerCase() === "m") return { kind: "measure", more: true };
   return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
 }
 
@@ -83,6 +98,8 @@ export interface Actions {
   setVisible(next: (before: TimeRange) => TimeRange): void;
   point(box: Box | null): void;
   choose(box: Box | null): void;
+  /** Null: nothing is measured any more. `held`: the pointer still draws it. */
+  measure(range: TimeRange | null, held?: boolean): void;
   fold(track: number): void;
   reset(): void;
   step(by: 1 | -1): void;
@@ -102,8 +119,13 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
     case "open":
       return scene.pointed ? actions.choose(scene.pointed) : undefined;
     case "drop":
+      if (scene.range) return actions.measure(null);
       actions.point(null);
       return actions.choose(null);
+    case "measure":
+      return actions.measure(measured(command.more, scene));
+    case "fit_range":
+      return scene.range ? actions.setVisible(() => withNeighbours(scene.range!, whole)) : undefined;
     case "reset":
       return actions.reset();
     case "step":
@@ -130,6 +152,13 @@ function move(
       ? before
       : showing(before, { from: next.from, to: Math.min(next.to, next.from + lengthOf(before) / 2) }, whole),
   );
+}
+
+/** The selected event, else what is visible. */
+function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
+  const event = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const { from, to } = event ?? visible;
+  return joined(more ? range : null, { from: Math.round(from), to: Math.round(to) });
 }
 
 function fit({ pointed, chosen }: Scene, whole: TimeRange, actions: Actions): void {

@@ -56,7 +56,7 @@ export function tipOf(box: Box, layout: Layout, origin_ns: number): TipContent {
   const track = layout.tracks.get(box.track)?.track;
   const many = box.count > 1;
   return {
-    title: shortened(box.name, NAME_LETTERS),
+    title: shortened(box.fullName, NAME_LETTERS),
     rows: [
       { name: many ? `${count(box.count)} events within` : "Duration", value: fine(box.to - box.from) },
       { name: "Start in the step", value: fine(box.from - origin_ns) },

@@ -15,6 +15,7 @@ import { fitted } from "./box_names";
 import { paintBoxes } from "./boxes";
 import { paintGap, paintLaunches, paintRings } from "./marks";
 import { paintQueue } from "./queue";
+import { paintRange } from "./range";
 
 export function paintScene(pen: Pen, scene: Scene): void {
   const { width, height, palette } = scene;
@@ -53,15 +54,17 @@ export function paintOver(pen: Pen, scene: Scene): void {
     paintRings(pen, scene);
     paintLaunches(pen, scene);
   });
+  paintRange(pen, scene);
   paintPointer(pen, scene);
   paintBand(pen, scene);
 }
 
 /** What the second one is made of besides. */
-export const overOf = ({ pointed, pointer_ns, chosen, band }: Scene): readonly unknown[] => [
+export const overOf = ({ pointed, pointer_ns, chosen, range, band }: Scene): readonly unknown[] => [
   pointed,
   pointer_ns,
   chosen,
+  range,
   band,
 ];
 
