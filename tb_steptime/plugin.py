@@ -81,6 +81,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/event": self._event,
+            "/search": self._search,
             "/retry": self._retry,
             "/index.js": self._bundle,
         }
@@ -143,6 +144,16 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         span, folded = request.args.get("span", ""), _is_folded(request)
         detail = self.store.event(span, number, folded=folded, work=_may_work(request))
         return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
+
+    def _search(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+        from tb_steptime.timeline.search import Search
+
+        first, track = (_whole_number(request, key) if key in request.args else None for key in ("first", "track"))
+        words, start = request.args.get("words", ""), _whole_number(request, "from")
+        wanted = Search(words, start, first, track, _is_folded(request))
+        page = self.store.search(request.args.get("span", ""), wanted, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):

@@ -120,22 +120,6 @@ export interface Activity {
   lines: LoaderLine[];
 }
 
-/**
- * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
- * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
- * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
- */
-export interface BatchCopy {
-  count: number;
-  bytes: number | null;
-  bytes_per_second: number | null;
-  total_ns: number;
-  hidden_ns: number;
-  alone_ns: number;
-  blocked_ns: number;
-  pageable: boolean | null;
-}
-
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
 export interface BinLevel {
   bin_ns: number;
@@ -496,7 +480,6 @@ export interface DataLoadingResult {
   activities: LoaderActivities | null;
   lanes: LaneWindow | null;
   loaders: LoaderRow[];
-  copy: BatchCopy | null;
   causes: WaitCauses | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
@@ -726,6 +709,19 @@ export interface Headline {
   view: string | null;
   code: string | null;
   basis: Phrase | null;
+}
+
+/**
+ * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
+ * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ */
+export interface Hits {
+  track: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  event: number[];
+  name: string[];
 }
 
 /**
@@ -1709,6 +1705,25 @@ export interface RunEntry {
 }
 
 /**
+ * Which events of the whole span have some words in their name.
+ * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
+ * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
+ * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
+ * parts of [bins_from_ns, bins_to_ns), which all events span.
+ */
+export interface SearchPage {
+  count: number;
+  total_ns: number;
+  tracks: TrackHits[];
+  next: number;
+  first: number;
+  hits: Hits;
+  bins_from_ns: number;
+  bins_to_ns: number;
+  bins: number[];
+}
+
+/**
  * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
  * reasons: for which it is idle where it does not, as in IdleNs.
  */
@@ -1971,6 +1986,13 @@ export interface Track {
   rows: number;
   pinned: boolean;
   all_rows: number;
+}
+
+/** How many events of a track were found, and how long they are in all. */
+export interface TrackHits {
+  track: number;
+  count: number;
+  total_ns: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */

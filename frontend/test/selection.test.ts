@@ -57,6 +57,7 @@ test("what is written into the address opens it again, and drops the step of ano
     steps: null,
     zoom: null,
     event: null,
+    range: null,
   });
 });
 

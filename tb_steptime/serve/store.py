@@ -25,10 +25,11 @@ from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import Index, SpanPage, TrendsPage, Waiting
-from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.busy import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.search import Search, search_page
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,11 @@ class Store:
         if detail is None:
             raise UnknownEvent(number)
         return detail
+
+    def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
+        """The events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else search_page(events, wanted)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""

@@ -16,6 +16,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
           &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
+    search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
+          &first=N&track=N&frames=own
+                                    Each optional: hits from this number on instead; only of this track; rows as above.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -37,7 +40,7 @@ from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
-from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
@@ -195,6 +198,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     TimelinePage,
     BusyBins,
     EventDetail,
+    SearchPage,
     Catalogue,
     Problem,
 )

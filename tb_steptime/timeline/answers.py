@@ -118,3 +118,43 @@ class EventDetail(msgspec.Struct, frozen=True):
     links: list[EventLink]
     gap_start_ns: int | None
     why_gap: Phrase | None
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """Events as columns of equal length, in time order; of those that begin together that on the upper track first.
+    start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away."""
+
+    track: list[int]
+    row: list[int]
+    start_ns: list[int]
+    length_ns: list[int]
+    event: list[int]
+    name: list[str]
+
+
+class TrackHits(msgspec.Struct, frozen=True):
+    """How many events of a track were found, and how long they are in all."""
+
+    track: int
+    count: int
+    total_ns: int
+
+
+class SearchPage(msgspec.Struct, frozen=True):
+    """Which events of the whole span have some words in their name.
+
+    tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
+    are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
+    or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
+    parts of [bins_from_ns, bins_to_ns), which all events span.
+    """
+
+    count: int
+    total_ns: int
+    tracks: list[TrackHits]
+    next: int
+    first: int
+    hits: Hits
+    bins_from_ns: int
+    bins_to_ns: int
+    bins: list[int]

@@ -13,6 +13,8 @@ The columns are mapped into memory, never read whole. They live as long as the p
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +156,12 @@ class EventFile:
         ends = self.column("strings.end")
         first = int(ends[number - 1]) if number else 0
         return bytes(self.column("strings.text")[first : int(ends[number])]).decode("utf-8")
+
+    @functools.cached_property
+    def lower_strings(self) -> list[str]:
+        """All strings without regard to case, for searching."""
+        text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
+        return [text[first:past].decode("utf-8").lower() for first, past in itertools.pairwise([0, *ends])]
 
     def shown_name(self, number: int) -> str:
         """What is written on a box of this name."""

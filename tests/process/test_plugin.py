@@ -161,6 +161,10 @@ def test_events_are_read_when_they_are_first_asked_for(client):
     halves = once_read(client, f"busy?span={first}&from=0&to=300000&bins=2")
     assert (halves["of"], halves["devices"], len(halves["busy_ns"]), sum(halves["kernels"])) == ("gpu", 1, 2, 3)
     assert set(get(client, f"event?span={first}&event=1000", 404)) == {"problem", "file", "hint"}
+    steps = get(client, f"search?span={first}&words=profilerstep&from=0&frames=own")
+    assert (steps["count"], len(steps["hits"]["event"]), sum(steps["bins"])) == (3, 3, 3)
+    (track,) = steps["tracks"]
+    assert get(client, f"search?span={first}&words=profilerstep&from=0&first=2&track={track['track']}")["next"] == 2
 
 
 def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
@@ -205,6 +209,7 @@ def test_an_event_that_makes_no_sense_is_a_problem(client, event):
         "timeline?span=x&from=0&to=1&detail=1",
         "busy?span=x&from=0&to=1&bins=1",
         "event?span=x&event=0",
+        "search?span=x&words=a&from=0",
         "view",
         "view?span=&view=overview",
         "view?span=../../etc/passwd&view=overview",

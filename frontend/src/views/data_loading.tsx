@@ -6,7 +6,6 @@ import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
 import { Activities } from "./data_loading/activities";
-import { BatchCopyPicture } from "./data_loading/batch_copy";
 import { BatchSplit } from "./data_loading/batch_split";
 import { BurstPicture, showsBurst } from "./data_loading/burst";
 import { LoaderLanes } from "./data_loading/lanes";
@@ -107,14 +106,9 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** What a batch is made of and how it reaches the GPU. */
+/** What a batch is made of. */
 function Batches({ result, titles, tab, name }: LoaderPictureProps) {
-  return (
-    <>
-      {result.activities && <Activities activities={result.activities} titles={titles} tab={tab} name={name} />}
-      {result.copy && <BatchCopyPicture copy={result.copy} title={titles.copy ?? null} tab={tab} name={name} />}
-    </>
-  );
+  return result.activities && <Activities activities={result.activities} titles={titles} tab={tab} name={name} />;
 }
 
 function Lines({ result, tab, name }: LoaderPictureProps) {

@@ -32,10 +32,10 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
             </span>
           ))}
       </p>
-      <button class="button low" title="Key Z" onClick={zoom}>
+      <button class="button low" data-hint="Key Z" onClick={zoom}>
         Zoom to the range
       </button>
-      <button class="button low" title="Key Esc" onClick={clear}>
+      <button class="button low" data-hint="Key Esc" onClick={clear}>
         Clear
       </button>
     </div>
