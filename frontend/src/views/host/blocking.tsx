@@ -3,6 +3,7 @@ import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
@@ -51,13 +52,14 @@ export function BlockingCalls(part: HostPart) {
       link={() => tab.address()}
       sub={totalsText(readingOf(tab))}
       tools={
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label="Filter by op, call, phase, module or line"
           placeholder="Filter calls"
-          aria-label="Filter by op, call, phase, module or line"
-          value={typed}
-          onInput={(event) => tab.update({ calls: event.currentTarget.value || null })}
+          typed={typed}
+          change={(calls) => tab.update({ calls })}
+          shown={rows.length}
+          all={blocking.length}
+          folded={result.more_blocking}
         />
       }
     >
