@@ -172,7 +172,7 @@ describe("the view of worker processes", () => {
         <DataLoading
           page={loaderPage(WORKERS, TITLES)}
           tab={tab()}
-          compared={{ name: "b", page: loaderPage(result) }}
+          compared={{ name: "b", own: "a", page: loaderPage(result) }}
         />,
       );
     const unknown = "|b measured 150.0 ms; its trace does not show the number of workers.|";

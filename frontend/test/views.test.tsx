@@ -97,10 +97,10 @@ describe("the Overview", () => {
   test("next to another span tiles show both figures and the anatomy both steps on one scale", () => {
     const tiles = [series("step_time", 200e6, []), series("gpu_utilization", 0.5, [])];
     const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
-    const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", page: other }} />);
-    expect(page).toContain("|Mean step|160.0 ms|b|200.0 ms|0|20|");
+    const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", own: "a", page: other }} />);
+    expect(page).toContain("|a|160.0 ms|b|200.0 ms|0|20|");
     expect(page).toContain(
-      "|Step time|160.0|ms|200.0|ms|40.0 ms less|GPU utilization|–|50.0|%|not known in this span|" +
+      "|Step time|160.0|ms|200.0|ms|40.0 ms less than b|GPU utilization|–|50.0|%|not known in this span|" +
         "Exposed data loading|60.0|ms|all of it|",
     );
   });

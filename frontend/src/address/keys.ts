@@ -59,6 +59,7 @@ const SORTS = {
   holders: sort,
   lines: sort,
   loaders: sort,
+  parts: sort,
   pauses: sort,
   phases: sort,
   ranges: sort,

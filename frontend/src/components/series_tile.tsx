@@ -90,7 +90,12 @@ function against(value: number | null, { name, value: other }: { name: string; v
   if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
   const moved = change(other, value, unit);
   const said = moved.replace(/^[+-]/, "") + (moved.startsWith("+") ? " more" : moved.startsWith("-") ? " less" : "");
-  return <span {...hint(`${said} than in ${name}`)}>{said}</span>;
+  if (moved === "unchanged") return `the same in ${name}`;
+  return (
+    <span {...hint(`${said} than in ${name}`)}>
+      {said} than {name}
+    </span>
+  );
 }
 
 function nearest(

@@ -61,7 +61,7 @@ interface TableProps<Row> {
 
 export const ROW_PX = 26;
 
-const MENU_PX = 24;
+const MENU_PX = 28;
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;

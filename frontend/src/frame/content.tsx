@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { asOneStep, comparedWith, distinctName, type Selection, WHOLE_RECORDING } from "../address/selection";
+import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
@@ -10,9 +10,10 @@ import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
 import { isReading, type Watched } from "../server/watch";
 import { Boundary } from "../states/failed";
 import { Gone } from "../states/gone";
-import { compares, VIEWS } from "../views";
+import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
-import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { Top } from "./top";
 import { ViewList } from "./views";
@@ -46,7 +47,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
     ),
   );
   const asked = view === ofSpan ? page : trends;
-  const compared = useCompared(view, selection, tab, source);
+  const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
   const again = async () => {
     if (asked.trouble) {
@@ -67,7 +68,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
-            <SpanContent view={view} asked={page} compared={compared} selection={selection} tab={tab} again={again} />
+            <SpanContent view={view} asked={page} {...{ comparison, selection, tab, again }} />
           ) : (
             <TrendsContent view={view} asked={trends} selection={selection} tab={tab} again={again} />
           )}
@@ -104,11 +105,11 @@ function usePage(
 function SpanContent({
   view,
   asked,
-  compared,
+  comparison,
   selection,
   tab,
   again,
-}: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
+}: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null }) {
   const { answer } = asked;
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
@@ -123,19 +124,29 @@ function SpanContent({
         notes={page.head.notes}
         tab={tab}
       />
-      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={compared} />
+      {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
+      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
     </>
   );
 }
 
-/** The page next to the chosen one, once it is there. */
-function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, cache }: Source): Compared<ViewId> | null {
-  const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
+/** What the address compares with, and its page once it is there. */
+function useComparison(
+  view: ViewId,
+  ofSpan: boolean,
+  chosen: Selection,
+  tab: Tab,
+  { client, cache }: Source,
+): Comparison | null {
+  const other = ofSpan ? comparedWith(tab.index, tab.state, chosen) : null;
   const version = other ? spanVersion(other) : "";
   const { answer } = useAnswer(cache, other && `${view} ${other.span.id}`, version, (signal) =>
     client.view(other!.span.id, view, signal),
   );
-  return other && answer?.kind === "ready" ? { name: distinctName(other, chosen), page: answer.value } : null;
+  if (!other) return null;
+  const names = namesApart(chosen, other);
+  const compared = answer?.kind === "ready" ? { ...names, page: answer.value } : null;
+  return { ...names, chosen, other, compared, answer };
 }
 
 function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<TrendsPage>) {

@@ -11,22 +11,16 @@ import { Timeline } from "./timeline";
 import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
-  overview: { of: "span", compares: true, totals: true, Content: Overview },
+  overview: { of: "span", totals: true, Content: Overview },
   trends: { of: "spans", Content: Trends },
-  data_loading: { of: "span", compares: true, Content: DataLoading },
-  tensor_cores: { of: "span", compares: true, totals: true, Content: TensorCores },
+  data_loading: { of: "span", Content: DataLoading },
+  tensor_cores: { of: "span", totals: true, Content: TensorCores },
   gpu: { of: "span", totals: true, Content: Gpu },
   host: { of: "span", totals: true, Content: Host },
   timeline: { of: "span", Content: Timeline },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
-
-/** Whether "Compare with" changes anything in a view. */
-export function compares(id: ViewId): boolean {
-  const view: View<ViewId> = VIEWS[id] as View<ViewId>;
-  return view.of === "span" && view.compares === true;
-}
 
 /** Whether a view has totals, which can be of a step or of the whole recording. */
 export function hasTotals(id: ViewId): boolean {

@@ -1,7 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase } from "../api.gen";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { Swatch } from "../colour";
@@ -16,6 +16,8 @@ import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Collectives } from "./collectives";
+import { BarName } from "./compare/bar_name";
+import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
@@ -56,14 +58,9 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           />
         ))}
       </Tiles>
+      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class="split">
-        <Steps
-          result={result}
-          title={titleOf(page, "steps")}
-          off={off}
-          tab={tab}
-          name={`${page.head.run} ${page.head.worker} span ${page.head.number}`}
-        />
+        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
       {result.communication && <Collectives found={result.communication} tab={tab} />}
@@ -72,6 +69,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   );
 }
 
+const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
 /** Without a GPU the parts that it would have are no choice. */
 const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
   onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
@@ -104,13 +102,7 @@ function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanSt
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
   const mean: StepBarRow = {
-    label: (
-      <>
-        Mean step
-        <br />
-        <b>{ns(result.mean_duration_ns)}</b>
-      </>
-    ),
+    label: <BarName name={compared?.own ?? "Mean step"} mean_ns={result.mean_duration_ns} />,
     parts: barParts(result.mean_parts_ns, parts, scale),
     thin: false,
   };
@@ -146,15 +138,7 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
 }
 
 function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
-  const label = (
-    <>
-      <span class="clip" {...hint(name)}>
-        {name}
-      </span>
-      <br />
-      <b>{ns(other.mean_duration_ns)}</b>
-    </>
-  );
+  const label = <BarName name={name} mean_ns={other.mean_duration_ns} />;
   return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 

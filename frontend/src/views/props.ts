@@ -31,10 +31,16 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** The same view of another span, next to the chosen one. */
-export interface Compared<V extends ViewId> {
-  /** What says it apart: its run, worker or span. */
+/** How the two spans of a comparison are called. */
+export interface Names {
+  /** The other span. */
   name: string;
+  /** The chosen one, of which the view is. */
+  own: string;
+}
+
+/** The same view of another span, next to the chosen one. */
+export interface Compared<V extends ViewId> extends Names {
   page: PageOf<V>;
 }
 
@@ -49,7 +55,7 @@ export const remarkOf = (titles: Titles, id: string): Phrase | undefined =>
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;
-  /** Null where nothing is compared; a view may leave it unused. */
+  /** Null where nothing is compared, or the other span's page is not there yet. */
   compared: Compared<V> | null;
 }
 
@@ -59,9 +65,11 @@ export interface TrendsViewProps {
 }
 
 /**
- * A view of one span (route `view`), which may show another next to it and have totals over the steps, or of many spans (route `trends`). */
+ * A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). `totals`:
+ * whether it has any over the steps.
+ */
 export type View<V extends ViewId> =
-  | { of: "span"; compares?: boolean; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
 
 export interface HostPart {
@@ -73,4 +81,5 @@ export interface HostPart {
   name: string;
   /** Parts that a legend hides, by id. */
   off: ReadonlySet<string>;
+  compared?: Compared<"host"> | null;
 }

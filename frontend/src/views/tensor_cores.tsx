@@ -65,7 +65,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
               tab={tab}
               name={name}
               choose={(next) => tab.update({ bins: next.size ? next : null })}
-              other={other && { name: compared!.name, device: other }}
+              other={other && { name: compared!.name, own: compared!.own, device: other }}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
@@ -77,6 +77,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             off={off}
             tab={tab}
             name={name}
+            other={other && { name: compared!.name, own: compared!.own, device: other }}
           />
         </>
       )}

@@ -26,6 +26,23 @@ describe("a picker", () => {
     expect(screen.getAllByRole("option").length).toBeLessThan(60);
   });
 
+  test("arrow keys pass the names of groups, and the search finds the whole name", () => {
+    const choose = vi.fn();
+    const grouped = ["amp", "base"].map((label, at) => ({
+      ...{ id: label, label, aside: "", full: `jobs/${label}_v100` },
+      group: ["With a GPU", "CPU only"][at]!,
+    }));
+    render(<Picker label="Run" many="runs" entries={grouped} chosen="amp" choose={choose} />);
+    press(/Run/);
+    expect(screen.getByText("CPU only").getAttribute("role")).toBe("presentation");
+    type("ArrowDown");
+    expect(active()!.textContent).toBe("base");
+    fireEvent.input(focused(), { target: { value: "v100 cpu" } });
+    expect(screen.getAllByRole("option").map(({ textContent }) => textContent)).toEqual(["base"]);
+    type("Enter");
+    expect(choose).toHaveBeenCalledWith("base");
+  });
+
   test("arrow keys move, Enter chooses and gives the focus back", () => {
     const choose = draw();
     type("ArrowDown");

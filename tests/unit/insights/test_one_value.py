@@ -127,11 +127,13 @@ def test_of_several_gpus_the_verdict_says_which_it_speaks_of():
 
 
 def test_kernel_time_over_the_length_of_the_step_says_why():
-    _, judgement = judged(timeline("""
+    _, judgement = judged(
+        timeline("""
         step     | 0000000000 |
         runtime  | ab........ |
         kernel 7 | .aaaaaaaa. |
-        kernel 9 | ..bbbbbbbb |"""))
+        kernel 9 | ..bbbbbbbb |""")
+    )
     assert re.sub(r"\s", " ", plain(judgement.titles["gpu"]["kernel_time.0"])) == (
         "16 µs of kernel time a step: the sum over all kernels. Some run at the same time, so for 9 µs of the step at "
         "least one of them runs"

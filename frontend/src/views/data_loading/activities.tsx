@@ -6,7 +6,8 @@ import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import type { Tab, Titles } from "../props";
+import { differenceColumn } from "../compare/column";
+import type { Compared, Tab, Titles } from "../props";
 import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
@@ -15,9 +16,10 @@ interface ActivitiesProps {
   titles: Titles;
   tab: Tab;
   name: string;
+  compared?: Compared<"data_loading"> | null;
 }
 
-export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
+export function Activities({ activities, titles, tab, name, compared = null }: ActivitiesProps) {
   const { rows, more, more_ns } = activities;
   const missing = titles.lines_missing;
   const shown = columns(
@@ -35,7 +37,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
     >
       <Table
         label="What the loader does"
-        columns={shown}
+        columns={[...shown, ...difference(rows, compared)]}
         rows={rows}
         rowKey={nameOf}
         foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
@@ -52,6 +54,13 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
       </p>
     </Picture>
   );
+}
+
+function difference(rows: readonly Activity[], compared: Compared<"data_loading"> | null): Column<Activity>[] {
+  const others = compared?.page.result.activities?.rows;
+  if (!compared || !others) return [];
+  const { name, own } = compared;
+  return [differenceColumn({ rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, name, own, per: "a batch" })];
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";

@@ -7,7 +7,7 @@ import { type Column, type Foot, Table } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { type StepSelection, sorting } from "../choices";
-import type { Tab, Titles } from "../props";
+import type { Compared, Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {
   result: DataLoadingResult;
@@ -16,6 +16,7 @@ export interface LoaderPictureProps {
   tab: Tab;
   /** Opens the names of saved files. */
   name: string;
+  compared?: Compared<"data_loading"> | null;
 }
 
 /** Rows before the table scrolls. */

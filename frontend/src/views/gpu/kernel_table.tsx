@@ -8,12 +8,17 @@ import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
 import { counted, percent } from "../../format";
 import { readingOf, sorting } from "../choices";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
 import type { Tab } from "../props";
 import { columnsOf, csvOf } from "./columns";
 import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
+import type { OtherGpu } from "./other";
 
 interface GpuKernelsProps {
   device: DeviceGpu;
+  /** Of the span. */
+  steps: number;
+  other: OtherGpu | null;
   title: Phrase;
   tab: Tab;
   name: string;
@@ -26,7 +31,7 @@ interface GpuKernelsProps {
 const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
-export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernelsProps) {
+export function GpuKernels({ device, steps, other, title, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
   const typed = tab.state.kernel ?? "";
@@ -54,7 +59,10 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
         {(width) => (
           <Table
             label={`Kernels by ${grouping.label.toLowerCase()}`}
-            columns={columnsOf(grouping, tab.meanings, table.rows[0]?.total_ns ?? 1, width)}
+            columns={[
+              ...columnsOf(grouping, tab.meanings, table.rows[0]?.total_ns ?? 1, other ? width - DIFFERENCE_PX : width),
+              ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
+            ]}
             rows={rows}
             rowKey={keyOf}
             maxRows={MOST}
@@ -84,6 +92,20 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
       )}
     </Picture>
   );
+}
+
+/** Per step: the two spans may have unlike numbers of them. */
+function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
+  return differenceColumn<KernelGroup>({
+    rows,
+    others: tableBy(other.device, grouping).rows,
+    // by kernel, a row's op is only one of several
+    keyOf: grouping.id === "name,op" ? keyOf : (row) => row.name,
+    ns: (row) => row.total_ns / Math.max(1, steps),
+    otherNs: (row) => row.total_ns / Math.max(1, other.steps),
+    name: other.name,
+    own: other.own,
+  });
 }
 
 const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;

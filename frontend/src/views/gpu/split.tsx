@@ -2,7 +2,7 @@ import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { factorOf, totalsText } from "../../components/figures";
+import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
@@ -12,6 +12,7 @@ import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Tab } from "../props";
 import { type Bin, binsOf } from "../tensor_cores/bins";
+import type { OtherGpu } from "./other";
 
 interface KernelSplitProps {
   device: DeviceGpu;
@@ -20,25 +21,16 @@ interface KernelSplitProps {
   kernelTime: Phrase;
   tab: Tab;
   name: string;
+  other: OtherGpu | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, kernelTime, tab, name }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const reading = readingOf(tab);
-  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
-  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
-  const parts = binsOf(tab.meanings).map((bin) => {
-    const share = bin.of(split) / split.kernel_ns;
-    return {
-      ...bin,
-      share,
-      time: scale.text(factor * bin.of(split)),
-      title: `${bin.label} ${scale.text(factor * bin.of(split))} ${of}, ${percent(share)}`,
-    };
-  });
+  const [whole, parts] = partsOf(split, reading, binsOf(tab.meanings));
   return (
     <Picture
       title={title}
@@ -48,12 +40,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name }: KernelSpli
       drawn={false}
       sub={
         <>
-          {reading.totals === "step" ? (
-            <Sentence phrase={kernelTime} style="table" />
-          ) : (
-            `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`
-          )}
-          .{" "}
+          {reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}.{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>
@@ -61,13 +48,11 @@ export function KernelSplit({ device, title, kernelTime, tab, name }: KernelSpli
       }
     >
       <SplitBar
-        label={
-          `${sentence(title)}. Kernel time of ${scale.text(factor * split.kernel_ns)} ${of}: ` +
-          `${parts.map((part) => part.title).join("; ")}.`
-        }
+        label={`${sentence(title)}. ${whole}: ` + `${parts.map((part) => part.title).join("; ")}.`}
         parts={parts}
         off={NONE}
       />
+      {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
       <ul class="parts split-parts" aria-hidden="true">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
@@ -83,6 +68,31 @@ export function KernelSplit({ device, title, kernelTime, tab, name }: KernelSpli
         ))}
       </ul>
     </Picture>
+  );
+}
+
+/** All of it as text, and the bins with their shares, each in words. */
+function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin[]) {
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
+  const parts = bins.map((bin) => {
+    const share = bin.of(split) / split.kernel_ns;
+    const time = scale.text(factor * bin.of(split));
+    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
+  });
+  return [`${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts] as const;
+}
+
+/** The same of the other span, under it. */
+function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; tab: Tab }) {
+  const [whole, parts] = partsOf(device.split, readingOf({ ...tab, steps }), binsOf(tab.meanings));
+  return (
+    <>
+      <p class="quiet small aside">
+        {name}, {whole}
+      </p>
+      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+    </>
   );
 }
 

@@ -6,10 +6,11 @@ import { type Column, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import type { HostPart } from "../props";
 
 /** What the CPU computes, where no GPU is recorded: ops by their own time. */
-export function CpuOps({ work, tab, name }: HostPart & { work: CpuWork }) {
+export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: CpuWork }) {
   if (work.ops.length === 0) return null;
   return (
     <Picture
@@ -22,13 +23,20 @@ export function CpuOps({ work, tab, name }: HostPart & { work: CpuWork }) {
     >
       <Table
         label="Ops on the CPU"
-        columns={columnsOf(work, tab.meanings)}
+        columns={[...columnsOf(work, tab.meanings), ...difference(work, compared)]}
         rows={work.ops}
         rowKey={(row) => row.op}
         {...sorting(tab, "cpu_ops")}
       />
     </Picture>
   );
+}
+
+function difference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
+  const others = compared?.page.result.cpu?.ops;
+  if (!compared || !others) return [];
+  const { name, own } = compared;
+  return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
 }
 
 /** Threads that run ops. Those that share the work of one op are OpenMP's, and no trace has them. */

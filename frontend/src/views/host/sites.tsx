@@ -8,11 +8,12 @@ import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
-export function Sites({ result, titles, tab, name }: HostPart) {
+export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
@@ -29,7 +30,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
       >
         <Table
           label="GPU idle time by the launch that ended it"
-          columns={columnsOf(all)}
+          columns={withDifference(columnsOf(all), result.sites, compared)}
           rows={rows}
           rowKey={(row) => row.site}
           {...sorting(tab, "sites")}
@@ -107,6 +108,17 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       ),
     },
   ];
+}
+
+function withDifference(
+  columns: Column<SiteRow>[],
+  rows: readonly SiteRow[],
+  compared: HostPart["compared"],
+): Column<SiteRow>[] {
+  if (!compared) return columns;
+  const others = compared.page.result.sites;
+  const options = { rows, others, keyOf: (row: SiteRow) => row.site, ns: (row: SiteRow) => idleOf(row.idle_ns) };
+  return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
 }
 
 /** All launches; and the idle time at the end of the steps, after which nothing is launched any more. */

@@ -12,10 +12,12 @@ import { Sized } from "../../dom/size";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
 import type { Tab } from "../props";
 import { binOf, binsOf, shownBins } from "./bins";
 import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
+import type { OtherSplit } from "./split";
 import { SplitTable } from "./split_table";
 
 interface KernelTableProps {
@@ -24,6 +26,8 @@ interface KernelTableProps {
   off: ReadonlySet<string>;
   tab: Tab;
   name: string;
+  /** The same device in the span that is compared with. */
+  other?: OtherSplit | null;
 }
 
 /** Rows before the table scrolls. */
@@ -33,7 +37,7 @@ const MOST = 16;
 const TITLES = { op: "Which ops run on tensor cores?", phase: "Which phases run on tensor cores?" } as const;
 
 /** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
-export function KernelTable({ device, title, off, tab, name }: KernelTableProps) {
+export function KernelTable({ device, title, off, tab, name, other = null }: KernelTableProps) {
   const grouping = groupingOf(tab.state.by);
   const { id } = grouping;
   const typed = id === "phase" ? "" : (tab.state.kernel ?? "");
@@ -80,7 +84,7 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
       <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
         {(width) =>
           id === "name" ? (
-            <Kernels device={device} rows={kernels} tab={tab} width={width} empty={empty} />
+            <Kernels device={device} rows={kernels} other={other} tab={tab} width={width} empty={empty} />
           ) : (
             <SplitTable
               grouping={grouping}
@@ -128,12 +132,14 @@ function Tools({ grouping, typed, rows, tab }: ToolsProps) {
 function Kernels({
   device,
   rows,
+  other,
   tab,
   width,
   empty,
 }: {
   device: DeviceSplit;
   rows: readonly KernelRow[];
+  other: OtherSplit | null;
   tab: Tab;
   width: number;
   empty: ComponentChildren;
@@ -141,7 +147,10 @@ function Kernels({
   return (
     <Table
       label="Kernels"
-      columns={columns(device, width, tab.meanings)}
+      columns={[
+        ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
+        ...(other ? [difference(device, other)] : []),
+      ]}
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
       maxRows={MOST}
@@ -150,6 +159,19 @@ function Kernels({
       foot={footOf(device, rows)}
     />
   );
+}
+
+/** Per step: the two spans may have unlike numbers of them. */
+function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
+  return differenceColumn<KernelRow>({
+    rows: device.kernels,
+    others: other.device.kernels,
+    keyOf: (row) => `${row.bin} ${row.name}`,
+    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
+    otherNs: (row) => row.total_ns / Math.max(1, other.device.steps.length),
+    name: other.name,
+    own: other.own,
+  });
 }
 
 /** Names that hold what was typed, in any case; of the bins that are not hidden. */

@@ -7,10 +7,14 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { percent } from "../../format";
 import { sentence } from "../../phrase";
+
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
-import type { Tab } from "../props";
+import type { Names, Tab } from "../props";
+
 import { type Bin, binsOf } from "./bins";
+
+export type OtherSplit = Names & { device: DeviceSplit };
 
 interface SplitProps {
   device: DeviceSplit;
@@ -22,7 +26,7 @@ interface SplitProps {
   tab: Tab;
   name: string;
   /** The same device in the span that is compared with. */
-  other: { name: string; device: DeviceSplit } | null;
+  other: OtherSplit | null;
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
@@ -99,13 +103,11 @@ function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading)
   });
 }
 
-interface OtherBarProps {
-  name: string;
-  device: DeviceSplit;
+type OtherBarProps = OtherSplit & {
   bins: readonly Bin[];
   off: ReadonlySet<string>;
   tab: Tab;
-}
+};
 
 /** The same split of another span, for comparison. */
 function OtherBar({ name, device, bins, off, tab }: OtherBarProps) {
