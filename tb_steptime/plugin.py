@@ -78,6 +78,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/catalogue": self._catalogue,
             "/view": self._view,
             "/trends": self._trends,
+            "/compare": self._compare,
+            "/chain": self._chain,
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/event": self._event,
@@ -117,6 +119,18 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
+
+    def _compare(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        base, candidate = request.args.get("base", ""), request.args.get("candidate", "")
+        page = self.store.compare(base, candidate, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _chain(self, request: Request) -> Answer:
+        from tb_steptime.serve.store import SpanNames
+
+        return Answer(self.store.chain(SpanNames(request.args.getlist("run")), work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

@@ -1,6 +1,6 @@
 /** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "compare" | "timeline";
 
 export type SpanTitleId =
   | "steps"
@@ -104,6 +104,7 @@ export interface ResultOf {
   tensor_cores: TensorCoresResult;
   gpu: GpuResult;
   host: HostResult;
+  compare: CompareResult;
   timeline: TimelineResult;
 }
 
@@ -278,6 +279,25 @@ export interface Catalogue {
   cards: CardMeaning[];
 }
 
+/**
+ * An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,
+ * and where the two do not do the same work.
+ */
+export interface ChainLink {
+  name: string;
+  simulated: boolean;
+  steps: number;
+  step_ns: number;
+  parts_ns: Parts;
+  from_first: StepChange | null;
+  from_previous: StepChange | null;
+}
+
+/** Experiments in the order in which they were recorded. */
+export interface ChainPage {
+  links: LinkOfChain[];
+}
+
 /** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
 export interface ChainsOfKind {
   kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
@@ -355,7 +375,72 @@ export interface Communication {
   waits: CommRange[];
 }
 
+/**
+ * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+ * id, but for modules, ops and kernels, whose id is their name.
+ */
+export interface ComparePage {
+  headline: Phrase;
+  comparison: Comparison;
+  warnings: NoteText[];
+  labels: Record<string, string>;
+  base: ComparedSpans;
+  candidate: ComparedSpans;
+}
+
+/**
+ * What is compared of a span. Sums of kernels and ops are those of its whole steps.
+ * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
+ * places. ops: on the host.
+ */
+export interface CompareResult {
+  setup: Setup;
+  steps: ComparedStep[];
+  phases: string[];
+  kernels: LaunchPlace[];
+  more_kernels_ns: number;
+  ops: OpTime[];
+}
+
+/** The spans of one side of a comparison: ids, in time order. */
+export interface ComparedSpans {
+  run: string;
+  worker: string;
+  spans: string[];
+}
+
+/** A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
+export interface ComparedStep {
+  name: string;
+  whole: boolean;
+  phases_ns: number[];
+}
+
+/**
+ * base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
+ * predictions: none where the two do not do the same work.
+ */
+export interface Comparison {
+  base: string;
+  candidate: string;
+  step: StepChange;
+  waterfalls: Waterfall[];
+  kernels: KernelChange[];
+  more_kernels: number;
+  predictions: Prediction[];
+  warnings: Note[];
+}
+
 export type Confidence = "high" | "low" | "medium";
+
+/** A part of the mean step on both sides, ns. low, high: interval of the change, None where it is not known. */
+export interface Contribution {
+  id: string;
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+}
 
 /** Means per step. op: that which asks for most of the copies; site: of the copies with most time. */
 export interface CopiesOfKind {
@@ -932,6 +1017,25 @@ export interface JobText {
   shown_by: Phrase[];
 }
 
+/**
+ * A kernel on both sides, per step; names are None on the side that has none. op, shapes, module: of the base, or
+ * of the candidate where it is new.
+ */
+export interface KernelChange {
+  base_name: string | null;
+  candidate_name: string | null;
+  base_short: string | null;
+  candidate_short: string | null;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  matched_by: "base_only" | "candidate_only" | "kernel" | "module" | "name" | "op" | "op_name" | "shapes";
+  base_ns: number;
+  candidate_ns: number;
+  base_calls: number;
+  candidate_calls: number;
+}
+
 /** shape is None where the trace does not say the kernel's grids. */
 export interface KernelDetail {
   name: string;
@@ -1094,6 +1198,24 @@ export interface LaunchLengths {
 }
 
 /**
+ * Launches of one kernel from one place. Sums over the compared steps.
+ * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
+ * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
+ * among those of all places.
+ */
+export interface LaunchPlace {
+  name: string;
+  short: string;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  total_ns: number;
+  order: number;
+}
+
+/**
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
  * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
  * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
@@ -1144,6 +1266,11 @@ export interface LaunchWaste {
   attention: EagerAttention | null;
   chains: FusibleChains | null;
   copies: CopiesOfKind[];
+}
+
+export interface LinkOfChain {
+  of: ComparedSpans;
+  link: ChainLink;
 }
 
 /**
@@ -1318,12 +1445,26 @@ export interface OneTimeCost {
   worst_end_ns: number;
 }
 
+/** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
+export interface OpInputs {
+  op: string;
+  shapes: string;
+  dtypes: string;
+}
+
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
 export interface OpSplit {
   op: string | null;
   no_op: string | null;
   count: number;
   split: Split;
+}
+
+/** An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads. */
+export interface OpTime {
+  name: string;
+  count: number;
+  self_ns: number;
 }
 
 /**
@@ -1470,6 +1611,20 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/**
+ * A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
+ * became (`of` None), or, where several advices were followed, this part of it. low, high: its interval.
+ */
+export interface Prediction {
+  insight: string;
+  change: "compiled" | "gradient_buckets" | "graphs" | "optimizer" | "pinned_memory" | "syncs_removed" | "tensor_cores" | "workers" | "zero_gradients";
+  of: string | null;
+  predicted_ns: number;
+  measured_ns: number;
+  low: number | null;
+  high: number | null;
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -1750,6 +1905,19 @@ export interface Series {
   reason: Reason | null;
 }
 
+/**
+ * runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
+ * of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
+ * them.
+ */
+export interface Setup {
+  runtime: string | null;
+  with_stack: boolean;
+  with_shapes: boolean;
+  with_memory: boolean;
+  first_inputs: OpInputs[];
+}
+
 /** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
 export interface SeveralDevices {
   devices: number[];
@@ -1906,6 +2074,18 @@ export interface Split {
 export interface SplitStep {
   name: string;
   split: Split;
+}
+
+/** The mean step. low, high, distinguishable, enough_steps: see `Change`; *_steps: how many were compared. */
+export interface StepChange {
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+  distinguishable: boolean | null;
+  enough_steps: number | null;
+  base_steps: number;
+  candidate_steps: number;
 }
 
 /** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
@@ -2080,6 +2260,13 @@ export interface Waste {
   total_ns: number;
   gain_ns: number;
   site: KernelSite | null;
+}
+
+/** rows sum to the mean step on both sides. more: how many of the smallest changes are folded into `rest`. */
+export interface Waterfall {
+  by: "kernel" | "module" | "op" | "part" | "phase" | "reason";
+  rows: Contribution[];
+  more: number;
 }
 
 /**

@@ -122,7 +122,7 @@ describe("a line chart", () => {
 
   test("is an image with a sentence, reached by keyboard, with the unit on the top tick only", () => {
     const html = draw([90e6, 92e6, 91e6, 95e6, 99e6]);
-    expect(html).toContain('role="img" aria-label="Step time." tabindex="0"');
+    expect(html).toContain('role="slider" tabindex="0" aria-label="Step time."');
     expect(html.match(/\u00a0ms/g)).toHaveLength(1);
     expect(html.match(/class="ring"/g)).toHaveLength(1);
     expect(html.match(/class="hovered selected"/g)).toHaveLength(1);

@@ -6,6 +6,7 @@ import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered } from "../src/views/timeline/data/loading";
 import { cachedPages, detailFor, layers, type Page, wanted } from "../src/views/timeline/data/pages";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes, page } from "./fixtures/timeline";
 
 const WHOLE = { from: 0, to: 1000 };
@@ -192,7 +193,7 @@ test("a trace that is read again and is no further changes nothing, so that noth
 });
 
 test("groups have a heading, the queue stands under the streams, calls under their thread need no name", () => {
-  const layout = layoutOf(boxes(TWO).tracks, true, new Set());
+  const layout = layoutOf(boxes(TWO).tracks, true, NO_CHOICES);
   const inPanel = layout.places.map((place) => [
     place.top,
     place.height,
@@ -207,11 +208,11 @@ test("groups have a heading, the queue stands under the streams, calls under the
     [128, 38, "queue"],
   ]);
   expect(layout.height).toBe(170);
-  expect(layoutOf(boxes(TWO).tracks, false, new Set()).places.map(({ kind }) => kind)).not.toContain("queue");
+  expect(layoutOf(boxes(TWO).tracks, false, NO_CHOICES).places.map(({ kind }) => kind)).not.toContain("queue");
 });
 
 test("a folded track keeps its rows, thinly; a deep one is folded by itself", () => {
-  const layout = layoutOf(boxes(TWO).tracks, false, new Set([0]));
+  const layout = layoutOf(boxes(TWO).tracks, false, { ...NO_CHOICES, folds: new Set([0]) });
   expect([
     rowTop(layout, 0, 0),
     rowTop(layout, 0, 1),
@@ -220,16 +221,15 @@ test("a folded track keeps its rows, thinly; a deep one is folded by itself", ()
     layout.tracks.get(0)!.height,
   ]).toEqual([22, 28, null, null, 18]);
   const deep = (toggledTracks: number[]) =>
-    layoutOf(
-      [{ id: 0, kind: "thread", group: "", label: "", rows: 30, pinned: false, all_rows: 30 }],
-      false,
-      new Set(toggledTracks),
-    ).height - 4;
+    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30, pinned: false, all_rows: 30 }], false, {
+      ...NO_CHOICES,
+      folds: new Set(toggledTracks),
+    }).height - 4;
   expect([deep([]), deep([0])]).toEqual([120, 540]);
 });
 
 test("a height names the place there, a gap names none", () => {
-  const layout = layoutOf(boxes(TWO).tracks, false, new Set());
+  const layout = layoutOf(boxes(TWO).tracks, false, NO_CHOICES);
   expect([0, 30, 59, 62, 9999].map((y) => placeAt(layout, y)?.kind)).toEqual([
     "heading",
     "track",

@@ -12,6 +12,7 @@ import { paintScene } from "../src/views/timeline/paint/paint";
 import { paletteOf, pixelOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { queuePixels } from "../src/views/timeline/paint/queue";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
@@ -62,7 +63,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     scroll: 0,
     visible,
     time: timeScale(visible, GUTTER_PX, width),
-    layout: layoutOf(of.tracks, false, new Set()),
+    layout: layoutOf(of.tracks, false, NO_CHOICES),
     layers: [layer(of)],
     palette: PALETTE,
     steps: [],
@@ -70,6 +71,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     scale: scaleFor(100, "ns"),
     matches: null,
     pointed: null,
+    head: null,
     pointer_ns: null,
     chosen: null,
     range: null,

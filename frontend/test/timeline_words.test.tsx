@@ -12,6 +12,7 @@ import { layoutOf } from "../src/views/timeline/layout";
 import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
 import { contrast, mixed, paletteOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { Panel } from "../src/views/timeline/panel";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
@@ -114,7 +115,7 @@ test("a box that crosses two pages is counted once", () => {
 
 test("arrow keys go along a row and to the rows that have something there", () => {
   const all = [layer(boxes(TWO))];
-  const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
+  const layout = layoutOf(all[0]!.boxes.tracks, false, NO_CHOICES);
   const visible = { from: 0, to: 70 };
   const walk = (...ways: Direction[]) =>
     ways.reduce<ReturnType<typeof nextBox>>(
@@ -200,7 +201,7 @@ test("the title says the step and how much of it is visible", () => {
 
 test("the table holds every box visible, from the step's start", () => {
   const of = boxes("stream | aa  k");
-  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, new Set()), RESULT.steps[0]!)).toEqual({
+  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, NO_CHOICES), RESULT.steps[0]!)).toEqual({
     columns: [
       { label: "Where" },
       { label: "Name" },

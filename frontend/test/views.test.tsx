@@ -59,7 +59,7 @@ describe("the Overview", () => {
   test("every picture has a sentence", () => {
     const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
     expect(html).toContain(
-      'role="figure" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
+      '<figure class="step-bar" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
         'could be about 118 ms."',
     );
   });

@@ -33,6 +33,8 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.compare.chain import ChainLink
+from tb_steptime.compare.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
@@ -186,6 +188,37 @@ class TrendsPage(msgspec.Struct, frozen=True):
     changes: list[Change]
 
 
+class ComparedSpans(msgspec.Struct, frozen=True):
+    """The spans of one side of a comparison: ids, in time order."""
+
+    run: str
+    worker: str
+    spans: list[str]
+
+
+class ComparePage(msgspec.Struct, frozen=True):
+    """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+    id, but for modules, ops and kernels, whose id is their name."""
+
+    headline: Phrase
+    comparison: Comparison
+    warnings: list[NoteText]
+    labels: dict[str, str]
+    base: ComparedSpans
+    candidate: ComparedSpans
+
+
+class LinkOfChain(msgspec.Struct, frozen=True):
+    of: ComparedSpans
+    link: ChainLink
+
+
+class ChainPage(msgspec.Struct, frozen=True):
+    """Experiments in the order in which they were recorded."""
+
+    links: list[LinkOfChain]
+
+
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
@@ -195,6 +228,8 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     SpanPage,
     Waiting,
     TrendsPage,
+    ComparePage,
+    ChainPage,
     TimelinePage,
     BusyBins,
     EventDetail,

@@ -79,7 +79,7 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     recorded = answer(server, RECORDED)["recorded"]
     counts = f"{len(recorded['lanes'])} lanes over {len(recorded['steps'])} steps"
-    picture = view.get_by_role("img", name=re.compile(counts))
+    picture = view.get_by_role("slider", name=re.compile(counts))
     labels = picture.locator("text.small").all_text_contents()
     assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
     expect(picture.locator("path.depth-line")).to_have_count(1)

@@ -87,6 +87,9 @@ const KEYS = {
   /** That is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  folds: ids,
+  pins: ids,
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
@@ -110,6 +113,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  tracks: text,
   ...SORTS,
 };
 

@@ -67,8 +67,10 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
             <button
               key={entry.label}
               role="menuitem"
+              tabIndex={-1}
               onClick={() => {
                 setOpen(false);
+                root.current?.querySelector("button")?.focus();
                 entry.choose();
               }}
             >
@@ -81,14 +83,15 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
   );
 }
 
-/** Up and down arrows go around the entries that the selector finds. */
+/** Up and down arrows go around the entries that the selector finds; Home and End go to the ends. */
 function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: string): void {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined || !root) return;
-  event.preventDefault();
-  const all = [...root.querySelectorAll<HTMLElement>(entries)];
+  const all = [...(root?.querySelectorAll<HTMLElement>(entries) ?? [])];
   const at = all.indexOf(document.activeElement as HTMLElement);
-  all[(at + step + all.length) % all.length]?.focus();
+  const inText = document.activeElement instanceof HTMLInputElement; // there, Home and End are the text's
+  const next = { ArrowDown: at + 1, ArrowUp: at - 1, ...(!inText && { Home: 0, End: all.length - 1 }) }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  all[(next + all.length) % all.length]?.focus();
 }
 
 interface DropdownProps {
@@ -110,6 +113,10 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
     setOpen(false);
     setTyped("");
   };
+  const chosen = () => {
+    close();
+    root.current?.querySelector("button")?.focus();
+  };
   useDismiss(root, open, close);
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
@@ -129,7 +136,7 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
             value={typed}
             onInput={(event) => setTyped(event.currentTarget.value)}
           />
-          <div class="list">{children(typed.trim().toLowerCase(), close)}</div>
+          <div class="list">{children(typed.trim().toLowerCase(), chosen)}</div>
         </div>
       )}
     </div>

@@ -49,6 +49,8 @@ interface TableProps<Row> {
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
+  /** Where rows fold: how deep one lies, from 1, and whether it is open; undefined where nothing is in it. */
+  branch?(row: Row): { level: number; open: boolean | undefined };
   /** Rows before the box scrolls. */
   maxRows?: number;
   /** Totals, under the rows. */
@@ -87,7 +89,7 @@ export function Table<Row>(props: TableProps<Row>) {
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
-        <table role="grid" aria-label={label} aria-rowcount={ordered.length + 1}>
+        <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (
               <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
@@ -222,11 +224,14 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, branch, onChoose, onHover }: LineProps<Row>) {
   const key = rowKey(row);
+  const { level, open } = branch?.(row) ?? {};
   return (
     <tr
       aria-rowindex={at + ROW_INDEX_FROM}
+      aria-level={level}
+      aria-expanded={open}
       aria-selected={chosen === key ? true : undefined}
       tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}

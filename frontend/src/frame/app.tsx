@@ -22,6 +22,7 @@ import { hasTotals, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { CONTENT, SkipLink } from "./skip";
 
 interface AppProps {
   client: Client;
@@ -40,7 +41,8 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, steps: 1, events: client, update: url.update, address: url.address };
+  const { update, address } = url;
+  const tab: Tab = { meanings, index, state, steps: 1, events: client, comparisons: client, update, address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
@@ -73,6 +75,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
+      <SkipLink />
       <Hatches />
       <Hints />
       <Bar
@@ -88,7 +91,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
       {selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (
-        <main class="wide" data-state="empty">
+        <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
           <Empty index={tab.index} />
         </main>
       )}

@@ -15,6 +15,7 @@ import { focusRun, namedRuns } from "../views/choices";
 import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
+import { CONTENT } from "./skip";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -62,7 +63,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   return (
     <>
       <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
-      <main data-state={stateOf(asked)} tabIndex={-1}>
+      <main id={CONTENT} data-state={stateOf(asked)} tabIndex={-1}>
         {trouble && stateOf(asked) !== "failed" && (
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}

@@ -6,6 +6,8 @@
 import type {
   BusyBins,
   Catalogue,
+  ChainPage,
+  ComparePage,
   EventDetail,
   Index,
   PageOf,
@@ -46,6 +48,10 @@ export interface Client {
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** The worker of one span, all that is read of it, held against that of another. */
+  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
+  /** These runs (none named: all) in the order in which they were recorded. */
+  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -75,6 +81,13 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
+    chain: (runs, signal) =>
+      ask(
+        "chain",
+        runs.map((run) => ["run", run]),
+        signal,
+      ),
     retry: (span) => ask("retry", { span }),
   };
 }

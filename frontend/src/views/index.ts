@@ -1,6 +1,7 @@
 /** Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here. */
 
 import type { ViewId } from "../api.gen";
+import { Comparison } from "./comparison";
 import { DataLoading } from "./data_loading";
 import { Gpu } from "./gpu";
 import { Host } from "./host";
@@ -17,6 +18,7 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   tensor_cores: { of: "span", totals: true, Content: TensorCores },
   gpu: { of: "span", totals: true, Content: Gpu },
   host: { of: "span", totals: true, Content: Host },
+  compare: { of: "span", Content: Comparison },
   timeline: { of: "span", Content: Timeline },
 };
 

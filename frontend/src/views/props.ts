@@ -13,6 +13,8 @@ import type { Client } from "../server/client";
 
 export type EventSource = Pick<Client, "timeline" | "busy" | "event">;
 
+export type ComparisonSource = Pick<Client, "compare" | "chain">;
+
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
 
@@ -25,6 +27,8 @@ export interface Tab {
   steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
+  /** What runs are held against each other by, which no span's page has. */
+  comparisons: ComparisonSource;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */

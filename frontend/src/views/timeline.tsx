@@ -1,6 +1,7 @@
 /** One step in lanes: what ran when, what launched it, and what it waited for. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
 import { Picture } from "../components/picture";
 import { useLatest } from "../dom/latest";
@@ -8,7 +9,7 @@ import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
 import { around, middleOf, showing, type TimeRange, timeScale, withNeighbours, zoomed } from "../time_range";
 import type { SpanViewProps } from "./props";
-import type { Box } from "./timeline/data/boxes";
+import { type Box, coloursOf } from "./timeline/data/boxes";
 import { useBusy } from "./timeline/data/busy";
 import { readyDetail, useDetail } from "./timeline/data/detail";
 import { usePages } from "./timeline/data/loading";
@@ -17,6 +18,7 @@ import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
 import { stepTitle, tableOf, visibleText } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
+import { TracksAndLegend } from "./timeline/legend";
 import { useMeasuring } from "./timeline/measuring";
 import { Minimap } from "./timeline/minimap";
 import { Notice } from "./timeline/notice";
@@ -26,6 +28,7 @@ import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
 import { Stage } from "./timeline/stage";
 import { Search, StepTools } from "./timeline/tools";
+import { choicesOf, type TrackChoices, turnedKeys } from "./timeline/tracks";
 import { useVisibleRange } from "./timeline/visible";
 
 /** Another span is another picture: nothing of the last one is kept. */
@@ -38,6 +41,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
+  const filterField = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
   const folded = tab.state.frames !== "all";
@@ -47,16 +51,11 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
-  const [toggledTracks, setToggledTracks] = useState<ReadonlySet<number>>(new Set());
+  const [headOf, focusHead] = useState<number | null>(null);
   const [words, write] = useState("");
 
   const { range, measure } = useMeasuring(tab);
-  const busy = useBusy(
-    tab.events,
-    head.id,
-    useMemo(() => outward(whole), [whole]),
-    OVERVIEW_BINS,
-  );
+  const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
 
   const time = timeScale(visible, GUTTER_PX, size.width);
   const layers = useMemo(
@@ -64,10 +63,12 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     [loaded.pages, visible, time.ns_per_px],
   );
   const hasQueue = loaded.pages.some(({ boxes }) => boxes.queue !== null);
+  const choices = useChoices(tab.state);
   const layout = useMemo(
-    () => layoutOf(loaded.tracks, hasQueue, toggledTracks),
-    [loaded.tracks, hasQueue, toggledTracks],
+    () => layoutOf(loaded.tracks, hasQueue, choices, size.height),
+    [loaded.tracks, hasQueue, choices, size.height],
   );
+  const colours = useMemo(() => coloursOf(loaded.pages), [loaded.pages]);
   const matches = useMemo(() => matcherOf(words), [words]);
   const found = useMemo(() => matches && matchCount(layers, matches), [matches, layers]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
@@ -95,9 +96,12 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     point,
     reset,
     choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
-    fold: (track) => setToggledTracks(toggled(toggledTracks, track)),
+    focusHead,
+    fold: (track) => tab.update(turnedKeys(choices, "folds", track)),
+    pin: (track) => tab.update(turnedKeys(choices, "pins", track)),
     step: (by) => at !== null && goTo(at + by),
     find: () => field.current?.focus(),
+    filter: () => filterField.current?.focus(),
   };
   const scale = scaleFor(Math.max(Math.abs(visible.from - step.start_ns), Math.abs(visible.to - step.start_ns)), "ns");
   return (
@@ -133,6 +137,15 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           palette={palette}
           range={range}
         />
+        <TracksAndLegend
+          field={filterField}
+          filter={choices.filter}
+          write={(words) => tab.update({ tracks: words === "" ? null : words })}
+          leave={() => scroller.current?.focus()}
+          shown={layout.tracks.size}
+          all={loaded.tracks.length}
+          colours={colours}
+        />
         <div class="staged">
           <Stage
             label={
@@ -150,6 +163,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               scale,
               matches,
               pointed,
+              head: headOf,
               chosen,
               range,
             }}
@@ -192,10 +206,12 @@ const OVERVIEW_BINS = 1024;
 /** Both ends on whole nanoseconds. */
 const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
-function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
-  const next = new Set(tracks);
-  if (!next.delete(track)) next.add(track);
-  return next;
+/** The same object while the address says the same, so that nothing is laid out anew. */
+function useChoices(state: Address): TrackChoices {
+  const { folds, pins, filter } = choicesOf(state);
+  const key = JSON.stringify([[...folds], [...pins], filter]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says it all
+  return useMemo(() => ({ folds, pins, filter }), [key]);
 }
 
 /** An address that names an event shows it; what was chosen by a press is visible already. */

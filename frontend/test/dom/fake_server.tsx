@@ -87,6 +87,8 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),
     event: () => answer("event", GONE),
+    compare: () => answer("compare", GONE),
+    chain: () => answer("chain", GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }

@@ -111,7 +111,7 @@ function Held({
 const axis = () => [...document.querySelectorAll("svg.chart[height='22'] text")].map((tick) => tick.textContent);
 
 function drag(from: number, to: number): void {
-  const picture = screen.getByRole("img", { name: "picture" });
+  const picture = screen.getByLabelText("picture");
   fireEvent.pointerDown(picture, { clientX: from, button: 0 });
   fireEvent.pointerMove(picture, { clientX: to });
   fireEvent.pointerUp(picture, { clientX: to });
@@ -132,7 +132,7 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     expect(zoomed).not.toEqual(all);
     expect(zoomed.length).toBeGreaterThan(2);
     expect(Number.parseFloat(zoomed[0]!)).toBeGreaterThan(0.4); // ms
-    fireEvent.dblClick(screen.getByRole("img", { name: "picture" }));
+    fireEvent.dblClick(screen.getByLabelText("picture"));
     expect(axis()).toEqual(all);
   });
 
@@ -148,8 +148,8 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     draw();
     const all = axis();
     drag(600, 800);
-    act(() => screen.getByRole("img", { name: "picture" }).focus());
-    fireEvent.keyDown(screen.getByRole("img", { name: "picture" }), { key: "Escape" });
+    act(() => screen.getByLabelText("picture").focus());
+    fireEvent.keyDown(screen.getByLabelText("picture"), { key: "Escape" });
     expect(axis()).toEqual(all);
   });
 
@@ -157,7 +157,7 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
 
   test("a press keeps the step under it", () => {
     const select = draw();
-    const picture = screen.getByRole("img", { name: "picture" });
+    const picture = screen.getByLabelText("picture");
     fireEvent.pointerMove(picture, { clientX: 900, clientY: 10 });
     drag(900, 900);
     expect(select).toHaveBeenLastCalledWith("6");

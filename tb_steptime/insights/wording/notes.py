@@ -112,6 +112,51 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Profiling slows the host by 1.5 to 2 times.",
         "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",
     ),
+    # what makes a comparison unfair
+    "one_simulated": NoteWords(
+        "One of the two is simulated, the other recorded.",
+        "Their times say nothing about each other.",
+    ),
+    "one_without_gpu": NoteWords(
+        "Only one of the two recorded a GPU.",
+        "Compare how the steps are divided, not how fast they are.",
+    ),
+    "other_gpus": NoteWords(
+        "The GPUs differ: [{base}] and [{candidate}].",
+        "Part of the difference is the hardware's.",
+    ),
+    "other_ranks": NoteWords(
+        "The number of ranks differs: [{base}] and [{candidate}].",
+        "A step does another share of the work.",
+    ),
+    "other_runtime": NoteWords(
+        "The versions of the runtime differ: [{base}] and [{candidate}].",
+        "Libraries and kernels differ with it.",
+    ),
+    "other_shapes": NoteWords(
+        "The first product of a step has other shapes: [{base}] and [{candidate}].",
+        "A step does another amount of work: compare times per sample.",
+    ),
+    "other_dtypes": NoteWords(
+        "The first product of a step has another type: [{base}] and [{candidate}].",
+        "Fine if that is the change which you test.",
+    ),
+    "other_purpose": NoteWords(
+        "One looks like {base}, the other like {candidate}.",
+        "They are different jobs.",
+    ),
+    "other_options": NoteWords(
+        "Only one of the two was recorded with [{options}].",
+        "Recording more slows the host: record both alike.",
+    ),
+    "few_steps": NoteWords(
+        "One side has [{count}] (step|steps).",
+        "Record at least 5, better 20: the interval is wide.",
+    ),
+    "steps_left_out": NoteWords(
+        "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",
+        "(It holds|They hold) what comes once, or work from before or after the recording.",
+    ),
     "with_stack": NoteWords(
         "Recorded with call stacks.",
         "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",

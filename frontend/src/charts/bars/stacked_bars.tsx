@@ -8,6 +8,7 @@ import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface StackedPart {
@@ -91,9 +92,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
         class="chart"
         width={width}
         height={height}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
+        {...slider(label, shown, names.length, shown === null || names[shown] === undefined ? null : tip(shown))}
         onPointerMove={point}
         onPointerLeave={leave}
         onBlur={leave}

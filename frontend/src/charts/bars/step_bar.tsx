@@ -46,7 +46,7 @@ interface StepBarProps {
 
 export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps) {
   return (
-    <section class="step-bar" role="figure" aria-label={label}>
+    <figure class="step-bar" aria-label={label}>
       <span />
       <div class="brace">
         {braces.map((brace, at) => (
@@ -65,7 +65,7 @@ export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps
         ))}
         <span style={{ left: "100%" }}>{endText}</span>
       </div>
-    </section>
+    </figure>
   );
 }
 

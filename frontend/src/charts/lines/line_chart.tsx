@@ -6,6 +6,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Sized } from "../../dom/size";
 import { nearest, pointerX, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 import { AxisX, AxisY, Breaks } from "./line_axes";
 import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
@@ -64,22 +65,19 @@ export function Plot(props: LineChartProps & { width: number }) {
   };
   const select = (stop: number | null) => props.select(stop === null ? null : stops[stop]!.key);
   const content = pointed === null || !stops[pointed] ? null : props.tip(pointed);
+  const stop = content ? pointed : stopOf(stops, props.selected);
   return (
     <>
       <svg
         class="chart points"
         width={width}
         height={height}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
+        {...slider(label, stop, stops.length, stop === null ? null : props.tip(stop))}
         onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
         onPointerLeave={() => choose(null)}
         onBlur={() => choose(null)}
         onClick={() => select(pointed)}
-        onKeyDown={(event) =>
-          typed(event, pointed ?? stopOf(stops, props.selected), stops.length, { hover: choose, select })
-        }
+        onKeyDown={(event) => typed(event, stop, stops.length, { hover: choose, select })}
       >
         <rect x="0" y="0" width={width} height={height} fill="transparent" />
         {under}

@@ -23,8 +23,10 @@ export function moved(key: string, at: number | null, count: number): number | u
   if (count === 0) return undefined;
   switch (key) {
     case "ArrowRight":
+    case "ArrowUp":
       return at === null ? 0 : Math.min(count - 1, at + 1);
     case "ArrowLeft":
+    case "ArrowDown":
       return at === null ? count - 1 : Math.max(0, at - 1);
     case "Home":
       return 0;

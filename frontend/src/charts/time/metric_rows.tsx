@@ -12,6 +12,7 @@ import { percent, type Scale, tick } from "../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { type BinLayer, BinLayers, FULL } from "./bin_layers";
@@ -96,8 +97,8 @@ function Plot(props: MetricRowsProps & { width: number }) {
     () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
     [rows, steps, from, to, width, gutter],
   );
+  const place = steps.findIndex((step) => step.key === (hovered ?? selected));
   const type = (key: string): boolean => {
-    const place = steps.findIndex((step) => step.key === (hovered ?? selected));
     const next = moved(key, place < 0 ? null : place, steps.length);
     const now = steps[place];
     if (next !== undefined) point(middleOf(steps[next]!));
@@ -112,6 +113,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
     return true;
   };
   const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
+  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
   const x = shown === null ? 0 : time.x(shown);
   const marked = steps
     .filter(({ key }) => key === hovered || key === selected)
@@ -122,9 +124,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
         class="chart metric-rows zoomable"
         width={width}
         height={height}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, place < 0 ? null : place, steps.length, content ?? stepOnly(steps[place]))}
         {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
@@ -144,13 +144,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
         {band && <rect class="zoom" x={band.left} y="0" width={band.width} height={height} />}
       </svg>
       <TimeAxis from={from} to={to} left={gutter} width={width} scale={props.scale} />
-      <Tip
-        content={shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible)}
-        x={x}
-        y={height + 4}
-        width={width}
-        above={TOP}
-      />
+      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
     </>
   );
 }
@@ -162,6 +156,10 @@ function gutterOf(rows: readonly MetricRow[], width: number): number {
   );
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
+
+/** Of a step that was chosen in another picture. */
+const stepOnly = (step: StepRange | undefined): TipContent | null =>
+  step ? { title: `Step ${step.key}`, rows: [] } : null;
 
 /** "Step 6, 312 to 316.2 ms": the bin, and each figure in it. */
 function tipOf(

@@ -6,6 +6,7 @@ import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
+import { useFocusBack } from "../../dom/focus_back";
 import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { count, counted, ns, percent, scaleFor } from "../../format";
@@ -29,6 +30,7 @@ const HEIGHT = 172;
 
 export function KernelDetails({ kernel, device, result, tab, name, close }: KernelDetailsProps) {
   const root = useRef<HTMLElement>(null);
+  useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
   useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (

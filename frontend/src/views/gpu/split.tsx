@@ -53,7 +53,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
         off={NONE}
       />
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
-      <ul class="parts split-parts" aria-hidden="true">
+      <ul class="parts split-parts">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
             <span class="k">

@@ -37,6 +37,7 @@ export function Ranges({ result, tab, name }: HostPart) {
         choice={sorting(tab, "ranges").choice}
         sort={undefined}
         onSort={null}
+        branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
         onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
         maxRows={AT_ONCE}
       />
@@ -77,13 +78,7 @@ const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
 
 function Name({ line }: { line: RangeLine }) {
   return (
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the row opens and closes, and only its name can say so
-    <span
-      class="range-name"
-      style={{ paddingLeft: `${INDENT * line.depth}px` }}
-      data-hint={line.row.path.join("\n")}
-      aria-expanded={line.inside > 0 ? line.open : undefined}
-    >
+    <span class="range-name" style={{ paddingLeft: `${INDENT * line.depth}px` }} data-hint={line.row.path.join("\n")}>
       <svg viewBox="0 0 8 8" aria-hidden="true">
         {line.inside > 0 && <path d={line.open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
       </svg>

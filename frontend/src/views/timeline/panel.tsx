@@ -1,9 +1,11 @@
 /** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
 
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
+import { useFocusBack } from "../../dom/focus_back";
 import { hint } from "../../dom/hint";
 import { count, fine, shortened, text } from "../../format";
 import type { Asked } from "./data/detail";
@@ -79,9 +81,11 @@ function Event({
   close,
 }: Omit<PanelProps, "asked" | "above"> & { detail: EventDetail }) {
   const { name, facts, links, why_gap: why } = detail;
+  const head = useRef<HTMLDivElement>(null);
+  useFocusBack(head);
   return (
     <>
-      <div class="head">
+      <div class="head" ref={head}>
         <h2 {...hint(name)}>{shortened(name, TITLE_LETTERS)}</h2>
         {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>

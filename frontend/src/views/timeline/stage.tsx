@@ -14,6 +14,7 @@ import { tipOf, tipSpot } from "./input/hit";
 import { type Layout, ROW_PX, rowTop } from "./layout";
 import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
+import { spokenBox, spokenHead } from "./spoken";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
@@ -54,7 +55,8 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
       <div
         class="stage"
         ref={scroller}
-        role="img"
+        role="application"
+        aria-roledescription="timeline"
         aria-label={label}
         tabIndex={0}
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
@@ -74,10 +76,19 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         y={spot?.y ?? 0}
         width={size.width}
         above={(spot?.y ?? 0) - 2 * POINTER_PX}
-        spoken={at === null}
+        spoken={false}
       />
+      <span class="visually-hidden" role="status">
+        {at === null && spoken(scene)}
+      </span>
     </>
   );
+}
+
+/** What the keys selected; what the pointer is at is seen. */
+function spoken({ pointed, head, layout, steps }: Scene): string {
+  if (pointed) return spokenBox(pointed, layout, steps);
+  return head === null ? "" : spokenHead(head, layout);
 }
 
 /** From the pointer's tip to its foot. */
@@ -86,11 +97,12 @@ const POINTER_PX = 14;
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
 function useSelectionInView(
   scroller: RefObject<HTMLDivElement | null>,
-  { layout, chosen, pointed, pointer_ns }: Scene,
+  { layout, chosen, pointed, head, pointer_ns }: Scene,
 ) {
   const byKeys = pointer_ns === null ? pointed : null;
   const { track, row } = chosen ?? NOWHERE;
-  const { track: keyTrack, row: keyRow } = byKeys ?? NOWHERE;
+  const { track: keyTrack, row: keyRow } =
+    byKeys ?? (pointer_ns === null && head !== null ? { track: head, row: 0 } : NOWHERE);
   useLayoutEffect(() => scrollTo(scroller.current, layout, track, row), [scroller, layout, track, row]);
   useEffect(() => scrollTo(scroller.current, layout, keyTrack, keyRow), [scroller, layout, keyTrack, keyRow]);
 }
@@ -99,8 +111,8 @@ const NOWHERE = { track: -1, row: -1 };
 
 function scrollTo(box: HTMLElement | null, layout: Layout, track: number, row: number): void {
   const top = rowTop(layout, track, row);
-  if (top === null || !box) return;
+  if (top === null || !box || top < layout.fixed_px) return;
   const room = box.clientHeight - AXIS_PX - ROW_PX;
-  if (top < box.scrollTop) box.scrollTop = top - ROW_PX;
+  if (top < box.scrollTop + layout.fixed_px) box.scrollTop = top - layout.fixed_px - ROW_PX;
   else if (top > box.scrollTop + room) box.scrollTop = top - room + ROW_PX;
 }

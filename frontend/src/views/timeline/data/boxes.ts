@@ -77,6 +77,13 @@ export function boxesOf(page: TimelinePage): Boxes {
   };
 }
 
+/** Those that the boxes of some pages have. */
+export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
+  const found = new Set<Colour>();
+  for (const { boxes } of pages) for (const at of new Set(boxes.colour)) found.add(boxes.colours[at]!);
+  return found;
+}
+
 function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
   const rows = new Map<number, Row>();
   for (let first = 0, at = 1; at <= track.length; at++) {

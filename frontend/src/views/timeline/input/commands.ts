@@ -13,6 +13,7 @@ import {
 import type { Box } from "../data/boxes";
 import { joined } from "../range";
 import type { Scene } from "../scene";
+import { foldable, moveFromHead } from "./heads";
 import { type Direction, nextBox } from "./neighbours";
 
 export type Command =
@@ -23,7 +24,7 @@ export type Command =
   | { kind: "step"; by: 1 | -1 }
   /** `more`: up to the selected event, from the range that is measured. */
   | { kind: "measure"; more: boolean }
-  | { kind: "open" | "drop" | "reset" | "fit" | "fit_range" | "find" };
+  | { kind: "open" | "drop" | "reset" | "fit" | "fit_range" | "find" | "filter" | "head" | "pin" };
 
 /** One press; held keys repeat. */
 const CLOSER = 1 / 1.3;
@@ -44,6 +45,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "[": { kind: "step", by: -1 },
   "]": { kind: "step", by: 1 },
   Enter: { kind: "open" },
+  " ": { kind: "open" },
   Escape: { kind: "drop" },
   "0": { kind: "reset" },
   Home: { kind: "reset" },
@@ -51,6 +53,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   m: { kind: "measure", more: false },
   z: { kind: "fit_range" },
   "/": { kind: "find" },
+  t: { kind: "filter" },
+  h: { kind: "head" },
+  p: { kind: "pin" },
 };
 
 export interface Pressed {
@@ -100,10 +105,14 @@ export interface Actions {
   choose(box: Box | null): void;
   /** Null: nothing is measured any more. `held`: the pointer still draws it. */
   measure(range: TimeRange | null, held?: boolean): void;
+  /** Null: no name of a track is selected. */
+  focusHead(track: number | null): void;
   fold(track: number): void;
+  pin(track: number): void;
   reset(): void;
   step(by: 1 | -1): void;
   find(): void;
+  filter(): void;
 }
 
 export function run(command: Command, scene: Scene, whole: TimeRange, actions: Actions): void {
@@ -117,10 +126,20 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
     case "fit":
       return fit(scene, whole, actions);
     case "open":
-      return scene.pointed ? actions.choose(scene.pointed) : undefined;
+      if (scene.pointed) return actions.choose(scene.pointed);
+      return fold(scene, actions);
+    case "head":
+      return scene.pointed ? toHead(scene.pointed.track, actions) : undefined;
+    case "pin": {
+      const track = scene.pointed?.track ?? scene.head;
+      return track === null ? undefined : actions.pin(track);
+    }
+    case "filter":
+      return actions.filter();
     case "drop":
       if (scene.range) return actions.measure(null);
       actions.point(null);
+      actions.focusHead(null);
       return actions.choose(null);
     case "measure":
       return actions.measure(measured(command.more, scene));
@@ -138,14 +157,36 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
 }
 
 /** The picture follows to an event that is not visible; of a long one its begin is enough. */
-function move(
-  direction: Direction,
-  { layers, layout, pointed, visible }: Scene,
-  whole: TimeRange,
-  actions: Actions,
-): void {
+function move(direction: Direction, scene: Scene, whole: TimeRange, actions: Actions): void {
+  const { layers, layout, pointed, head, visible } = scene;
+  if (head !== null && !pointed) {
+    const way = moveFromHead(scene, head, direction);
+    if (way?.kind === "head") actions.focusHead(way.track);
+    else if (way?.kind === "fold") actions.fold(head);
+    else if (way) select(way.box, whole, actions);
+    return;
+  }
   const next = nextBox(layers, layout, pointed, direction, visible);
-  if (!next) return;
+  if (next) select(next, whole, actions);
+  else if (pointed && direction === "left" && isFirst(scene, whole)) toHead(pointed.track, actions);
+}
+
+/** No earlier box is left to be loaded. */
+const isFirst = ({ layers }: Scene, whole: TimeRange): boolean =>
+  layers[0] !== undefined && layers[0].boxes.covers.from <= whole.from;
+
+function toHead(track: number, actions: Actions): void {
+  actions.point(null);
+  actions.focusHead(track);
+}
+
+function fold({ head, layout }: Scene, actions: Actions): void {
+  const place = head === null ? undefined : layout.tracks.get(head);
+  if (place && foldable(place)) actions.fold(place.track.id);
+}
+
+function select(next: Box, whole: TimeRange, actions: Actions): void {
+  actions.focusHead(null);
   actions.point(next);
   actions.setVisible((before) =>
     touches(next, before)
@@ -161,7 +202,9 @@ function measured(more: boolean, { pointed, chosen, visible, range }: Scene): Ti
   return joined(more ? range : null, { from: Math.round(from), to: Math.round(to) });
 }
 
-function fit({ pointed, chosen }: Scene, whole: TimeRange, actions: Actions): void {
+function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
+  const { pointed, head, chosen } = scene;
+  if (!pointed && head !== null) return fold(scene, actions);
   const wanted = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
   if (wanted) actions.setVisible(() => around(wanted, whole));
 }

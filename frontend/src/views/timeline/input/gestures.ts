@@ -10,8 +10,9 @@ import { lengthOf, panned, type TimeRange, within, zoomed } from "../../../time_
 import type { Box } from "../data/boxes";
 import { sameBox } from "../data/search";
 import { rangeBetween, snapped } from "../range";
-import { GUTTER_PX, type Scene } from "../scene";
+import { GUTTER_PX, PIN_PX, type Scene } from "../scene";
 import { type Actions, wheelCommand } from "./commands";
+import { foldable } from "./heads";
 import { areaAt, boxUnder } from "./hit";
 
 interface Spot {
@@ -39,7 +40,8 @@ type Held =
   | { kind: "pan"; spot: Spot; visible: TimeRange; scroll: number }
   | { kind: "band"; from: number }
   | { kind: "measure"; from: number }
-  | { kind: "fold"; track: number };
+  | { kind: "fold"; track: number }
+  | { kind: "pin"; track: number };
 
 const boxRange = (box: Box | null): TimeRange | null => box && { from: box.from, to: box.to };
 
@@ -71,7 +73,10 @@ export function useGestures(
       if (area.kind === "axis") return { kind: "band", from: time.clampedNs(spot.x) };
       if (area.kind === "body") return { kind: "pan", spot, visible, scroll };
       const { place } = area;
-      return place.kind === "track" && place.track.rows > 1 ? { kind: "fold", track: place.track.id } : null;
+      if (place.kind !== "track") return null;
+      const track = place.track.id;
+      if (spot.x >= GUTTER_PX - PIN_PX) return { kind: "pin", track };
+      return foldable(place) ? { kind: "fold", track } : null;
     },
     drag(held, event) {
       const spot = spotOf(event);
@@ -87,6 +92,7 @@ export function useGestures(
       const spot = spotOf(event);
       setBand(null);
       if (held.kind === "fold") actions.fold(held.track);
+      else if (held.kind === "pin") actions.pin(held.track);
       else if (held.kind === "measure") {
         actions.measure(dragged ? rangeBetween(held.from, edgeAt(spot)) : boxRange(boxUnder(scene, spot.x, spot.y)));
       } else if (held.kind === "pan") {
@@ -100,6 +106,8 @@ export function useGestures(
     hover(event) {
       const spot = spotOf(event);
       setSpot(spot);
+      const area = areaAt(scene, spot.x, spot.y);
+      actions.focusHead(area.kind === "name" && area.place.kind === "track" ? area.place.track.id : null);
       const box = boxUnder(scene, spot.x, spot.y);
       if (!sameBox(box, scene.pointed)) actions.point(box);
     },
@@ -110,6 +118,7 @@ export function useGestures(
       ...handlers,
       onPointerLeave() {
         setSpot(null);
+        actions.focusHead(null);
         actions.point(null);
       },
       onDblClick: (event: MouseEvent) => spotOf(event).x >= GUTTER_PX && actions.reset(),

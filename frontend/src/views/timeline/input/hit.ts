@@ -5,7 +5,7 @@ import { count, fine, shortened } from "../../../format";
 import { type Box, boxAt, hit, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
 import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
-import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
+import { AXIS_PX, GUTTER_PX, heightAt, type Scene, topOf } from "../scene";
 
 /** A box this near is meant. */
 const REACH_PX = 3;
@@ -16,7 +16,7 @@ type Ground = Pick<Scene, "layout" | "scroll">;
 
 export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
   if (y < AXIS_PX) return { kind: "axis" };
-  const place = placeAt(layout, y - AXIS_PX + scroll);
+  const place = placeAt(layout, heightAt({ layout, scroll }, y));
   return place && x < GUTTER_PX ? { kind: "name", place } : { kind: "body", place };
 }
 
@@ -27,10 +27,7 @@ export function boxUnder(
 ): Box | null {
   const area = areaAt(scene, x, y);
   if (area.kind !== "body" || area.place?.kind !== "track" || x < GUTTER_PX) return null;
-  const row = Math.min(
-    area.place.rows - 1,
-    Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px),
-  );
+  const row = Math.min(area.place.rows - 1, Math.floor((heightAt(scene, y) - area.place.top) / area.place.row_px));
   const instant = scene.time.ns(x);
   const layer = layerAt(scene.layers, instant);
   const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));
@@ -47,7 +44,10 @@ export function tipSpot(
   box: Box,
 ): { x: number; y: number } {
   const [left, right] = [Math.max(GUTTER_PX, time.x(box.from)), Math.min(width, time.x(box.to))];
-  return { x: (left + right) / 2, y: AXIS_PX + (rowTop(layout, box.track, box.row) ?? 0) - scroll + ROW_PX + 2 };
+  return {
+    x: (left + right) / 2,
+    y: topOf({ layout, scroll }, { top: rowTop(layout, box.track, box.row) ?? 0 }) + ROW_PX + 2,
+  };
 }
 
 const NAME_LETTERS = 90;
