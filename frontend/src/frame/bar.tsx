@@ -9,6 +9,7 @@ import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { Picker, type PickerEntry } from "./picker";
+import { ShortcutsButton } from "./shortcuts";
 
 interface BarProps {
   index: Index;
@@ -38,6 +39,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
       )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <ShortcutsButton />
     </header>
   );
 }
