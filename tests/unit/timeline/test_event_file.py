@@ -16,8 +16,8 @@ from tb_steptime.text import Unit as U
 from tb_steptime.timeline import page as page_module
 from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
 from tb_steptime.timeline.bars import Bars, join_alike, merge
+from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
-from tb_steptime.timeline.busy import _edges, busy_bins
 from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile

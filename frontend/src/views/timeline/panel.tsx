@@ -64,16 +64,37 @@ function notThere({ answer }: NonNullable<Asked>): string {
   }
 }
 
+/** The keys that are used most; the sheet of shortcuts has all. */
+const HINTED: readonly (readonly [keys: string, what: string])[] = [
+  ["W S", "zoom"],
+  ["A D", "move"],
+  ["← → ↑ ↓", "select an event"],
+  ["Enter", "opens it"],
+  ["F", "zooms to it"],
+  ["M", "measures it"],
+  ["[ ]", "change the step"],
+  ["H", "goes to the track’s name"],
+  ["P", "pins it"],
+  ["T", "filters tracks"],
+  ["/", "finds events"],
+  ["0", "shows the step"],
+];
+
 /** In the panel's place while nothing is chosen. */
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
-      <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a range, double click to see the step
-      again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows choose an event, <kbd>Enter</kbd> opens it, <kbd>F</kbd> zooms to it, <kbd>[</kbd> <kbd>]</kbd> change the
-      step, <kbd>/</kbd> searches the whole recording, <kbd>F3</kbd> goes on to the next event found, <kbd>0</kbd> shows
-      the step.
+      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag moves, Ctrl and the
+      wheel zooms, Shift and a drag measures; a track’s name folds or pins it. Keys:{" "}
+      {HINTED.map(([keys, what], at) => (
+        <span key={keys} class="hinted">
+          {keys.split(" ").map((key) => (
+            <kbd key={key}>{key}</kbd>
+          ))}{" "}
+          {what}
+          {at === HINTED.length - 1 ? "." : ", "}
+        </span>
+      ))}
     </>
   );
 }

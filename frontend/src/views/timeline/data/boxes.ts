@@ -35,8 +35,6 @@ export interface Boxes {
   /** Of each name, so that neighbours differ. */
   shades: Uint8Array;
   colours: readonly Colour[];
-  /** Those of them that its boxes have. */
-  used: readonly Colour[];
   queue: Depth | null;
 }
 
@@ -64,8 +62,6 @@ export function boxesOf(page: TimelinePage): Boxes {
     from[at]! += page.start_ns;
     to[at]! += from[at]!;
   }
-  const colour = new Int32Array(boxes.colour);
-  const colours = page.colours.map(colourOf);
   return {
     covers: { from: page.start_ns, to: page.end_ns },
     detail_ns: page.detail_ns,
@@ -76,21 +72,29 @@ export function boxesOf(page: TimelinePage): Boxes {
     track: new Int32Array(boxes.track),
     row: new Int32Array(boxes.row),
     name: new Int32Array(boxes.name),
-    colour,
+    colour: new Int32Array(boxes.colour),
     count: new Int32Array(boxes.count),
     event: new Int32Array(boxes.event),
     names: page.names,
     fullNames: page.full_names.map((full, at) => full || page.names[at]!),
     shades: Uint8Array.from(page.names, shadeOf),
-    colours,
-    used: colours.filter((_, place) => colour.includes(place)),
+    colours: page.colours.map(colourOf),
     queue: page.queue,
   };
 }
 
 /** Those that the boxes of some pages have. */
 export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
-  return new Set(pages.flatMap(({ boxes }) => boxes.used));
+  return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
+}
+
+/** Each page's boxes are gone through once. */
+const used = new WeakMap<Boxes, readonly Colour[]>();
+
+function usedBy(boxes: Boxes): readonly Colour[] {
+  const found = used.get(boxes) ?? [...new Set(boxes.colour)].map((at) => boxes.colours[at]!);
+  used.set(boxes, found);
+  return found;
 }
 
 function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
