@@ -251,7 +251,7 @@ test("H goes to the track's name, P pins it, T filters", async () => {
   type("p");
   await rest();
   expect(keys().pins).toEqual(new Set(["0"]));
-  expect(said()).toContain("Track The thread, Process 1, pinned");
+  expect(said()).toContain("Track The thread pinned");
   type("ArrowDown");
   type("ArrowRight");
   await rest();

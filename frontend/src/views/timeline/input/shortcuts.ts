@@ -12,7 +12,7 @@ export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
   { keys: ["A", "D"], what: "Move left and right" },
   { keys: ["Shift + ←", "Shift + →"], what: "Move left and right" },
   { keys: ["[", "]"], what: "Previous and next step" },
-  { keys: ["0", "Home"], what: "Show the whole step" },
+  { keys: ["0", "Home"], what: "Show the whole step; in the overview 0 shows the whole recording" },
   { keys: ["←", "→", "↑", "↓"], what: "Select the next event in that direction" },
   { keys: ["Enter", "Space"], what: "Open the selected event; at a track’s name, fold or open the track" },
   { keys: ["F"], what: "Zoom to the selected event; at a track’s name, fold or open the track" },
