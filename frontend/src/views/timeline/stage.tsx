@@ -68,7 +68,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         onKeyDown={type}
         {...handlers}
       >
-        <div class="sheet" style={{ height: `${size.height}px` }}>
+        <div class="canvases" style={{ height: `${size.height}px` }}>
           <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
           <Sheet {...size} paint={(pen) => paintOver(pen, scene)} of={[...groundOf(scene), ...overOf(scene)]} />
         </div>
