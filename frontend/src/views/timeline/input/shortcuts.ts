@@ -9,7 +9,8 @@ export interface Shortcut {
 export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
   { keys: ["W", "S"], what: "Zoom in and out" },
   { keys: ["Ctrl + wheel"], what: "Zoom at the pointer" },
-  { keys: ["A", "D", "Shift + ←", "Shift + →"], what: "Move left and right" },
+  { keys: ["A", "D"], what: "Move left and right" },
+  { keys: ["Shift + ←", "Shift + →"], what: "The same" },
   { keys: ["[", "]"], what: "Previous and next step" },
   { keys: ["0", "Home"], what: "Show the whole step" },
   { keys: ["0"], what: "In the overview: show the whole recording" },
