@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Frame, Page, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import Tab, state, wait_until_all_is_read
-from tests.browser.test_tab import VIEWS
+from tests.browser.tab import VIEWS, Tab, state, wait_until_all_is_read
 
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
