@@ -743,6 +743,15 @@ export interface Evidence {
   end_ns: number;
 }
 
+/**
+ * The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+ * kernel's short name, the start of the worst call).
+ */
+export interface EvidenceRow {
+  table: string;
+  key: string;
+}
+
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
@@ -953,7 +962,7 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first.
+ * where to look in the timeline, the longest range first. row: where to look in the view.
  */
 export interface Insight {
   id: string;
@@ -973,6 +982,7 @@ export interface Insight {
   steps: string[];
   evidence: Evidence[];
   about_ns: number;
+  row: EvidenceRow | null;
 }
 
 /**
@@ -1873,6 +1883,25 @@ export interface RunEntry {
   name: string;
   simulated: boolean;
   workers: WorkerEntry[];
+}
+
+/**
+ * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
+ * gave each value, and the value; None where it is not finite.
+ * source: the folder, as TensorBoard names its runs.
+ */
+export interface ScalarSeries {
+  source: string;
+  tag: string;
+  steps: number[];
+  wall_ns: number[];
+  values: (number | null)[];
+}
+
+/** tags: what there is of a run, sorted; series: of the tag that was asked for, by folder. */
+export interface Scalars {
+  tags: string[];
+  series: ScalarSeries[];
 }
 
 /**

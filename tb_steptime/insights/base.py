@@ -34,6 +34,14 @@ class Evidence(msgspec.Struct, frozen=True):
     end_ns: int
 
 
+class EvidenceRow(msgspec.Struct, frozen=True):
+    """The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+    kernel's short name, the start of the worst call)."""
+
+    table: str
+    key: str
+
+
 class Insight(msgspec.Struct, frozen=True):
     """A card.
 
@@ -43,7 +51,7 @@ class Insight(msgspec.Struct, frozen=True):
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
     shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
-    where to look in the timeline, the longest range first.
+    where to look in the timeline, the longest range first. row: where to look in the view.
     """
 
     id: str
@@ -63,6 +71,7 @@ class Insight(msgspec.Struct, frozen=True):
     steps: list[str] = []
     evidence: list[Evidence] = []
     about_ns: int = 0
+    row: EvidenceRow | None = None
 
 
 class Headline(msgspec.Struct, frozen=True):

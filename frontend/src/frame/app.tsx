@@ -15,7 +15,9 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { isViewId, VIEWS } from "../views";
+
+import { hasTotals, isViewId, VIEWS } from "../views";
+
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -79,6 +81,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
+        totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />
