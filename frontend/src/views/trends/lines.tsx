@@ -1,10 +1,12 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
-import type { ChartLine, LinePoint, LineSegment } from "../../charts/lines/line_layout";
+import type { ChartLine, LinePoint, LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import type { Overlay } from "../../charts/lines/overlay_data";
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -34,6 +36,9 @@ interface TrendPictureProps {
   chosen: StepSelection;
   tab: Tab;
   small?: boolean;
+  /** The job's own scalar of the run in focus. */
+  overlay?: Overlay | null;
+  tools?: ComponentChildren;
 }
 
 const HEIGHT = 232;
@@ -54,6 +59,8 @@ export function TrendPicture({
   chosen,
   tab,
   small = false,
+  overlay = null,
+  tools,
 }: TrendPictureProps) {
   const { lines, hidden, scale, level, measured } = useMemo(
     () => drawnFrom(metric, { runs, group, compared }, axis, changes),
@@ -70,6 +77,7 @@ export function TrendPicture({
       name={`${metric.id} trend`}
       table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}
+      tools={tools}
     >
       {measured ? (
         <LineChart
@@ -78,6 +86,7 @@ export function TrendPicture({
           small={small}
           colour={small ? metric.colour : "ink"}
           hidden={hidden}
+          overlay={overlay}
           segments={segments}
           stops={axis.stops}
           pad={axis.pad}
@@ -88,7 +97,7 @@ export function TrendPicture({
           selected={chosen.selected}
           hover={chosen.hover}
           select={chosen.select}
-          tip={(stop, near) => tipOf(axis.stops[stop]!.key, points.get(stop) ?? [], near, scale)}
+          tip={(stop, near) => tipOf(axis.stops[stop]!, points.get(stop) ?? [], near, scale, overlay)}
         />
       ) : (
         <p class="unmeasured" style={{ height: `${height}px` }}>
@@ -174,6 +183,9 @@ function reference(lines: readonly ChartLine[], scale: Scale): { value: number; 
     : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
 }
 
+/** Of a scalar whose scale nobody knows. */
+const SCALAR_DIGITS = 5;
+
 type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
 
 /** By stop, the one in focus first: a moving pointer looks nothing up twice. */
@@ -193,7 +205,13 @@ function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed>
 const rank = ({ focus, strong, key }: ChartLine): number => (focus ? 0 : strong ? 1 : key === GROUP ? 2 : 3);
 
 /** Of runs that are drawn together only the one that is pointed at. */
-function tipOf(key: string, points: Pointed, near: string | null, scale: Scale): TipContent {
+function tipOf(
+  { key, segment, at }: LineStop,
+  points: Pointed,
+  near: string | null,
+  scale: Scale,
+  overlay: Overlay | null,
+): TipContent {
   const grouped = points.some(([line]) => line.key === GROUP);
   const shown = points.filter(
     ([line]) => !grouped || line.hue !== undefined || line.key === GROUP || line.key === near,
@@ -210,7 +228,10 @@ function tipOf(key: string, points: Pointed, near: string | null, scale: Scale):
   });
   const more = rows.length - TIP_RUNS;
   const rest = more > 0 ? [{ name: `and ${more} more`, value: "" }] : [];
-  return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest] };
+  // over time the value of the moment: the last one until then
+  const held = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
+  const own = held ? [{ name: overlay!.name, value: String(Number(held.value.toPrecision(SCALAR_DIGITS))) }] : [];
+  return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest, ...own] };
 }
 
 /** "Step 9, span 1", from a key. */
