@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
 import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
 import type { Overlay } from "../charts/lines/overlay_data";
-import { focusRun, namedRuns, useStepSelection } from "./choices";
+import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
 import { axisOver, isOver, type Over, type TrendAxis } from "./trends/axis";
 import { type Cast, castOf } from "./trends/cast";
@@ -12,6 +12,7 @@ import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { OpenSpan, RunLegend } from "./trends/focus";
 import { HeatmapPicture } from "./trends/heatmap_picture";
+import { useTrendSelection } from "./trends/hover";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
 import { ScalarPicker } from "./trends/scalar_picker";
@@ -72,7 +73,7 @@ interface PicturesProps {
 }
 
 function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
-  const chosen = useStepSelection(tab);
+  const chosen = useTrendSelection(tab);
   const { lines: runs, group } = cast;
   // the focus first: its strips are in sight however many runs there are
   const strips = useMemo(() => [...runs].reverse().concat(group), [runs, group]);
@@ -155,7 +156,7 @@ function overlayOf(series: readonly ScalarSeries[], over: Over, axis: TrendAxis,
 function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run): string {
   if (tag === null || overlay === null) return "";
   return overlay.points.length > 0
-    ? `; dotted, at the right: ${tag} of ${label}`
+    ? `; dotted: ${tag}`
     : `; ${label} logged no ${tag} at these steps: choose wall time`;
 }
 

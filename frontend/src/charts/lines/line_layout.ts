@@ -42,6 +42,8 @@ export interface ChartLine {
   hue?: number | undefined;
   /** As firm as the one in focus: what that is compared with. */
   strong?: boolean | undefined;
+  /** Of many runs together: its points are nobody's. */
+  group?: boolean;
   /** In the order of the stops; null is a break, as is the way from one segment to the next. */
   points: readonly (LinePoint | null)[];
 }

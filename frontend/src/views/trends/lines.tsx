@@ -14,10 +14,10 @@ import { Picture } from "../../components/picture";
 import { count, type Scale, scaleFor, shortened } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import { quartilesOf } from "./cast";
+import { Hovered, type TrendSelection } from "./hover";
 import { isSlow, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
@@ -33,7 +33,7 @@ interface TrendPictureProps {
   axis: TrendAxis;
   /** Of all metrics; those of this one and of the run in focus are marked. */
   changes: readonly Change[];
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
   small?: boolean;
   /** The job's own scalar of the run in focus. */
@@ -80,25 +80,29 @@ export function TrendPicture({
       tools={tools}
     >
       {measured ? (
-        <LineChart
-          label={label}
-          height={height}
-          small={small}
-          colour={small ? metric.colour : "ink"}
-          hidden={hidden}
-          overlay={overlay}
-          segments={segments}
-          stops={axis.stops}
-          pad={axis.pad}
-          lines={lines}
-          scale={scale}
-          reference={small ? undefined : level}
-          hovered={chosen.hovered}
-          selected={chosen.selected}
-          hover={chosen.hover}
-          select={chosen.select}
-          tip={(stop, near) => tipOf(axis.stops[stop]!, points.get(stop) ?? [], near, scale, overlay)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <LineChart
+              label={label}
+              height={height}
+              small={small}
+              colour={small ? metric.colour : "ink"}
+              hidden={hidden}
+              overlay={overlay}
+              segments={segments}
+              stops={axis.stops}
+              pad={axis.pad}
+              lines={lines}
+              scale={scale}
+              reference={small ? undefined : level}
+              hovered={hovered}
+              selected={chosen.selected}
+              hover={chosen.hover.set}
+              select={chosen.select}
+              tip={(stop, near) => tipOf(axis.stops[stop]!, points.get(stop) ?? [], near, scale, overlay)}
+            />
+          )}
+        </Hovered>
       ) : (
         <p class="unmeasured" style={{ height: `${height}px` }}>
           {whyNot([...group, ...runs], metric, tab.meanings)}
@@ -149,7 +153,7 @@ function groupLine(hidden: readonly ChartLine[], { stops }: TrendAxis): ChartLin
     const middle = quartilesOf(known);
     return middle && { stop, value: middle.median, low: middle.low, high: middle.high };
   });
-  return { key: GROUP, name: `${count(hidden.length)} other runs, median and quartiles`, focus: false, points };
+  return { key: GROUP, name: `Median of ${count(hidden.length)} other runs`, focus: false, group: true, points };
 }
 
 /** No folder's name has a line break. */
@@ -216,13 +220,15 @@ function tipOf(
   const shown = points.filter(
     ([line]) => !grouped || line.hue !== undefined || line.key === GROUP || line.key === near,
   );
+  const alone = points.filter(([line]) => line.hue !== undefined || line.key === GROUP).length;
   const rows = shown.map(([line, point]) => {
     const range =
       point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
     const { focus, hue, strong } = line;
+    const here = line.key === GROUP ? `, ${count(points.length - alone)} of them here` : "";
     return {
       mark: <LineSample {...{ focus, hue, strong }} />,
-      name: line.name,
+      name: line.name + here,
       value: scale.text(point.value) + range,
     };
   });
