@@ -697,10 +697,14 @@ export interface EpochStarts {
 /**
  * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
  * is not known); gap_start_ns: where that idle time begins.
+ * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
  */
 export interface EventDetail {
   event: number;
   name: string;
+  short_name: string;
+  kind: string;
+  on: string;
   track: number;
   row: number;
   start_ns: number;
@@ -711,9 +715,11 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
+/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
 export interface EventFact {
   label: string;
   value: Quantity;
+  copied: string | null;
 }
 
 /**
@@ -735,6 +741,15 @@ export interface Evidence {
   step: string;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+ * kernel's short name, the start of the worst call).
+ */
+export interface EvidenceRow {
+  table: string;
+  key: string;
 }
 
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
@@ -947,7 +962,7 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first.
+ * where to look in the timeline, the longest range first. row: where to look in the view.
  */
 export interface Insight {
   id: string;
@@ -967,6 +982,7 @@ export interface Insight {
   steps: string[];
   evidence: Evidence[];
   about_ns: number;
+  row: EvidenceRow | null;
 }
 
 /**
@@ -2074,7 +2090,8 @@ export interface SpanHead {
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
- * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+ * which the timeline opens, since the headline speaks of what it shows; None: any.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -2086,6 +2103,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   neighbours: Neighbour[];
+  shown_step: string | null;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";

@@ -4,13 +4,11 @@ import type { NoteText } from "../src/api.gen";
 import { sparkRuns } from "../src/components/series_tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
-import { ViewList } from "../src/frame/views";
 import { Empty } from "../src/states/empty";
 import { Failed } from "../src/states/failed";
 import { Reading } from "../src/states/reading";
 import { Overview } from "../src/views/overview";
-import { MEANINGS } from "./fixtures/meanings";
-import { because, HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
+import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("the Overview", () => {
@@ -35,7 +33,7 @@ describe("the Overview", () => {
   test("cards keep the order that they come in, and say what waits for something else", () => {
     expect(page).toContain(
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
-        "Two workers hide the wait. |Data loading|num_workers=2|Copy|",
+        "Two workers hide the wait. |Open Data loading|num_workers=2|Copy|",
     );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
@@ -51,7 +49,7 @@ describe("the Overview", () => {
     const page = words(
       <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,
     );
-    expect(page).toContain("|Collective|Type|Group|A step|Bytes a step|Runs|Exposed|Est. waits|");
+    expect(page).toContain("|Collective|Type|Group|Calls|Bytes|Runs|Exposed|Est. waits|");
     expect(page).toContain("|all-reduce|Float|0, 8 ranks|5|102 MB|15.0 ms|13.0 ms|2.0 ms|");
     expect(page).toContain("|broadcast|–|–|5|–|15.0 ms|13.0 ms|0 ms|");
   });
@@ -195,31 +193,6 @@ test("at most two notes stand open, and that a trace is simulated stands first",
   );
 });
 
-test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = {
-    share: null,
-    colour: "kernel",
-    hatched: true,
-    reason: because("no_kernels_in_steps"),
-    meaning: null,
-  };
-  const list = (
-    <ViewList
-      current="overview"
-      meanings={MEANINGS}
-      head={{ ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: unknown } }}
-      tab={TAB}
-    />
-  );
-  expect(words(list)).toBe(
-    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
-      "8 June 2021|75 718 events, 1.2 MB|",
-  );
-  const html = renderToString(list);
-  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
-  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
-});
-
 describe("states", () => {
   test("reading says bytes, file, events, rate and time left", () => {
     const progress = {
@@ -305,13 +278,4 @@ test("a spark has the spans in time order, the current one firm; of many spans o
     { values: [1, 3], firm: true },
     { values: [3, 4, 5], firm: false },
   ]);
-});
-
-test("an AMD GPU has matrix cores", () => {
-  const of = (vendor: string | null, accelerator: string) => MEANINGS.of({ vendor, accelerator });
-  const titles = (vendor: string | null, accelerator: string) =>
-    of(vendor, accelerator).views.map((view) => view.title);
-  expect(of("amd", "GPU").viewTitle("tensor_cores")).toBe("Matrix cores");
-  expect(of("amd", "GPU").metric("kernel_bin").label).toBe("Matrix cores");
-  expect(titles("nvidia", "GPU")).toEqual(MEANINGS.views.map((view) => view.title));
 });

@@ -133,7 +133,8 @@ class SpanPage(msgspec.Struct, frozen=True):
     could_be only in the overview. titles: see `insights.wording.title_ids`.
     notes: on the result itself; those on the recording are in head.
 
-    neighbours: the same view's series in the other spans of the worker, for spark lines.
+    neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+    which the timeline opens, since the headline speaks of what it shows; None: any.
     """
 
     head: SpanHead
@@ -145,6 +146,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights_remark: Phrase | None
     could_be: CouldBe | None
     neighbours: list[Neighbour]
+    shown_step: str | None
 
 
 class Neighbour(msgspec.Struct, frozen=True):

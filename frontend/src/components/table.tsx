@@ -8,6 +8,7 @@ import { count } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
+import { useMarkedRow } from "./table_mark";
 
 export interface Column<Row> {
   id: string;
@@ -46,6 +47,8 @@ interface TableProps<Row> {
   onSort: ((sort: string) => void) | null;
   /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
+  /** The row that a link led to, framed and in view. */
+  marked?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
@@ -62,6 +65,8 @@ interface TableProps<Row> {
 }
 
 export const ROW_PX = 26;
+
+const MENU_PX = 28;
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
@@ -82,6 +87,7 @@ export function Table<Row>(props: TableProps<Row>) {
           ),
     [ordered, rowKey, chosen],
   );
+  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
@@ -90,7 +96,7 @@ export function Table<Row>(props: TableProps<Row>) {
         <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (
-              <col key={column.id} style={column.width ? { width: column.width } : {}} />
+              <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
             ))}
           </colgroup>
           <thead>
@@ -134,6 +140,10 @@ export function Table<Row>(props: TableProps<Row>) {
     </div>
   );
 }
+
+/** The last column has the button of the menu at its end. */
+const widthOf = (width: string | undefined, last: boolean) =>
+  width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
 
 const directionOf = (sort: string | undefined, id: string) =>
   sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
@@ -219,7 +229,19 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, branch, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({
+  row,
+  at,
+  stop,
+  columns,
+  writers,
+  rowKey,
+  chosen,
+  marked,
+  branch,
+  onChoose,
+  onHover,
+}: LineProps<Row>) {
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -228,6 +250,7 @@ function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, branch, on
       aria-level={level}
       aria-expanded={open}
       aria-selected={chosen === key ? true : undefined}
+      aria-current={marked === key ? "true" : undefined}
       tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
       onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}

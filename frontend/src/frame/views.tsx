@@ -31,7 +31,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       sidebarShare={shareOf(view)}
       meanings={meanings}
       address={tab.address({ view: view.id })}
-      open={() => tab.update({ view: view.id })}
+      open={() => tab.update({ view: view.id, mark: null })}
     />
   );
   return (

@@ -1,6 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
+import { stepInTimeline } from "../address/timeline";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
@@ -21,6 +22,7 @@ import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
+import { OPENS_STEP } from "./step_words";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
@@ -64,8 +66,8 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
-      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
-      {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
+      {result.communication && <Collectives found={result.communication} tab={tab} />}
+      {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
     </div>
   );
 }
@@ -226,6 +228,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   return (
     <Picture
       title={title}
+      sub={OPENS_STEP}
       name={`steps ${name}`}
       table={() => stepsTable(steps, tab.meanings.parts)}
       link={() => tab.address()}
@@ -244,6 +247,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
         hover={hover}
         tip={tip}
         select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
       />
     </Picture>
   );

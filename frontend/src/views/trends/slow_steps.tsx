@@ -112,10 +112,8 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "time",
       label: "Time",
-      numeric: true,
       width: "72px",
-      cell: (row) => ns(row.duration_ns),
-      order: (row) => row.duration_ns,
+      figures: { of: (row) => row.duration_ns, unit: "ns" },
     },
     {
       id: "grew",
