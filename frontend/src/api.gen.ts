@@ -697,10 +697,14 @@ export interface EpochStarts {
 /**
  * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
  * is not known); gap_start_ns: where that idle time begins.
+ * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
  */
 export interface EventDetail {
   event: number;
   name: string;
+  short_name: string;
+  kind: string;
+  on: string;
   track: number;
   row: number;
   start_ns: number;
@@ -711,9 +715,11 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
+/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
 export interface EventFact {
   label: string;
   value: Quantity;
+  copied: string | null;
 }
 
 /**
@@ -1880,6 +1886,25 @@ export interface RunEntry {
 }
 
 /**
+ * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
+ * gave each value, and the value; None where it is not finite.
+ * source: the folder, as TensorBoard names its runs.
+ */
+export interface ScalarSeries {
+  source: string;
+  tag: string;
+  steps: number[];
+  wall_ns: number[];
+  values: (number | null)[];
+}
+
+/** tags: what there is of a run, sorted; series: of the tag that was asked for, by folder. */
+export interface Scalars {
+  tags: string[];
+  series: ScalarSeries[];
+}
+
+/**
  * Which events of the whole span have some words in their name.
  * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
  * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
@@ -2065,7 +2090,8 @@ export interface SpanHead {
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
- * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+ * which the timeline opens, since the headline speaks of what it shows; None: any.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -2077,6 +2103,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   neighbours: Neighbour[];
+  shown_step: string | null;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";

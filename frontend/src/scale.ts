@@ -16,14 +16,20 @@ export function scaleOf(values: readonly (number | null)[], unit: Unit, wanted: 
   const typical = sizes[Math.floor(sizes.length / 2)] ?? 0;
   if (unit === "number") return unitScale(plain(typical, sizes.every(Number.isInteger)));
   if (unit !== "ns") return scaleFor(largest, unit);
-  return wanted === "auto" ? unitOfMost(largest || MS, typical) : unitScale(wantedUnit(wanted, typical));
+  return wanted === "auto"
+    ? unitOfMost(largest || MS, typical, sizes[0] ?? MS)
+    : unitScale(wantedUnit(wanted, typical));
 }
 
-function unitOfMost(largest: number, typical: number): Scale {
+/** Milliseconds of short times have a second decimal where the least of them need it. */
+function unitOfMost(largest: number, typical: number, smallest: number): Scale {
   const reached = TIMES.filter(([size]) => size <= largest).map(([size]) => scaleFor(size, "ns"));
-  const readable = reached.findLast((scale) => typical === 0 || !scale.number(typical).startsWith("<"));
-  return readable ?? scaleFor(largest, "ns");
+  const readable = reached.findLast((scale) => typical === 0 || reads(scale, typical)) ?? scaleFor(largest, "ns");
+  const fine = readable.unit === "ms" && !reads(readable, smallest) && readable.of(largest) < 100;
+  return fine ? unitScale([MS, "ms", () => 2]) : readable;
 }
+
+const reads = (scale: Scale, value: number): boolean => !scale.number(value).startsWith("<");
 
 /** As many decimals for all as a typical value needs for three digits; none where all are whole. */
 function plain(typical: number, whole: boolean): Size {

@@ -135,7 +135,7 @@ describe("the rows", () => {
 
 describe("the GPU view", () => {
   const draw = (state = {}, result = RESULT) =>
-    words(<Gpu page={gpuPage(result)} tab={gpuTab(state)} compared={null} />);
+    words(<Gpu page={gpuPage(result)} tab={{ ...gpuTab(state), steps: result.steps.length }} compared={null} />);
 
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
@@ -146,8 +146,14 @@ describe("the GPU view", () => {
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
         "Other kernels|15.0 ms|30.0 %|",
     );
-    expect(page).toContain("|Kernel|Kernel and op|Op|Module|");
+    expect(page).toContain("|a step|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
+  });
+
+  test("totals are of a mean step, or of all steps where the address says so", () => {
+    expect(draw({ totals: "recording" })).toContain("|Tensor cores|10.0 ms|10.0 %|");
+    expect(draw({ totals: "recording" })).toContain("|100.0 ms of kernel time in 2 steps. |");
+    expect(draw({ totals: "recording" })).toContain("|in 2 steps|Kernel|Kernel and op|");
   });
 
   test("a zoomed row says what it shows and leads back", () => {

@@ -4,8 +4,8 @@ import { rangeInTimeline } from "../src/address/timeline";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host";
-import { BLOCKING, hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
-import { because, plain } from "./fixtures/pages";
+import { hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
+import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 const draw = (result = RESULT, state = {}, titles = TITLES as PageOf<"host">["titles"]): string =>
@@ -44,7 +44,8 @@ describe("the Host view", () => {
 
   test("answers whether the CPU is the limit, with the numbers behind it", () => {
     expect(page).toContain(
-      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|GPU idle|76.4 %|Queue depth|0.2|",
+      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|2 figures behind this|" +
+        "GPU idle|76.4 %| What GPU idle means.|Queue depth|0.2| What Queue depth means.|",
     );
   });
 
@@ -99,19 +100,6 @@ describe("the Host view", () => {
     expect(page).toContain(
       "|No blocking call costs GPU time|8 calls of cudaEventSynchronize a step take 30 µs on the host. |Show them|",
     );
-    expect(draw(RESULT, { blocking: "-blocked" })).toContain(
-      "|outside any op|Optimizer|cudaEventSynchronize|–|8|30 µs|0 µs|",
-    );
-  });
-
-  test("names what blocks, and for backward the forward line that made it", () => {
-    const titles = { blocking: plain("Blocking calls leave the GPU idle for 12.0 ms a step") };
-    const result = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS };
-    expect(draw(result, {}, titles)).toContain(
-      "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + " +
-        "cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
-    );
-    expect(draw(result, { calls: "nothing" }, titles)).toContain("|No call matches |nothing|. |Clear|");
   });
 
   test("cards stand next to it and lead to the timeline", () => {

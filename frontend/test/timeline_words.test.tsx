@@ -47,14 +47,17 @@ const PALETTE = paletteOf(
 
 const DETAIL: EventDetail = {
   event: 7,
-  name: "gemm<float>",
+  name: "void gemm_kernel<float>(int)",
+  short_name: "gemm<float>",
+  kind: "GPU kernel",
+  on: "GPU 0, Stream 7",
   track: 3,
   row: 0,
   start_ns: 1_500,
   end_ns: 4_920,
   facts: [
-    { label: "Grid", value: { value: "32 x 1 x 1", unit: "text" } },
-    { label: "Duration", value: { value: 3_420, unit: "ns" } },
+    { label: "Grid", value: { value: "32 x 1 x 1", unit: "text" }, copied: null },
+    { label: "Duration", value: { value: 3_420, unit: "ns" }, copied: null },
   ],
   links: [
     { role: "Launched by", event: 5, name: "cudaLaunchKernel", track: 2, row: 0, start_ns: 1_000, end_ns: 1_400 },
@@ -173,6 +176,8 @@ test("the step is the one of the address, else that of the zoom, else the one of
   expect(stepAt(RESULT, { step: "5" }, null)).toBe(1);
   expect(stepAt(RESULT, {}, { from: 100, to: 200 })).toBe(0);
   expect([stepAt(RESULT, { step: "99" }, null), stepAt({ ...RESULT, steps: [] }, {}, null)]).toEqual([2, null]);
+  expect([stepAt(RESULT, {}, null, "5"), stepAt(RESULT, { step: "4" }, null, "5")]).toEqual([1, 0]);
+  expect(stepAt(RESULT, {}, null, "a step that is not judged")).toBe(2);
   expect(wholeOf(RESULT)).toEqual({ from: 0, to: 4_200_000 });
 });
 
@@ -218,8 +223,10 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
     h(Panel, {
       asked: { event: 7, answer: { kind: "ready", value: DETAIL } },
       together: 12,
-      origin_ns: 1_000,
+      steps: [{ name: "4", start_ns: 1_000, end_ns: 9_000 }],
+      first_ns: 200,
       go: () => {},
+      unfold: () => {},
       zoom: () => {},
       close: () => {},
     }),
@@ -231,7 +238,10 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
   for (const inPanel of [
     "gemm<float>",
     "the longest of 12 merged events",
-    "Start in the step\n500\u00a0ns",
+    "GPU kernel · GPU 0, Stream 7",
+    "void gemm_kernel<float>(int)",
+    "Start in step 4\n500\u00a0ns",
+    "Start in the recording\n1.3\u00a0µs",
     "Grid\n32 x 1 x 1",
     "Duration\n3.42\u00a0µs",
     "The GPU was idle for 1\u00a0µs.",
@@ -241,9 +251,11 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
   }
 });
 
+const NOTHING_DONE = { go: () => {}, unfold: () => {}, zoom: () => {}, close: () => {} };
+
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
   const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
-    render(h(Panel, { asked, together: 1, origin_ns: 0, go: () => {}, zoom: () => {}, close: () => {} }));
+    render(h(Panel, { asked, ...NOTHING_DONE, together: 1, steps: [], first_ns: 0 }));
   expect(panel(null)).toContain("Press an event");
   expect(
     panel({

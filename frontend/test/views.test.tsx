@@ -49,7 +49,7 @@ describe("the Overview", () => {
     const page = words(
       <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,
     );
-    expect(page).toContain("|Collective|Type|Group|A step|Bytes a step|Runs|Exposed|Est. waits|");
+    expect(page).toContain("|Collective|Type|Group|Calls|Bytes|Runs|Exposed|Est. waits|");
     expect(page).toContain("|all-reduce|Float|0, 8 ranks|5|102 MB|15.0 ms|13.0 ms|2.0 ms|");
     expect(page).toContain("|broadcast|–|–|5|–|15.0 ms|13.0 ms|0 ms|");
   });

@@ -142,7 +142,8 @@ class JobText(msgspec.Struct, frozen=True):
 
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id."""
+    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id. shown_step: the step
+    in which to look for what the headline speaks of; None where any step shows it."""
 
     verdict: Verdict
     job: JobText
@@ -154,3 +155,4 @@ class Judgement(msgspec.Struct, frozen=True):
     sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]
     notes: dict[str, list[NoteText]]
+    shown_step: str | None = None

@@ -66,6 +66,8 @@ interface TableProps<Row> {
 
 export const ROW_PX = 26;
 
+const MENU_PX = 28;
+
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -94,7 +96,7 @@ export function Table<Row>(props: TableProps<Row>) {
         <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (
-              <col key={column.id} style={column.width ? { width: column.width } : {}} />
+              <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
             ))}
           </colgroup>
           <thead>
@@ -138,6 +140,10 @@ export function Table<Row>(props: TableProps<Row>) {
     </div>
   );
 }
+
+/** The last column has the button of the menu at its end. */
+const widthOf = (width: string | undefined, last: boolean) =>
+  width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
 
 const directionOf = (sort: string | undefined, id: string) =>
   sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;

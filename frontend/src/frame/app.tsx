@@ -6,7 +6,6 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
-import { Hints } from "../components/hints";
 import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
@@ -16,7 +15,9 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { isViewId, VIEWS } from "../views";
+
+import { hasTotals, isViewId, VIEWS } from "../views";
+
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -75,12 +76,12 @@ function Inside({ tab, source, entitle }: InsideProps) {
     <div class="app">
       <SkipLink />
       <Hatches />
-      <Hints />
       <Bar
         index={tab.index}
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
+        totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />

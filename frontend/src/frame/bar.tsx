@@ -3,12 +3,14 @@
 import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { Hints } from "../components/hints";
 import { hint } from "../dom/hint";
 import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { Picker, type PickerEntry } from "./picker";
+import { ShortcutsButton } from "./shortcuts";
 
 interface BarProps {
   index: Index;
@@ -16,18 +18,21 @@ interface BarProps {
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
+  /** Whether the view has totals over the steps. */
+  totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
   tab: Pick<Tab, "state" | "update" | "address">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, many, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
       {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
       {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
       {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
+      {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
       {simulated && (
         <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
           Simulated
@@ -35,6 +40,8 @@ export function Bar({ index, selection, spansAtFirst, simulated, many, tab }: Ba
       )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <Hints />
+      <ShortcutsButton />
     </header>
   );
 }
@@ -133,6 +140,28 @@ function ComparePicker({
     </>
   );
 }
+
+/** One step, or a recording whose steps nobody marked, has no mean to tell from its sum. */
+const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;
+
+/** Whether times and counts are of a mean step or of all steps, in every table and tile. */
+function TotalsPicker({ tab }: { tab: Pick<Tab, "state" | "update"> }) {
+  return (
+    <Picker
+      label="Totals"
+      many="choices"
+      firm
+      entries={TOTALS}
+      chosen={tab.state.totals ?? "step"}
+      choose={(id) => tab.update({ totals: id === "recording" ? id : null })}
+    />
+  );
+}
+
+const TOTALS: readonly PickerEntry[] = [
+  { id: "step", label: "per step", aside: "mean of the recorded steps" },
+  { id: "recording", label: "all steps", aside: "sum over the whole recording" },
+];
 
 function spanValue(span: SpanEntry, worker: WorkerEntry): string {
   return `${span.number} of ${count(worker.spans.length)}${steps(span)}`;

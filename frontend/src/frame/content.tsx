@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
+import { shortNames } from "../address/short_names";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
@@ -13,6 +14,7 @@ import { Gone } from "../states/gone";
 import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { withShortNames } from "../views/trends/cast";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { CONTENT } from "./skip";
@@ -161,22 +163,29 @@ function useComparison(
 
 function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<TrendsPage>) {
   const { answer } = asked;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+  const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
+  if (page === null) return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
-      <Top job={null} headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
-      <View page={answer.value} tab={tab} />
+      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <View page={page} tab={tab} />
     </>
   );
 }
 
 /** A picture of many runs says which of them nobody recorded. */
-function simulatedRuns(index: Index): string | null {
-  const names = index.runs.filter((run) => run.simulated).map((run) => run.name);
-  return names.length === 0 ? null : `These runs come from a simulator: ${names.join(", ")}.`;
+function simulatedRuns({ runs }: Index): string | null {
+  const labels = shortNames(runs.map(({ name }) => name));
+  const names = runs.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
+  const more = names.length - MOST_NAMED;
+  if (names.length === 0) return null;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
 }
+
+/** Names in a note. */
+const MOST_NAMED = 6;
 
 function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";

@@ -49,7 +49,6 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
             device={device}
             title={titleOf(page, `split.${device.device}`)}
             kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-            steps={result.steps.length}
             tab={tab}
             name={name}
             other={other}

@@ -4,11 +4,10 @@ import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
-import { hint } from "../dom/hint";
-import { text } from "../format";
+import { counted, text } from "../format";
 import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
-import { BlockingCalls, blockingShown } from "./host/blocking";
+import { BlockingCalls } from "./host/blocking";
 import { Copies } from "./host/copies";
 import { CpuOps } from "./host/cpu_ops";
 import { HostPhases } from "./host/host_phases";
@@ -49,7 +48,6 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       ))}
     </Tiles>
   );
-  const wide = blockingShown(part);
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
@@ -80,13 +78,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">
+        <Sites {...part} />
         <div class="column">
-          <Sites {...part} />
-          {!wide && <BlockingCalls {...part} />}
+          <BlockingCalls {...part} />
+          <ToDo page={page} here="host" tab={tab} />
         </div>
-        <ToDo page={page} here="host" tab={tab} />
       </div>
-      {wide && <BlockingCalls {...part} />}
       <div class="split host-halves">
         <Reasons {...part} />
         <Ranges {...part} />
@@ -106,30 +103,34 @@ interface AnswerProps {
   meanings: Meanings;
 }
 
-/** Is the CPU the limit? In a sentence, with the numbers that it rests on. */
+/** Is the CPU the limit? In a sentence; the figures that it rests on are folded, each with what it means. */
 function AnswerBox({ answer, figures, meanings }: AnswerProps) {
+  const found = Object.entries(figures);
   return (
-    <section class="answer">
-      <div class="head">
+    <details class="answer">
+      <summary>
         <h2>Is the CPU the limit?</h2>
         <p>
           <Sentence phrase={answer} />
         </p>
-      </div>
+        <span class="link">{counted(found.length, "figure")} behind this</span>
+      </summary>
       <dl>
-        {Object.entries(figures).map(([id, value]) => (
+        {found.map(([id, value]) => (
           <HostFigure key={id} metric={meanings.metric(id)} value={value} />
         ))}
       </dl>
-    </section>
+    </details>
   );
 }
 
 function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
   return (
-    <div {...hint(meaning)}>
+    <div>
       <dt>{label}</dt>
-      <dd>{text(value, unit)}</dd>
+      <dd>
+        <b>{text(value, unit)}</b> {meaning}
+      </dd>
     </div>
   );
 }

@@ -12,14 +12,20 @@ import { Timeline } from "./timeline";
 import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
-  overview: { of: "span", Content: Overview },
+  overview: { of: "span", totals: true, Content: Overview },
   trends: { of: "spans", Content: Trends },
   data_loading: { of: "span", Content: DataLoading },
-  tensor_cores: { of: "span", Content: TensorCores },
-  gpu: { of: "span", Content: Gpu },
-  host: { of: "span", Content: Host },
+  tensor_cores: { of: "span", totals: true, Content: TensorCores },
+  gpu: { of: "span", totals: true, Content: Gpu },
+  host: { of: "span", totals: true, Content: Host },
   compare: { of: "span", Content: Comparison },
   timeline: { of: "span", Content: Timeline },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
+
+/** Whether a view has totals, which can be of a step or of the whole recording. */
+export function hasTotals(id: ViewId): boolean {
+  const view: View<ViewId> = VIEWS[id] as View<ViewId>;
+  return view.of === "span" && view.totals === true;
+}

@@ -65,8 +65,8 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
-      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
-      {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
+      {result.communication && <Collectives found={result.communication} tab={tab} />}
+      {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
     </div>
   );
 }

@@ -68,9 +68,12 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). */
+/**
+ * A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). `totals`:
+ * whether it has any over the steps.
+ */
 export type View<V extends ViewId> =
-  | { of: "span"; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
 
 export interface HostPart {

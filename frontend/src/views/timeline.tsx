@@ -16,7 +16,7 @@ import { useFound } from "./timeline/data/found";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
 import { matcherOf } from "./timeline/data/search";
-import { stepTitle, tableOf, visibleText } from "./timeline/figures";
+import { stepTitle, tableOf, visibleText, whyStep } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
 import { TracksAndLegend } from "./timeline/legend";
@@ -40,7 +40,7 @@ export function Timeline(props: SpanViewProps<"timeline">) {
 
 function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { result, head } = page;
-  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab);
+  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab, page.shown_step);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const filterField = useRef<HTMLInputElement>(null);
@@ -83,7 +83,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     tab.update({ event: number });
   };
   const go = (link: EventLink) => {
-    choose(link.event, 1);
+    setTogether(1);
+    tab.update({ event: link.event, ...(link.row < 0 ? { frames: "all" } : {}) });
     setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
   const found = useFound(
@@ -129,7 +130,9 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={findNext}>
       <Picture
         title={stepTitle(step)}
-        sub={visibleText(step, visible)}
+        sub={[whyStep(result, step, isAsked(tab.state), page.shown_step), visibleText(step, visible)]
+          .filter(Boolean)
+          .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -219,14 +222,22 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           )
         }
         together={together}
-        origin_ns={step.start_ns}
+        steps={result.steps}
+        first_ns={whole.from}
         go={go}
-        close={() => choose(null, 1)}
+        unfold={() => tab.update({ frames: "all" })}
+        close={() => {
+          choose(null, 1);
+          scroller.current?.focus();
+        }}
         zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>
   );
 }
+
+/** Whether the address says what to show. */
+const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
 /** As fine as a wide screen shows it. */
 const OVERVIEW_BINS = 1024;

@@ -24,6 +24,7 @@ export const PAGE: PageOf<"timeline"> = {
   notes: [],
   could_be: null,
   neighbours: [],
+  shown_step: null,
   result: {
     first_ns: 0,
     last_ns: 500,
@@ -34,6 +35,9 @@ export const PAGE: PageOf<"timeline"> = {
 export const DETAIL: EventDetail = {
   event: 0,
   name: "aten::a",
+  short_name: "aten::a",
+  kind: "CPU op",
+  on: "Training thread 1",
   track: 0,
   row: 0,
   start_ns: 0,
@@ -72,4 +76,4 @@ export async function show(events: EventSource, hash = "", shown = PAGE): Promis
   await rest();
 }
 
-export const stage = () => screen.getByRole("img", { name: /tracks of events/ });
+export const stage = () => screen.getByRole("application", { name: /tracks of events/ });

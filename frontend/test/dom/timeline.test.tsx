@@ -23,12 +23,16 @@ const PAGE: PageOf<"timeline"> = {
   notes: [],
   could_be: null,
   neighbours: [],
+  shown_step: null,
   result: { first_ns: 0, last_ns: 500, steps: STEPS },
 };
 
 const DETAIL: EventDetail = {
   event: 0,
   name: "aten::a",
+  short_name: "aten::a",
+  kind: "CPU op",
+  on: "Training thread 1",
   track: 0,
   row: 0,
   start_ns: 0,
@@ -221,7 +225,7 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
   type("m");
   await rest();
   expect(keys().range).toEqual({ from: 0, to: 300 });
-  expect(said()).toContainEqual(expect.stringMatching(/^300\sns measured.*steps 5 to 6.*GPU busy 150\sns, 50.0\s% of/));
+  expect(said()).toContainEqual(expect.stringMatching(/^Measured 300\sns steps 5 to 6.*GPU busy 150\sns, 50.0\s% of/));
   type("z");
   await rest();
   expect(zoom()).toEqual({ from: 0, to: 312 });
@@ -230,7 +234,8 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
 });
 
 test("Shift and a drag measures, and its ends snap to those of an event", async () => {
-  const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 }); // the stream's row
+  // the stream's row
+  const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 });
   fireEvent.pointerDown(stage(), { ...at(61), button: 0, shiftKey: true });
   fireEvent.pointerMove(stage(), at(159));
   expect(keys().range).toBeUndefined();

@@ -16,6 +16,11 @@ export function pointerX(event: { clientX: number; currentTarget: EventTarget | 
   return event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;
 }
 
+/** Pixels from its top. */
+export function pointerY(event: { clientY: number; currentTarget: EventTarget | null }): number {
+  return event.clientY - (event.currentTarget as Element).getBoundingClientRect().top;
+}
+
 /** The stop nearest to x. `xs` ascends. */
 export const nearest = (xs: readonly number[], x: number): number | null =>
   xs.length === 0 ? null : bisectCenter(xs, x);

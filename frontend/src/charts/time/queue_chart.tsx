@@ -51,10 +51,10 @@ export interface QueueChartProps {
 }
 
 const GUTTER = 128;
-const TOP = 20;
-const QUEUE = 66;
+const TOP = 18;
+const QUEUE = 52;
 const AHEAD_TOP = TOP + QUEUE + 10;
-const AHEAD = 28;
+const AHEAD = 26;
 const DEVICE_TOP = AHEAD_TOP + AHEAD + 8;
 const DEVICE = 20;
 const HEIGHT = DEVICE_TOP + DEVICE + 4;

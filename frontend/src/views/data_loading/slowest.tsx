@@ -2,7 +2,7 @@ import type { SlowBatch } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { count, DASH, fine, ns, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { type LoaderNames, loaderNames, workerName } from "./batch_production";
@@ -16,7 +16,6 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
   const [first] = slowest;
   if (!first) return null;
   const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
-  const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
   const title =
     mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
@@ -30,15 +29,7 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
     >
       <Table
         label="Slowest batches"
-        columns={columns(
-          scale,
-          scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"),
-          longest,
-          from,
-          names,
-          byReader,
-          tab.meanings,
-        )}
+        columns={columns(longest, from, names, byReader, tab.meanings)}
         rows={slowest}
         rowKey={keyOf}
         maxRows={MOST}
@@ -59,8 +50,6 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
 }
 
 function columns(
-  scale: Scale,
-  waits: Scale,
   longest: number,
   from: number,
   names: LoaderNames,
@@ -118,17 +107,13 @@ function columns(
       id: "dataset",
       label: "Dataset",
       width: "72px",
-      numeric: true,
-      order: (row) => row.dataset_ns,
-      cell: (row) => scale.text(row.dataset_ns),
+      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "collate",
       label: "Collate",
       width: "68px",
-      numeric: true,
-      order: (row) => row.collate_ns,
-      cell: (row) => scale.text(row.collate_ns),
+      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "cpu",
@@ -146,9 +131,7 @@ function columns(
       id: "wait",
       ...columnHead(meanings, byReader ? "batch_reader_wait_ns" : "batch_wait_ns"),
       width: "72px",
-      numeric: true,
-      order: (row) => row.wait_ns,
-      cell: (row) => waits.text(row.wait_ns),
+      figures: { of: (row) => row.wait_ns, unit: "ns" },
     },
   ];
 }

@@ -54,9 +54,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     id: "batch",
     label: "A batch",
     width: "72px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 
@@ -139,9 +137,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     id: "batch",
     label: "A batch",
     width: "76px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 

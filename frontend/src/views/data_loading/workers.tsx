@@ -2,7 +2,7 @@ import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { count, counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { type LoaderNames, limitOf, loaderNames, sampledInAll, sampledText, workerName } from "./batch_production";
@@ -15,7 +15,6 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const { workers, cores } = recorded;
   if (workers.length === 0) return null;
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
-  const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
   const sampled = sampledInAll(workers);
   return (
@@ -29,7 +28,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
     >
       <Table
         label="Worker processes"
-        columns={columns(scale, longest, names, tab.meanings)}
+        columns={columns(longest, names, tab.meanings)}
         rows={workers}
         rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
         maxRows={MOST}
@@ -52,7 +51,7 @@ function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string
   return `${who} is ${limitOf(first!, meanings)}`;
 }
 
-function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
+function columns(longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
   const loader: Column<RecordedWorker> = {
     id: "loader",
     label: "Loader",
@@ -104,17 +103,13 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       id: "dataset",
       ...columnHead(meanings, "worker_dataset_ns"),
       width: wide(72, 64),
-      numeric: true,
-      order: (row) => row.dataset_ns,
-      cell: (row) => scale.text(row.dataset_ns),
+      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "collate",
       ...columnHead(meanings, "worker_collate_ns"),
       width: wide(72, 58),
-      numeric: true,
-      order: (row) => row.collate_ns,
-      cell: (row) => scale.text(row.collate_ns),
+      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "busy",

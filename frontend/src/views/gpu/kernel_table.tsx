@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
@@ -46,7 +47,14 @@ export function GpuKernels({ device, steps, other, title, tab, name, opened, ope
       table={() => csvOf(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
-      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+      tools={
+        <Tools
+          grouping={grouping}
+          typed={typed}
+          rows={{ shown: rows.length, all: table.rows.length, folded: table.more_rows }}
+          tab={tab}
+        />
+      }
     >
       <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
         {(width) => (
@@ -120,19 +128,25 @@ function chooserOf(
   }
 }
 
-function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+interface ToolsProps {
+  grouping: Grouping;
+  typed: string;
+  rows: { shown: number; all: number; folded: number };
+  tab: Tab;
+}
+
+function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   return (
     <>
       <div class="groupings">
         <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
       </div>
-      <input
-        class="field filter"
-        type="search"
+      <Filter
+        label="Filter by kernel, op or module"
         placeholder="Filter names"
-        aria-label="Filter by kernel, op or module"
-        value={typed}
-        onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+        typed={typed}
+        change={(kernel) => tab.update({ kernel })}
+        {...rows}
       />
     </>
   );

@@ -2,11 +2,14 @@ import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { percent, type Scale, scaleFor } from "../../format";
+import { percent } from "../../format";
 import { sentence } from "../../phrase";
+import { scaleOf } from "../../scale";
+import { readingOf } from "../choices";
 import type { Tab } from "../props";
 import { type Bin, binsOf } from "../tensor_cores/bins";
 import type { OtherGpu } from "./other";
@@ -16,8 +19,6 @@ interface KernelSplitProps {
   title: Phrase;
   /** The sum over all kernels, in words. */
   kernelTime: Phrase;
-  /** Of the span. */
-  steps: number;
   tab: Tab;
   name: string;
   other: OtherGpu | null;
@@ -26,11 +27,10 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, kernelTime, steps, tab, name, other }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
-  const a_step = (ns: number) => ns / Math.max(1, steps);
-  const scale = scaleFor(a_step(split.kernel_ns), "ns");
-  const parts = partsOf(split, steps, scale, binsOf(tab.meanings));
+  const reading = readingOf(tab);
+  const [whole, parts] = partsOf(split, reading, binsOf(tab.meanings));
   return (
     <Picture
       title={title}
@@ -40,7 +40,7 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name, other
       drawn={false}
       sub={
         <>
-          <Sentence phrase={kernelTime} style="table" />.{" "}
+          {reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}.{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>
@@ -48,14 +48,11 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name, other
       }
     >
       <SplitBar
-        label={
-          `${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ` +
-          `${parts.map((part) => part.title).join("; ")}.`
-        }
+        label={`${sentence(title)}. ${whole}: ` + `${parts.map((part) => part.title).join("; ")}.`}
         parts={parts}
         off={NONE}
       />
-      {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} bins={binsOf(tab.meanings)} />}
+      {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
       <ul class="parts split-parts">
         {parts.map((part) => (
           <li key={part.id} {...hint(part.meaning)}>
@@ -74,24 +71,25 @@ export function KernelSplit({ device, title, kernelTime, steps, tab, name, other
   );
 }
 
-/** The bins with their shares, and each in words. */
-function partsOf(split: DeviceGpu["split"], steps: number, scale: Scale, bins: readonly Bin[]) {
-  return bins.map((bin) => {
+/** All of it as text, and the bins with their shares, each in words. */
+function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin[]) {
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
+  const parts = bins.map((bin) => {
     const share = bin.of(split) / split.kernel_ns;
-    const time = scale.text(bin.of(split) / Math.max(1, steps));
-    return { ...bin, share, time, title: `${bin.label} ${time} a step, ${percent(share)}` };
+    const time = scale.text(factor * bin.of(split));
+    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
   });
+  return [`${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts] as const;
 }
 
 /** The same of the other span, under it. */
-function OtherSplit({ other: { name, device, steps }, bins }: { other: OtherGpu; bins: readonly Bin[] }) {
-  const a_step = device.split.kernel_ns / Math.max(1, steps);
-  const scale = scaleFor(a_step, "ns");
-  const parts = partsOf(device.split, steps, scale, bins);
+function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; tab: Tab }) {
+  const [whole, parts] = partsOf(device.split, readingOf({ ...tab, steps }), binsOf(tab.meanings));
   return (
     <>
       <p class="quiet small aside">
-        {name}, {scale.text(a_step)} a step
+        {name}, {whole}
       </p>
       <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
     </>

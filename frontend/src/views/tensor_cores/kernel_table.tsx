@@ -5,6 +5,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
@@ -68,7 +69,18 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
           ? kernelsTable(device.kernels, tab.meanings)
           : splitData(splits, grouping, device.total, binsOf(tab.meanings))
       }
-      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+      tools={
+        <Tools
+          grouping={grouping}
+          typed={typed}
+          rows={
+            id === "name"
+              ? { shown: kernels.length, all: device.kernels.length, folded: device.more_kernels }
+              : { shown: splits.length, all: all.length, folded: 0 }
+          }
+          tab={tab}
+        />
+      }
     >
       <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
         {(width) =>
@@ -92,20 +104,26 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
   );
 }
 
-function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+interface ToolsProps {
+  grouping: Grouping;
+  typed: string;
+  rows: { shown: number; all: number; folded: number };
+  tab: Tab;
+}
+
+function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   return (
     <>
       <div class="groupings">
         <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
       </div>
       {grouping.id !== "phase" && (
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label={`Filter ${grouping.one} names`}
           placeholder="Filter names"
-          aria-label={`Filter ${grouping.one} names`}
-          value={typed}
-          onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+          typed={typed}
+          change={(kernel) => tab.update({ kernel })}
+          {...rows}
         />
       )}
     </>

@@ -3,6 +3,7 @@ import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
@@ -47,13 +48,14 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
       link={() => tab.address()}
       drawn={false}
       tools={
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label="Filter by op, shapes, kernel or reason"
           placeholder="Filter"
-          aria-label="Filter by op, shapes, kernel or reason"
-          value={typed}
-          onInput={(event) => tab.update({ could: event.currentTarget.value || null })}
+          typed={typed}
+          change={(could) => tab.update({ could })}
+          shown={rows.length}
+          all={all.length}
+          folded={leftOf(device, all).count}
         />
       }
     >

@@ -46,7 +46,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
     >
       {rows.length > 0 && (
         <Table
-          label={`Slow steps of run ${run.name}`}
+          label={`Slow steps of run ${run.label}`}
           columns={columns(tab.meanings, run, rows)}
           rows={rows}
           rowKey={(row) => row.id}
@@ -107,10 +107,8 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "time",
       label: "Time",
-      numeric: true,
       width: "72px",
-      cell: (row) => ns(row.duration_ns),
-      order: (row) => row.duration_ns,
+      figures: { of: (row) => row.duration_ns, unit: "ns" },
     },
     {
       id: "grew",

@@ -110,7 +110,9 @@ function luminance(hex: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Colours of the system in the place of the theme's, where the user has it force them: few, so textures say the rest. */
+/**
+ * Colours of the system in the place of the theme's, where the user has it force them: few, so textures say the rest.
+ */
 const FORCED: Readonly<Record<string, string>> = {
   "--surface": "Canvas",
   "--sunken": "Canvas",
