@@ -260,7 +260,7 @@ export interface CardMeaning {
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
  * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
- * each card rests on in any trace.
+ * each card rests on in any trace; terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -277,6 +277,7 @@ export interface Catalogue {
   limits: Record<string, string>;
   views: ViewMeaning[];
   cards: CardMeaning[];
+  terms: Term[];
 }
 
 /**
@@ -2120,6 +2121,12 @@ export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
+}
+
+/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+export interface Term {
+  words: string[];
+  meaning: string;
 }
 
 /**

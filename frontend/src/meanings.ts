@@ -8,6 +8,7 @@ import type {
   PartMeaning,
   Phrase,
   Reason,
+  Term,
   ViewId,
   ViewMeaning,
 } from "./api.gen";
@@ -30,6 +31,8 @@ export interface Meanings {
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
+  /** What is explained where it stands in a sentence. */
+  terms: readonly Term[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;

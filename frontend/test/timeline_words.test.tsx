@@ -240,7 +240,7 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
     .replace(/&lt;/g, "<");
   for (const inPanel of [
     "gemm<float>",
-    "the longest of 12 merged events",
+    "the longest of 12 events drawn as one",
     "Start in the step\n500\u00a0ns",
     "Grid\n32 x 1 x 1",
     "Duration\n3.42\u00a0µs",
@@ -254,7 +254,7 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
   const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
     render(h(Panel, { asked, together: 1, origin_ns: 0, go: () => {}, zoom: () => {}, close: () => {} }));
-  expect(panel(null)).toContain("Press an event");
+  expect(panel(null)).toContain("Click an event");
   expect(
     panel({
       event: 1,

@@ -18,7 +18,8 @@ IDLE_MEANINGS = (
     _reason("cpu_work", "CPU work", "The host runs ops or calls on its way to the next launch.", "cpu"),
     _reason("nothing_recorded", "Nothing recorded",
             "The trace shows nothing on the launching thread: Python between ops, or a paused process.", "other"),
-    _reason("launch_latency", "Launch latency", "The launch call has begun, its work has not.", "runtime"),
+    _reason("launch_latency", "Launch latency", "The launch call has begun, but its work has not started on the "
+                                                "GPU.", "runtime"),
     _reason("queued", "Gap", "The next work is already launched: a hardware gap of at most 10 us.", "other", True),
     _reason("collective_wait", "Wait before a collective",
             "The next work is a collective: it is launched, but waits for other ranks, a stream or an event.", "comm"),
@@ -28,7 +29,7 @@ IDLE_MEANINGS = (
             "The GPU is busy with work that this trace does not show: a launch, a synchronize or a copy waits for it.",
             "kernel", True),
     _reason("unknown", "Unknown", "The launch of the next work is not in the trace.", "other", True),
-    _reason("tail", "Tail", "No work follows on the GPU in this recording.", "other", True),
+    _reason("tail", "Tail", "The GPU has done its last work in this recording.", "other", True),
     _reason("before_recording", "Before recording",
             "The GPU runs work that was launched before the recording began. Not counted in verdicts and gains.",
             "other", True),

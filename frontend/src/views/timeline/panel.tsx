@@ -45,7 +45,7 @@ export function Panel({ above, asked, together, origin_ns, go, zoom, close }: Pa
 function notThere({ answer }: NonNullable<Asked>): string {
   switch (answer.kind) {
     case "waiting":
-      return "The trace is read again for its events.";
+      return "The trace file is read again, to show its single events.";
     case "problem":
       return `${answer.value.problem}. ${answer.value.hint}`;
     case "gone":
@@ -61,11 +61,11 @@ function notThere({ answer }: NonNullable<Asked>): string {
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
-      <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a range, double click to see the step
-      again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows choose an event, <kbd>Enter</kbd> opens it, <kbd>F</kbd> zooms to it, <kbd>[</kbd> <kbd>]</kbd> change the
-      step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
+      Click an event to see what it is, what launched it, and why the GPU was idle before it. Drag to move;{" "}
+      <kbd>Ctrl</kbd> and the wheel zoom; a drag on the time axis zooms to a range; a double click shows the whole step
+      again. Click the name of a track to open or fold it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd>{" "}
+      <kbd>D</kbd> move, <kbd>[</kbd> <kbd>]</kbd> change the step, <kbd>/</kbd> finds events, <kbd>?</kbd> shows all
+      keys.
     </>
   );
 }
@@ -87,7 +87,7 @@ function Event({
     <>
       <div class="head" ref={head}>
         <h2 {...hint(name)}>{shortened(name, TITLE_LETTERS)}</h2>
-        {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
+        {together > 1 && <span class="sub">the longest of {count(together)} events drawn as one</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
         </CopyButton>
