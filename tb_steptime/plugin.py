@@ -78,6 +78,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/catalogue": self._catalogue,
             "/view": self._view,
             "/trends": self._trends,
+            "/scalars": self._scalars,
             "/compare": self._compare,
             "/chain": self._chain,
             "/timeline": self._timeline,
@@ -119,6 +120,13 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
+
+    def _scalars(self, request: Request) -> Answer:
+        from tb_steptime.serve.scalars import JobScalars
+
+        runs = [entry.name for entry in self.store.index(work=False).runs]
+        scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
+        return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
 
     def _compare(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

@@ -259,8 +259,9 @@ export interface CardMeaning {
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
- * each card rests on in any trace; terms: what is explained where it stands in a sentence.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
+ * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
+ * terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -276,6 +277,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  amd_labels: Record<string, string>;
   cards: CardMeaning[];
   terms: Term[];
 }
@@ -697,10 +699,14 @@ export interface EpochStarts {
 /**
  * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
  * is not known); gap_start_ns: where that idle time begins.
+ * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
  */
 export interface EventDetail {
   event: number;
   name: string;
+  short_name: string;
+  kind: string;
+  on: string;
   track: number;
   row: number;
   start_ns: number;
@@ -711,9 +717,11 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
+/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
 export interface EventFact {
   label: string;
   value: Quantity;
+  copied: string | null;
 }
 
 /**
@@ -735,6 +743,15 @@ export interface Evidence {
   step: string;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+ * kernel's short name, the start of the worst call).
+ */
+export interface EvidenceRow {
+  table: string;
+  key: string;
 }
 
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
@@ -947,7 +964,7 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first.
+ * where to look in the timeline, the longest range first. row: where to look in the view.
  */
 export interface Insight {
   id: string;
@@ -967,6 +984,7 @@ export interface Insight {
   steps: string[];
   evidence: Evidence[];
   about_ns: number;
+  row: EvidenceRow | null;
 }
 
 /**
@@ -1012,10 +1030,18 @@ export interface JobKind {
   evidence: JobEvidence[];
 }
 
-/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+/**
+ * The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
+ * machine: its GPUs by name, or that none is recorded; units: how many processors one of them has, None where that is
+ * not known. accelerator, vendor: what PyTorch calls the devices, and whose they are; labels differ by them.
+ */
 export interface JobText {
   line: Phrase;
   shown_by: Phrase[];
+  machine: Phrase;
+  units: Phrase | null;
+  accelerator: string;
+  vendor: string | null;
 }
 
 /**
@@ -1508,7 +1534,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged.
+ * communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1525,6 +1551,7 @@ export interface OverviewResult {
   absent: Record<string, Reason>;
   job: JobKind;
   communication: Communication | null;
+  cut_short: boolean;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1861,6 +1888,25 @@ export interface RunEntry {
 }
 
 /**
+ * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
+ * gave each value, and the value; None where it is not finite.
+ * source: the folder, as TensorBoard names its runs.
+ */
+export interface ScalarSeries {
+  source: string;
+  tag: string;
+  steps: number[];
+  wall_ns: number[];
+  values: (number | null)[];
+}
+
+/** tags: what there is of a run, sorted; series: of the tag that was asked for, by folder. */
+export interface Scalars {
+  tags: string[];
+  series: ScalarSeries[];
+}
+
+/**
  * Which events of the whole span have some words in their name.
  * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
  * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
@@ -2046,7 +2092,8 @@ export interface SpanHead {
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
- * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+ * which the timeline opens, since the headline speaks of what it shows; None: any.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -2058,6 +2105,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   neighbours: Neighbour[];
+  shown_step: string | null;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";
@@ -2162,7 +2210,8 @@ export interface TimelineStep {
 /**
  * One track of the picture. rows: nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- * pinned: it is among those that a reader wants in sight whatever else is: steps, the loader, the busiest streams.
+ * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, the loader, the busiest
+ * streams.
  * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {

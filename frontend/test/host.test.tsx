@@ -103,7 +103,9 @@ describe("the Host view", () => {
   });
 
   test("cards stand next to it and lead to the timeline", () => {
-    expect(page).toContain("|Stop the buffer broadcast|Major|, confidence high|DDP copies 159 buffers. |Timeline|");
+    expect(page).toContain(
+      "|Stop the buffer broadcast|Major|, confidence high|DDP copies 159 buffers. |Step 5 in Timeline|",
+    );
   });
 
   test("without a GPU there are phases and ranges, and the reason for the rest", () => {

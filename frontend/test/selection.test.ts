@@ -58,6 +58,7 @@ test("what is written into the address opens it again, and drops the step of ano
     zoom: null,
     event: null,
     range: null,
+    mark: null,
     folds: null,
     pins: null,
   });

@@ -4,13 +4,11 @@ import type { NoteText } from "../src/api.gen";
 import { sparkRuns } from "../src/components/series_tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
-import { ViewList } from "../src/frame/views";
 import { Empty } from "../src/states/empty";
 import { Failed } from "../src/states/failed";
 import { Reading } from "../src/states/reading";
 import { Overview } from "../src/views/overview";
-import { MEANINGS } from "./fixtures/meanings";
-import { because, HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
+import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("the Overview", () => {
@@ -35,7 +33,7 @@ describe("the Overview", () => {
   test("cards keep the order that they come in, and say what waits for something else", () => {
     expect(page).toContain(
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
-        "Two workers hide the wait. |Data loading|num_workers=2|Copy|",
+        "Two workers hide the wait. |Open Data loading|num_workers=2|Copy|",
     );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
@@ -89,8 +87,9 @@ describe("the Overview", () => {
 
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
-    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
-      "|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|",
+    const head = { ...HEAD, job: { ...HEAD.job, machine: plain("GPU part of the file cut off") } };
+    expect(words(<Overview page={{ ...PAGE, head, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
+      "|GPU part of the file cut off |160.0 ms|Mean step|",
     );
   });
 
@@ -142,7 +141,14 @@ test("names out of a trace stay text", () => {
   const evil = "<img src=x onerror=alert(1)>";
   const html = renderToString(
     <Top
-      job={{ line: { template: "{n}", values: { n: { value: evil, unit: "text" } } }, shown_by: [] }}
+      job={{
+        line: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
+        shown_by: [],
+        machine: plain(""),
+        units: null,
+        accelerator: "GPU",
+        vendor: null,
+      }}
       headline={{
         verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
         action: null,
@@ -185,31 +191,6 @@ test("at most two notes stand open, and that a trace is simulated stands first",
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );
-});
-
-test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = {
-    share: null,
-    colour: "kernel",
-    hatched: true,
-    reason: because("no_kernels_in_steps"),
-    meaning: null,
-  };
-  const list = (
-    <ViewList
-      current="overview"
-      meanings={MEANINGS}
-      head={{ ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: unknown } }}
-      tab={TAB}
-    />
-  );
-  expect(words(list)).toBe(
-    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
-      "8 June 2021|75 718 events, 1.2 MB|",
-  );
-  const html = renderToString(list);
-  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
-  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
 });
 
 describe("states", () => {

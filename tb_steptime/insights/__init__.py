@@ -42,7 +42,15 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         sidebar=sidebar(facts),
         titles=titles(facts),
         notes=result_notes(facts),
+        shown_step=_shown_step(insights),
     )
+
+
+def _shown_step(insights: list[Insight]) -> str | None:
+    """The step of the first card's longest evidence, where that card is worth the headline's second half."""
+    if not insights or insights[0].gain_fraction < WARNING_FRACTION:
+        return None
+    return next(iter([*(range.step for range in insights[0].evidence), *insights[0].steps]), None)
 
 
 def _headlines(facts: Facts, insights: list[Insight]) -> dict[str, Headline]:

@@ -7,7 +7,7 @@ as it is judged         |kkkkkkkkkkk.....|            headline, cards: without w
 from __future__ import annotations
 
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.text import Phrase, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase, text
 
 #: A smaller part of the mean step changes no share that is written in whole percent.
 VISIBLE_FRACTION = 0.005
@@ -15,8 +15,16 @@ VISIBLE_FRACTION = 0.005
 
 def basis_of(facts: Facts) -> Phrase | None:
     """None where all shares are of the mean step, and of the one device."""
-    said = [*_without_left_out(facts), *_of_several(facts)]
+    said = [*_partial(facts), *_without_left_out(facts), *_of_several(facts)]
     return joined(*said) if said else None
+
+
+def _partial(facts: Facts) -> list[Phrase]:
+    if not facts.overview.cut_short:
+        return []
+    words = "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
+    number = len(facts.overview.steps)
+    return [Phrase(agreeing(words, number), {"steps": count(number)})]
 
 
 def leaves_out(facts: Facts) -> bool:

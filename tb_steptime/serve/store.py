@@ -27,7 +27,7 @@ from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
-from tb_steptime.timeline.busy import busy_bins
+from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page

@@ -9,6 +9,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+    scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
     timeline?span=ID&from=NS&to=NS&detail=NS
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
                                     Problem (failed, or the trace itself is gone and only its summary is left)
@@ -40,6 +41,7 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteT
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
+from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
@@ -131,7 +133,8 @@ class SpanPage(msgspec.Struct, frozen=True):
     could_be only in the overview. titles: see `insights.wording.title_ids`.
     notes: on the result itself; those on the recording are in head.
 
-    neighbours: the same view's series in the other spans of the worker, for spark lines.
+    neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+    which the timeline opens, since the headline speaks of what it shows; None: any.
     """
 
     head: SpanHead
@@ -143,6 +146,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights_remark: Phrase | None
     could_be: CouldBe | None
     neighbours: list[Neighbour]
+    shown_step: str | None
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -228,6 +232,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     SpanPage,
     Waiting,
     TrendsPage,
+    Scalars,
     ComparePage,
     ChainPage,
     TimelinePage,

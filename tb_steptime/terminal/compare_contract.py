@@ -14,7 +14,7 @@ from tb_steptime.terminal.contract import ErrorReport, NoteReport
 
 
 class SideReport(msgspec.Struct, frozen=True):
-    """A side: spans of one worker, whose whole steps are compared."""
+    """A side: spans of one worker, whose whole steps are compared. run: its name, or that of its folder."""
 
     run: str
     worker: str

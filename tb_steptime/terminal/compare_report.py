@@ -23,13 +23,13 @@ from tb_steptime.terminal.printer import plain
 
 
 def side_report(run: WorkerOfRun, side: Side) -> SideReport:
-    return SideReport(run.run, run.worker, _files(run), len(side.step_ns), mean_step_ns(side))
+    return SideReport(side.name, run.worker, _files(run), len(side.step_ns), mean_step_ns(side))
 
 
 def candidate_report(run: WorkerOfRun, comparison: Comparison) -> CandidateReport:
     step = comparison.step
     return CandidateReport(
-        run=run.run,
+        run=comparison.candidate,
         worker=run.worker,
         span=_files(run),
         steps=step.candidate_steps,

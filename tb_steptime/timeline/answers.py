@@ -15,7 +15,8 @@ class Track(msgspec.Struct, frozen=True):
     """One track of the picture. rows: nesting levels, at least one.
 
     group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
-    pinned: it is among those that a reader wants in sight whatever else is: steps, the loader, the busiest streams.
+    pinned: it is among those that a reader wants in sight whatever else is: steps, phases, the loader, the busiest
+    streams.
     all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
     """
 
@@ -100,16 +101,25 @@ class EventLink(msgspec.Struct, frozen=True):
 
 
 class EventFact(msgspec.Struct, frozen=True):
+    """copied: what a press copies, such as the whole path of a file; None where the value is not worth it."""
+
     label: str
     value: Quantity
+    copied: str | None = None
 
 
 class EventDetail(msgspec.Struct, frozen=True):
     """One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
-    is not known); gap_start_ns: where that idle time begins."""
+    is not known); gap_start_ns: where that idle time begins.
+
+    name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
+    """
 
     event: int
     name: str
+    short_name: str
+    kind: str
+    on: str
     track: int
     row: int
     start_ns: int

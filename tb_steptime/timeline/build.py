@@ -11,11 +11,10 @@ import numpy as np
 
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars, merge
-from tb_steptime.timeline.busy import write_busy
+from tb_steptime.timeline.bins import write_busy, write_queue
 from tb_steptime.timeline.colours import event_colours
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.gaps import write_gaps
-from tb_steptime.timeline.queue import write_queue
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.timeline.shown_names import write_shown_names
 from tb_steptime.timeline.ties import write_ties

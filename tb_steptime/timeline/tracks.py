@@ -112,9 +112,8 @@ def _phases(trace: Trace) -> TrackEvents:
     order = np.argsort(start, kind="stable").astype(np.int32)
     labels = phase_labels(trace)
     names = tuple(labels[phase] for phase in phases)
-    return TrackEvents(
-        "phases", STEPS_GROUP, "Phases", _own_table(start, end, place, colours[place], first), order, names
-    )
+    table = _own_table(start, end, place, colours[place], first)
+    return TrackEvents("phases", STEPS_GROUP, "Phases", table, order, names, pinned=True)
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:

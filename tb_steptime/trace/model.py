@@ -102,3 +102,12 @@ class Trace:
         """As the trace names it; its kind and number where it does not."""
         known = self.devices.get(device)
         return (known.name if known else "") or f"{self.job.accelerator} {device}"
+
+
+#: Notes of the reader which say that the file ends before the trace does.
+_CUT = {"truncated-file", "corrupt-file"}
+
+
+def is_cut_short(trace: Trace) -> bool:
+    """Whether events after some place of the file are missing. Kineto writes what ran on a GPU last."""
+    return any(note.id in _CUT for note in trace.notes)

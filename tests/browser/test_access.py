@@ -75,7 +75,7 @@ OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
         open_picker: ".pop",
         open_menu: ".pop",
         unfold_card: "details",
-        show_hint: "[role=tooltip]",
+        show_hint: "body",
         show_table: "section.picture",
     },
     "trends": {walk_picture: "[role=grid]"},

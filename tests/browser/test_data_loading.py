@@ -45,9 +45,8 @@ def rows(table: Locator) -> list[list[str]]:
 
 def heard(picture: Locator) -> str:
     """What a screen reader says of the place that is chosen in a picture."""
-    said = picture.locator("xpath=following-sibling::*[@role='status']")
-    expect(said).not_to_be_empty()
-    return said.inner_text().replace("\u00a0", " ")
+    expect(picture).not_to_have_attribute("aria-valuetext", re.compile("^Nothing chosen"))
+    return (picture.get_attribute("aria-valuetext") or "").replace("\u00a0", " ")
 
 
 def hover(picture: Locator, share: float) -> None:

@@ -40,7 +40,10 @@ def tensorboard(*flags):
     """A client of TensorBoard as its command line makes it, with only our plugin and its own."""
     board = program.TensorBoard(plugins=[*default.get_static_plugins(), StepTimePlugin])
     board.configure(("tensorboard", *flags))
-    scalars = MultiplexerDataProvider(EventMultiplexer(), board.flags.logdir)
+    events = EventMultiplexer()
+    if board.flags.logdir:
+        events.AddRunsFromDirectory(board.flags.logdir).Reload()
+    scalars = MultiplexerDataProvider(events, board.flags.logdir)
     return Client(application.TensorBoardWSGIApp(board.flags, board.plugin_loaders, scalars))
 
 
@@ -302,3 +305,29 @@ def test_a_context_without_flags_still_loads(tmp_path):
     made = StepTimePlugin(base_plugin.TBContext(logdir=str(tmp_path)))
     assert made.is_active() is False
     assert "/index" in made.get_plugin_apps()
+
+
+def test_scalars_of_event_files_beside_a_trace(logs):
+    """As torch.utils.tensorboard writes them: simple values, which TensorBoard turns into its scalars."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(logs / "a"))
+    for step, loss in enumerate((2.5, 1.25)):
+        value = Summary.Value(tag="train/loss", simple_value=loss)
+        writer.add_event(Event(wall_time=100.5 + step, step=step, summary=Summary(value=[value])))
+    writer.close()
+    client = tensorboard("--logdir", str(logs))
+    read(client)
+    assert get(client, "scalars?run=a") == {"tags": ["train/loss"], "series": []}
+    assert get(client, "scalars?run=a&tag=train/loss")["series"] == [
+        {
+            "source": "a",
+            "tag": "train/loss",
+            "steps": [0, 1],
+            "wall_ns": [100_500_000_000, 101_500_000_000],
+            "values": [2.5, 1.25],
+        }
+    ]
+    assert get(client, "scalars?run=bad") == {"tags": [], "series": []}

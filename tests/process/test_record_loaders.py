@@ -381,7 +381,7 @@ def sampled(folder: Path, lines: bool = True) -> Any:
     """The samples of a worker that sleeps in one line."""
     with LoaderRecorder(folder, lines=lines) as own:
         list(own.watch(DataLoader(Stamped(160, sleep_ms=10), 4, num_workers=1)))
-    return read_line_samples(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
+    return read_line_samples(read_all(folder, sorted(path.name for path in folder.iterdir()))[0])
 
 
 def test_the_line_that_a_worker_spends_its_time_in_is_sampled(tmp_path, monkeypatch):

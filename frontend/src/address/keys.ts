@@ -87,6 +87,8 @@ const KEYS = {
   /** That is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** "table:key" of the row that a card leads to. */
+  mark: text,
   /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
   folds: ids,
   pins: ids,
@@ -113,6 +115,7 @@ const KEYS = {
   kernel: text,
   could: text,
   calls: text,
+  find: text,
   tracks: text,
   ...SORTS,
 };

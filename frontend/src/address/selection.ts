@@ -11,7 +11,16 @@ export interface Selection {
 }
 
 /** Keys of the address that mean something only within one span. */
-const WITHIN_SPAN = { step: null, steps: null, zoom: null, range: null, event: null, folds: null, pins: null } as const;
+const WITHIN_SPAN = {
+  step: null,
+  steps: null,
+  zoom: null,
+  range: null,
+  event: null,
+  mark: null,
+  folds: null,
+  pins: null,
+} as const;
 
 /** What the address says for a recording as one step, and what the span's id ends in then. */
 export const WHOLE_RECORDING = "recording";

@@ -45,14 +45,16 @@ function attend(box: HTMLElement): () => void {
     const element = hinted(event.target);
     if ((event as PointerEvent).pointerType === "touch" && element && !element.matches(OPENS)) shown.open(element);
   };
+  let key = ""; // that moved the focus
   const focused = ({ target }: FocusEvent) => {
     const element = (target as Element).matches(":focus-visible") ? hinted(target) : null;
     if (!element) return;
     shown.describe(target as Element, hintOf(element));
-    after(DELAY.focus, () => shown.open(element));
+    if (!ACTS.has(key)) after(DELAY.focus, () => shown.open(element));
   };
   const left = ({ relatedTarget }: FocusEvent) => !within(relatedTarget) && after(DELAY.leave, shown.close);
   const typed = (event: KeyboardEvent) => {
+    key = event.key;
     if (event.key !== "Escape" || !shown.element()) return;
     event.stopImmediatePropagation();
     clearTimeout(timer);
@@ -72,6 +74,9 @@ function attend(box: HTMLElement): () => void {
     for (const stop of stops) stop();
   };
 }
+
+/** Keys that close something or do it: where the focus comes back to, nobody asks what that is. */
+const ACTS: ReadonlySet<string> = new Set(["Escape", "Enter", " "]);
 
 /** A tap on these opens something else already. */
 const OPENS = "[aria-haspopup], [role=option]";

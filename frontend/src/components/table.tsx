@@ -8,6 +8,7 @@ import { count } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
+import { useMarkedRow } from "./table_mark";
 
 export interface Column<Row> {
   id: string;
@@ -46,6 +47,8 @@ interface TableProps<Row> {
   onSort: ((sort: string) => void) | null;
   /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
+  /** The row that a link led to, framed and in view. */
+  marked?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
@@ -84,6 +87,7 @@ export function Table<Row>(props: TableProps<Row>) {
           ),
     [ordered, rowKey, chosen],
   );
+  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
@@ -193,6 +197,7 @@ function Head<Row>({
   onSort: ((sort: string) => void) | null;
 }) {
   const className = column.numeric || column.figures ? "num" : "";
+  if (column.label === "") return <td />; // over bars; a head without words would be read as one
   if (!onSort || !orderOf(column))
     return (
       <th class={className}>
@@ -224,7 +229,19 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, branch, onChoose, onHover }: LineProps<Row>) {
+function Line<Row>({
+  row,
+  at,
+  stop,
+  columns,
+  writers,
+  rowKey,
+  chosen,
+  marked,
+  branch,
+  onChoose,
+  onHover,
+}: LineProps<Row>) {
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -233,6 +250,7 @@ function Line<Row>({ row, at, stop, columns, writers, rowKey, chosen, branch, on
       aria-level={level}
       aria-expanded={open}
       aria-selected={chosen === key ? true : undefined}
+      aria-current={marked === key ? "true" : undefined}
       tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
       onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}

@@ -6,7 +6,6 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
-import { Hints } from "../components/hints";
 import { Late } from "../components/late";
 import { Terms } from "../components/terms";
 import { type Meanings, meaningsOf } from "../meanings";
@@ -82,7 +81,6 @@ function Inside({ tab, source, entitle }: InsideProps) {
     <div class="app">
       <SkipLink />
       <Hatches />
-      <Hints />
       <Bar
         index={tab.index}
         selection={selection}

@@ -3,6 +3,7 @@
 import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { Hints } from "../components/hints";
 import { hint } from "../dom/hint";
 import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
@@ -39,6 +40,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
       )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <Hints />
       <ShortcutsButton />
     </header>
   );

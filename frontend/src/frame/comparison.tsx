@@ -62,7 +62,7 @@ function OneTimeline({ comparison: { chosen, other, compared }, page, tab }: Omi
     <TimelineComparison
       result={result}
       compared={compared as Compared<"timeline">}
-      at={stepAt(result, tab.state, null)}
+      at={stepAt(result, tab.state, null, page.shown_step)}
       open={(step) => tab.update({ ...keysOf(other), with: compareKey(chosen), step })}
     />
   );

@@ -31,7 +31,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       sidebarShare={shareOf(view)}
       meanings={meanings}
       address={tab.address({ view: view.id })}
-      open={() => tab.update({ view: view.id })}
+      open={() => tab.update({ view: view.id, mark: null })}
     />
   );
   return (
@@ -100,14 +100,12 @@ function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
 }
 
 function Origin({ head }: { head: SpanHead }) {
-  const names = [...new Set(head.device_names)];
-  const many = head.device_names.length > 1 && names.length === 1 ? `${head.device_names.length} × ` : "";
   const ranks =
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
-  const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
+  const machine = [...(head.job.units === null ? [] : [sentence(head.job.units)]), ...ranks].join(", ");
   return (
     <p class="origin" {...hint(head.file)}>
-      <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
+      <b>{sentence(head.job.machine)}</b>
       {machine && (
         <>
           {machine}

@@ -12,6 +12,7 @@ import type {
   Index,
   PageOf,
   Problem,
+  SearchPage,
   TimelinePage,
   TrendsPage,
   ViewId,
@@ -52,6 +53,12 @@ export interface Client {
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
   chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
+  search(
+    span: string,
+    asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
+    signal: AbortSignal,
+  ): Promise<Answer<SearchPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -86,6 +93,19 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask(
         "chain",
         runs.map((run) => ["run", run]),
+        signal,
+      ),
+    search: (span, { words, track, folded, from, first }, signal) =>
+      ask(
+        "search",
+        {
+          span,
+          words,
+          from: String(from),
+          ...(first === undefined ? {} : { first: String(first) }),
+          ...(track === null ? {} : { track: String(track) }),
+          ...framesOf(folded),
+        },
         signal,
       ),
     retry: (span) => ask("retry", { span }),

@@ -1,6 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
+import { stepInTimeline } from "../address/timeline";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
@@ -21,6 +22,7 @@ import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
+import { OPENS_STEP } from "./step_words";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
@@ -34,6 +36,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         meanings={tab.meanings}
         result={result}
         couldBe={page.could_be}
+        machine={page.head.job.machine}
         compared={compared}
         off={off}
         parts={tab.meanings.parts}
@@ -90,6 +93,8 @@ function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Mean
 interface MeanStepBarProps {
   result: OverviewResult;
   couldBe: CouldBe | null;
+  /** What the job ran on, or what of that is not recorded. */
+  machine: Phrase;
   compared: Compared<"overview"> | null;
   off: ReadonlySet<string>;
   parts: readonly PartMeaning[];
@@ -97,7 +102,7 @@ interface MeanStepBarProps {
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanStepBarProps) {
+function MeanStepBar({ result, couldBe, machine, compared, off, parts, meanings }: MeanStepBarProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
@@ -112,12 +117,12 @@ function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanSt
   return (
     <StepBar
       label={
-        meanStepLabel(result, other ? null : couldBe) +
+        meanStepLabel(result, other ? null : couldBe, machine) +
         (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
       }
       end={scale.of(longest)}
       endText={ns(longest)}
-      braces={braces(result, scale, meanings)}
+      braces={braces(result, scale, meanings, machine)}
       bars={second ? [mean, second] : [mean]}
       off={off}
     />
@@ -156,14 +161,13 @@ function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): 
 }
 
 /** Who works, and who does not: of several GPUs any of them, and none. */
-const SPLIT = {
-  one: { works: "GPU works", waits: "GPU waits", spoken: ["the GPU works", "waits"] },
-  several: { works: "A GPU works", waits: "No GPU works", spoken: ["a GPU works", "no GPU works"] },
-} as const;
+function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
+  return devices.length > 1
+    ? { works: `A ${it} works`, waits: `No ${it} works`, spoken: [`a ${it} works`, `no ${it} works`] }
+    : { works: `${it} works`, waits: `${it} waits`, spoken: [`the ${it} works`, "waits"] };
+}
 
-const splitOf = ({ devices }: OverviewResult) => SPLIT[devices.length > 1 ? "several" : "one"];
-
-function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace[] {
+function braces(result: OverviewResult, scale: Scale, meanings: Meanings, machine: Phrase): Brace[] {
   const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   if (!onDevice)
@@ -172,7 +176,7 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
         value: scale.of(whole),
         label: (
           <>
-            CPU only <b>{ns(whole)}</b>, no GPU activity in this trace
+            {sentence(machine)} <b>{ns(whole)}</b>
           </>
         ),
       },
@@ -188,10 +192,10 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
 
-function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null): string {
+function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null, machine: Phrase): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   const [working, waiting] = splitOf(result).spoken;
-  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : ": no GPU activity";
+  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : `: ${sentence(machine)}`;
   return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
 }
 
@@ -224,6 +228,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   return (
     <Picture
       title={title}
+      sub={OPENS_STEP}
       name={`steps ${name}`}
       table={() => stepsTable(steps, tab.meanings.parts)}
       link={() => tab.address()}
@@ -242,6 +247,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
         hover={hover}
         tip={tip}
         select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
       />
     </Picture>
   );

@@ -11,7 +11,7 @@ import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } 
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
-export type EventSource = Pick<Client, "timeline" | "busy" | "event">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
 
 export type ComparisonSource = Pick<Client, "compare" | "chain">;
 

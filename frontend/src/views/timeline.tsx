@@ -12,10 +12,11 @@ import type { SpanViewProps } from "./props";
 import { type Box, coloursOf } from "./timeline/data/boxes";
 import { useBusy } from "./timeline/data/busy";
 import { readyDetail, useDetail } from "./timeline/data/detail";
+import { useFound } from "./timeline/data/found";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
-import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
-import { stepTitle, tableOf, visibleText } from "./timeline/figures";
+import { matcherOf } from "./timeline/data/search";
+import { stepTitle, tableOf, visibleText, whyStep } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
 import { TracksAndLegend } from "./timeline/legend";
@@ -26,8 +27,9 @@ import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
 import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
+import { Frames, Search } from "./timeline/search";
 import { Stage } from "./timeline/stage";
-import { Search, StepTools } from "./timeline/tools";
+import { StepTools } from "./timeline/tools";
 import { choicesOf, type TrackChoices, turnedKeys } from "./timeline/tracks";
 import { useVisibleRange } from "./timeline/visible";
 
@@ -38,7 +40,7 @@ export function Timeline(props: SpanViewProps<"timeline">) {
 
 function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { result, head } = page;
-  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab);
+  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab, page.shown_step);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const filterField = useRef<HTMLInputElement>(null);
@@ -51,8 +53,9 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
+  const words = tab.state.find ?? "";
+  const [searched, within] = useState<number | null>(null);
   const [headOf, focusHead] = useState<number | null>(null);
-  const [words, write] = useState("");
 
   const { range, measure } = useMeasuring(tab);
   const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
@@ -70,7 +73,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   );
   const colours = useMemo(() => coloursOf(loaded.pages), [loaded.pages]);
   const matches = useMemo(() => matcherOf(words), [words]);
-  const found = useMemo(() => matches && matchCount(layers, matches), [matches, layers]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
     setVisible((before) => showing(before, range, whole)),
   );
@@ -81,14 +83,34 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     tab.update({ event: number });
   };
   const go = (link: EventLink) => {
-    choose(link.event, 1);
+    setTogether(1);
+    tab.update({ event: link.event, ...(link.row < 0 ? { frames: "all" } : {}) });
     setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
-  const next = (backwards: boolean) => {
-    const box = matches && nextMatch(layers, matches, pointed, backwards);
-    if (!box) return;
-    point(box);
-    choose(box.event, box.count);
+  const found = useFound(
+    tab.events,
+    head.id,
+    { words, track: searched, folded },
+    { event, start_ns: chosen?.event === event ? chosen.start_ns : visible.from },
+    ({ event, row, from, to }) => {
+      setTogether(1);
+      tab.update({ event, ...(row < 0 ? { frames: "all" } : {}) });
+      setVisible((before) => showing(before, { from, to }, whole));
+    },
+  );
+  const hits = useMemo(
+    () => found.page && { from: found.page.bins_from_ns, to: found.page.bins_to_ns, counts: found.page.bins },
+    [found.page],
+  );
+  const write = (words: string) => {
+    within(null);
+    tab.update({ find: words || null });
+  };
+  const findNext = (event: KeyboardEvent) => {
+    if (event.key !== "F3" || event.defaultPrevented) return;
+    event.preventDefault();
+    if (words.trim() === "") field.current?.focus();
+    else found.next(event.shiftKey);
   };
   const actions: Actions = {
     setVisible,
@@ -105,10 +127,12 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   };
   const scale = scaleFor(Math.max(Math.abs(visible.from - step.start_ns), Math.abs(visible.to - step.start_ns)), "ns");
   return (
-    <div class={event === null ? "view" : "view opened"} data-view="timeline">
+    <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={findNext}>
       <Picture
         title={stepTitle(step)}
-        sub={visibleText(step, visible)}
+        sub={[whyStep(result, step, isAsked(tab.state), page.shown_step), visibleText(step, visible)]
+          .filter(Boolean)
+          .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -119,8 +143,10 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               field={field}
               words={words}
               found={found}
+              tracks={loaded.tracks}
+              track={searched}
               write={write}
-              next={next}
+              within={within}
               leave={() => scroller.current?.focus()}
             />
           </>
@@ -136,6 +162,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           busy={busy}
           palette={palette}
           range={range}
+          hits={hits}
         />
         <TracksAndLegend
           field={filterField}
@@ -145,7 +172,11 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           shown={layout.tracks.size}
           all={loaded.tracks.length}
           colours={colours}
-        />
+        >
+          {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
+            <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />
+          )}
+        </TracksAndLegend>
         <div class="staged">
           <Stage
             label={
@@ -191,14 +222,22 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           )
         }
         together={together}
-        origin_ns={step.start_ns}
+        steps={result.steps}
+        first_ns={whole.from}
         go={go}
-        close={() => choose(null, 1)}
+        unfold={() => tab.update({ frames: "all" })}
+        close={() => {
+          choose(null, 1);
+          scroller.current?.focus();
+        }}
         zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>
   );
 }
+
+/** Whether the address says what to show. */
+const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
 /** As fine as a wide screen shows it. */
 const OVERVIEW_BINS = 1024;

@@ -86,6 +86,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),
+    search: () => answer("search", GONE),
     event: () => answer("event", GONE),
     compare: () => answer("compare", GONE),
     chain: () => answer("chain", GONE),

@@ -103,3 +103,12 @@ test("what has no hint is no stop of the Tab key", () => {
   expect(screen.getByText("GPU works").tabIndex).toBe(0);
   expect(screen.getByText("Nothing to say").hasAttribute("tabindex")).toBe(false);
 });
+
+test("a focus that comes back when something closes opens nothing", async () => {
+  const button = screen.getByRole("button", { name: "Closer" });
+  fireEvent.keyDown(document.body, { key: "Escape" });
+  button.focus();
+  await wait(500);
+  expect(popover()).toBeNull();
+  expect(by(button)).toBe("hint");
+});

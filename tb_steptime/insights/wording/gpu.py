@@ -34,7 +34,7 @@ def gpu_titles(facts: Facts) -> Titles:
     titles: Titles = {}
     for each in facts.gpu.devices:
         titles[f"time_bins.{each.device}"] = _idle(each)
-        titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores)
+        titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
         titles[f"kernels.{each.device}"] = _kernels(each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles

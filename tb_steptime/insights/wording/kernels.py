@@ -10,10 +10,12 @@ from math import prod
 import msgspec
 
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
+from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, filled, fraction, ns, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -88,16 +90,17 @@ def _any_runs_ns(facts: Facts, device: int) -> float | None:
     return shares[0] * (facts.gpu.end_ns - facts.gpu.start_ns)
 
 
-def split_title(split: Split, has_tensor_cores: bool) -> Phrase:
+def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> Phrase:
     """How much kernel time runs on tensor cores, within its bounds, and how much more could."""
     low, high, eligible = split.share_low, split.share_high, split.matmul_like_share
     if not has_tensor_cores or low is None or high is None or eligible is None:
         return phrase("Kernel time by what it does")
-    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    cores = {"cores": matrix_units(vendor)}
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)} | cores
     worth_saying = eligible >= WORTH_SAYING_FRACTION
     if not high and not worth_saying:
-        return phrase("No kernel runs on tensor cores, and hardly any could")
-    return Phrase(_SPLIT_TITLES[_use(low, high), worth_saying], values)
+        return Phrase("No kernel runs on {cores}, and hardly any could", cores)
+    return filled(_SPLIT_TITLES[_use(low, high), worth_saying], values)
 
 
 def _use(low: float, high: float) -> str:
@@ -108,11 +111,11 @@ def _use(low: float, high: float) -> str:
 
 #: By what is known of the time on tensor cores, and whether much more could move there.
 _SPLIT_TITLES = {
-    ("none", True): "{eligible} of kernel time could use tensor cores, and none of it does",
-    ("share", False): "{low} of kernel time runs on tensor cores",
-    ("share", True): "{low} of kernel time runs on tensor cores, another {eligible} could",
-    ("bounds", False): "Between {low} and {high} of kernel time runs on tensor cores",
-    ("bounds", True): "Between {low} and {high} of kernel time runs on tensor cores, another {eligible} could",
+    ("none", True): "{eligible} of kernel time could use {cores}, and none of it does",
+    ("share", False): "{low} of kernel time runs on {cores}",
+    ("share", True): "{low} of kernel time runs on {cores}, another {eligible} could",
+    ("bounds", False): "Between {low} and {high} of kernel time runs on {cores}",
+    ("bounds", True): "Between {low} and {high} of kernel time runs on {cores}, another {eligible} could",
 }
 
 

@@ -21,11 +21,12 @@ NOTE_WORDS: dict[str, NoteWords] = {
     # what was repaired or lost while the file was read
     "corrupt-file": NoteWords(
         "The compressed file is damaged.",
-        "Events after the damage are missing from every figure.",
+        "Every figure is partial: events after the damage are missing.",
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
-        "It is still being written, or the job ended while it wrote: the last events are missing.",
+        "It is still being written, or the job ended while it wrote. Every figure is partial: of the steps before the "
+        "cut alone.",
     ),
     "lost-events": NoteWords(
         "[{count}] (event|events) could not be read.",
@@ -62,17 +63,21 @@ NOTE_WORDS: dict[str, NoteWords] = {
     # what the recording is like
     "cpu_only": NoteWords(
         "CPU only.",
-        "If the job used a GPU, record with {code}. Every GPU figure below is a dash, not a zero.",
+        "What the job does on a GPU, if it uses one, is not recorded: record with {code}.",
         code="ProfilerActivity.CUDA",
     ),
     "cpu_job": NoteWords(
         "A job on the CPU.",
-        "Every GPU figure below is a dash, not a zero.",
+        "There are no figures of a GPU; the Host view shows what the CPU computes.",
+    ),
+    "cut_before_device": NoteWords(
+        "Nothing that ran on a GPU is in what is left of the file.",
+        "The profiler writes it last, so the cut took it if the job used one. What is shown is the part of the CPU.",
     ),
     "kernels_missing": NoteWords(
         "Calls of the GPU's runtime are recorded, but nothing that they launched.",
-        "Every GPU figure below is a dash, not a zero. Is another profiler attached to the process, or did the "
-        "recording end before its kernels ran?",
+        "So there are no figures of the GPU. Is another profiler attached to the process, or did the recording end "
+        "before its kernels ran?",
     ),
     "no_steps": NoteWords(
         "No step marks.",

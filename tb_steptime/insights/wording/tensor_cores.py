@@ -14,12 +14,11 @@ def tensor_core_titles(facts: Facts) -> Titles:
     if not devices:
         return {"split": phrase("Does kernel time use tensor cores?")}
     times = {f"kernel_time.{each.device}": kernel_time(facts, each.device, each.total.kernel_ns) for each in devices}
-    splits = {f"split.{each.device}": split_title(each.total, each.share_low is not None) for each in devices}
-    return (
-        splits
-        | times
-        | {
-            f"kernels.{each.device}": kernels_title([(row.share, row.reason) for row in each.kernels])
-            for each in devices
-        }
-    )
+    splits = {
+        f"split.{each.device}": split_title(each.total, each.share_low is not None, facts.job.vendor)
+        for each in devices
+    }
+    kernels = {
+        f"kernels.{each.device}": kernels_title([(row.share, row.reason) for row in each.kernels]) for each in devices
+    }
+    return splits | times | kernels

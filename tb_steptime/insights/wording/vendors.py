@@ -28,6 +28,22 @@ def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
     return text("HIP graph" if vendor == "amd" else "CUDA graph")
 
 
+#: Labels of the catalogue that AMD's words change, by the id of the view, metric or bin.
+AMD_LABELS = {
+    "tensor_cores": "Matrix cores",
+    "tensor_core": "Matrix cores",
+    "kernel_bin": "Matrix cores",
+    "tensor_core_share": "Matrix-core share",
+    "tensor_core_share_high": "Matrix-core share, at most",
+    "tensor_core_time": "Time on matrix cores",
+    "matmul_like_time": "Matmul-like without matrix cores",
+    "matmul_like_share": "Matmul-like without matrix cores",
+    "matmul_like": "Matmul-like, no matrix cores",
+    "est_sm_efficiency": "Est. CU efficiency",
+    "blocks_per_sm": "Blocks per CU",
+    "sm_active_share": "CUs with work",
+}
+
 #: PyTorch's ProfilerActivity by what it calls the devices; CUDA stands for ROCm too.
 _ACTIVITIES = {"GPU": "CUDA", "XPU": "XPU", "MTIA": "MTIA", "HPU": "HPU"}
 

@@ -110,8 +110,9 @@ def test_each_gpu_has_its_own_titles():
     ],
 )
 def test_the_split(split: Split, title: str):
-    assert plain(split_title(split, has_tensor_cores=True)) == title
-    assert plain(split_title(split, has_tensor_cores=False)) == "Kernel time by what it does"
+    assert plain(split_title(split, True, "nvidia")) == title
+    assert plain(split_title(split, True, "amd")) == title.replace("tensor cores", "matrix cores")
+    assert plain(split_title(split, False, "nvidia")) == "Kernel time by what it does"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tb_steptime.text import Unit as U
 from tb_steptime.timeline import page as page_module
 from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
 from tb_steptime.timeline.bars import Bars, join_alike, merge
+from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
-from tb_steptime.timeline.busy import _edges, busy_bins
 from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
@@ -26,7 +26,7 @@ from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.timeline.tracks import PINNED_STREAMS, tracks_of
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import REAL, read_real
-from tests.drawn.timeline import A100, timeline
+from tests.drawn.timeline import A100, LOADER, timeline
 
 US = 1000
 
@@ -95,7 +95,7 @@ def test_a_step_in_tracks(step):
     page = timeline_page(step, 0, 20 * US, 1)
     tracks = [
         Track(0, "steps", "Steps", "Steps", 1, True, 1),
-        Track(1, "phases", "Steps", "Phases", 1, False, 1),
+        Track(1, "phases", "Steps", "Phases", 1, True, 1),
         Track(2, "loader", "Steps", "Data loading", 1, True, 1),
         Track(3, "stream", "GPU 0", "Stream 7", 1, True, 1),
         Track(4, "stream", "GPU 0", "Stream 9", 1, True, 1),
@@ -137,7 +137,7 @@ def test_a_whole_page(tmp_path):
         detail_ns=2048,
         tracks=[
             Track(0, "steps", "Steps", "Steps", 1, True, 1),
-            Track(1, "phases", "Steps", "Phases", 1, False, 1),
+            Track(1, "phases", "Steps", "Phases", 1, True, 1),
             Track(2, "stream", "GPU 0", "Stream 7", 1, True, 1),
             Track(3, "thread", "Process 1", "Training thread main", 1, False, 1),
             Track(4, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
@@ -253,13 +253,17 @@ def link(events, role, name):
     line = events.line_of(place)
     track, row = events.head.line_track[line], events.head.line_row[line]
     start = int(events.start[place])
-    return EventLink(role, int(events.event[place]), name, track, row, start, events.end_of(place))
+    shown = events.shown_name(int(events.name[place]))
+    return EventLink(role, int(events.event[place]), shown, track, row, start, events.end_of(place))
 
 
 def test_a_kernel(step):
     assert detail(step, "volta_sgemm_64x64_nt") == EventDetail(
         event=numbers(step)["volta_sgemm_64x64_nt"],
         name="volta_sgemm_64x64_nt",
+        short_name="gemm f32 64x64",
+        kind="GPU kernel",
+        on="GPU 0, Stream 7",
         track=3,
         row=0,
         start_ns=8 * US,
@@ -278,7 +282,7 @@ def test_a_kernel(step):
             EventFact("Est. occupancy", fraction(0.25)),
             EventFact("On tensor cores", text("No: FP32 matrix product on CUDA cores")),
             EventFact("Step", text("5")),
-            EventFact("Source line", text("train.py(54): step")),
+            EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         ],
         links=[
             link(step, "Launched by", "cudaLaunchKernel"),
@@ -308,7 +312,7 @@ def test_a_launch_call(step):
         EventFact("Until its work starts", ns(3 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step")),
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
     ]
     assert told.links == [
         link(step, "Launches", "volta_sgemm_64x64_nt"),
@@ -328,7 +332,7 @@ def test_an_op(step):
         EventFact("Device time of what it launches", ns(5 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step")),
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Input shapes", text("[[8,4],[4,2]]")),
         EventFact("Input types", text('["float","float"]')),
     ]
@@ -348,7 +352,7 @@ def test_work_of_the_backward_pass_names_its_forward_op(step):
     ]
     assert EventFact("Size", nbytes(4096)) in told.facts
     assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
-    assert EventFact("Forward source line", text("train.py(54): step")) in told.facts
+    assert EventFact("Forward source line", text("train.py(54): step"), "train.py(54): step") in told.facts
     assert told.why_gap is None  # the other stream worked until it began
 
 
@@ -374,7 +378,7 @@ def test_call_stacks_of_older_traces(tmp_path):
         "op | aaaa |\n op | .bb. |", names={"a": "aten::linear"}, stacks={"a": "net.py(7): forward;train.py(9): step"}
     )
     events = event_file(trace, tmp_path / "e")
-    assert EventFact("Source line", text("net.py(7): forward")) in detail(events, "b").facts
+    assert EventFact("Source line", text("net.py(7): forward"), "net.py(7): forward") in detail(events, "b").facts
 
 
 GAPS = {
@@ -454,6 +458,30 @@ def test_an_event_of_a_folded_stack_says_its_row_there(tmp_path):
     assert rows == {STACK_NAMES["w"]: [2, -1], STACK_NAMES["t"]: [1, 0], "aten::b": [4, 2], "k": [0, 0]}
     (inside,) = event_detail(events, number["aten::a"], folded=True).links
     assert (inside.name, inside.row) == (STACK_NAMES["w"], -1)
+    told = event_detail(events, number["aten::a"], folded=True)
+    assert EventFact("Source line", text("train.py(9): step"), STACK_NAMES["t"]) in told.facts
+
+
+def test_every_kind_of_event_says_what_it_is(step):
+    said = {name: (detail(step, name).kind, detail(step, name).on) for name in numbers(step)}
+    assert said == {
+        "Step 5": ("Step", "Steps"),
+        "Data loading": ("Phase of the host", "Phases"),
+        "Forward": ("Phase of the host", "Phases"),
+        "Backward": ("Phase of the host", "Phases"),
+        "Other": ("Phase of the host", "Phases"),
+        LOADER.format("_MultiProcessingDataLoaderIter"): ("Wait for the data loader", "Data loading"),
+        "volta_sgemm_64x64_nt": ("GPU kernel", "GPU 0, Stream 7"),
+        "Memcpy HtoD (Pinned -> Device)": ("Memory copy", "GPU 0, Stream 9"),
+        "ProfilerStep#5": ("Named range", "Training thread main"),
+        "train.py(54): step": ("Python frame", "Training thread main"),
+        "aten::linear": ("CPU op", "Training thread main"),
+        "aten::addmm": ("CPU op", "Training thread main"),
+        "cudaLaunchKernel": ("Runtime call", "Calls of training thread main"),
+        NAMES["n"]: ("CPU op", "Autograd thread backward"),
+        "aten::mm": ("CPU op", "Autograd thread backward"),
+        "cudaMemcpyAsync": ("Runtime call", "Calls of autograd thread backward"),
+    }
 
 
 def test_lines_of_an_installed_package_are_the_users_where_there_are_no_others(tmp_path):
@@ -474,7 +502,11 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
     drawing = "\n".join(f"kernel {stream} gpu{gpu} | k |" for gpu in range(6) for stream in (7, 9))
     trace = timeline(drawing)
     pinned = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace)) if each.pinned]
-    assert pinned == [("Steps", "Steps"), *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS))]
+    assert pinned == [
+        ("Steps", "Steps"),
+        ("Steps", "Phases"),
+        *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS)),
+    ]
 
 
 def test_numbers_that_are_no_event(step):

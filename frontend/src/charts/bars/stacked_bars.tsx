@@ -65,6 +65,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     width,
     hover,
     select,
+    open,
     tip,
     height = HEIGHT,
   } = props;
@@ -97,9 +98,10 @@ function Drawn(props: StackedBarsProps & { width: number }) {
         onPointerLeave={leave}
         onBlur={leave}
         onClick={() => select(hovered === selected ? null : hovered)}
+        onDblClick={open && (() => hovered !== null && open(hovered))}
         onKeyDown={(event) => {
           setHere(true);
-          typed(event, shown, names.length, { hover, select });
+          typed(event, shown, names.length, { hover, select, open });
         }}
       >
         {picture}

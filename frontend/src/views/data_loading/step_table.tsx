@@ -7,6 +7,7 @@ import { type Column, type Foot, Table } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { type StepSelection, sorting } from "../choices";
+import { marking } from "../marks";
 import type { Compared, Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {
@@ -39,6 +40,13 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
         columns={columns(longest, tab.meanings)}
         rows={steps}
         rowKey={(step) => step.name}
+        {...marking(
+          tab.state,
+          "waits",
+          steps,
+          (step) => step.name,
+          (step) => step.name,
+        )}
         maxRows={MOST}
         {...sorting(tab, "sort")}
         chosen={chosen.hovered ?? chosen.selected ?? undefined}

@@ -9,6 +9,7 @@ import { Sized } from "../../dom/size";
 import { counted, percent } from "../../format";
 import { readingOf, sorting } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { Tab } from "../props";
 import { columnsOf, csvOf } from "./columns";
 import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
@@ -65,6 +66,7 @@ export function GpuKernels({ device, steps, other, title, tab, name, opened, ope
             ]}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "kernels", rows, (row) => row.name, keyOf)}
             maxRows={MOST}
             {...sorting(tab, "sort", "-total")}
             {...(choose && { onChoose: choose })}

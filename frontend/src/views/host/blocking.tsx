@@ -12,6 +12,7 @@ import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -75,6 +76,7 @@ export function BlockingCalls(part: HostPart) {
             columns={[...columnsOf(blocking, labelsOf(result), tab.meanings, width), ...difference(blocking, compared)]}
             rows={rows}
             rowKey={blockingKey}
+            {...marking(tab.state, "blocking", rows, (row) => String(row.worst_start_ns), blockingKey)}
             {...sorting(tab, "blocking", "-bubble")}
             maxRows={MOST}
             onChoose={(row) =>

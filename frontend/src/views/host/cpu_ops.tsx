@@ -7,6 +7,7 @@ import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { HostPart } from "../props";
 
 /** What the CPU computes, where no GPU is recorded: ops by their own time. */
@@ -26,6 +27,13 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
         columns={[...columnsOf(work, tab.meanings), ...difference(work, compared)]}
         rows={work.ops}
         rowKey={(row) => row.op}
+        {...marking(
+          tab.state,
+          "cpu_ops",
+          work.ops,
+          (row) => row.op,
+          (row) => row.op,
+        )}
         {...sorting(tab, "cpu_ops")}
       />
     </Picture>

@@ -5,6 +5,7 @@ import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */
@@ -23,6 +24,13 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
         columns={columnsOf(tab.meanings)}
         rows={pauses}
         rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
+        {...marking(
+          tab.state,
+          "pauses",
+          pauses,
+          (row) => String(row.worst_start_ns),
+          (row) => `${row.cause} ${row.name ?? ""}`,
+        )}
         {...sorting(tab, "pauses")}
         onChoose={(row) =>
           tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))

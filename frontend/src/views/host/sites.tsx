@@ -9,6 +9,7 @@ import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
@@ -33,6 +34,13 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
           columns={withDifference(columnsOf(all), result.sites, compared)}
           rows={rows}
           rowKey={(row) => row.site}
+          {...marking(
+            tab.state,
+            "sites",
+            rows,
+            (row) => row.site,
+            (row) => row.site,
+          )}
           {...sorting(tab, "sites")}
           onChoose={open}
           foot={footOf(all)}

@@ -4,6 +4,7 @@ import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
 import { sorting } from "../choices";
+import { marking } from "../marks";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
@@ -22,6 +23,13 @@ export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
         columns={columns}
         rows={grown}
         rowKey={(row) => row.step}
+        {...marking(
+          tab.state,
+          "slow",
+          grown,
+          (row) => row.step,
+          (row) => row.step,
+        )}
         {...sorting(tab, "grown")}
         maxRows={10}
         onChoose={(row) => tab.update(rangeInTimeline(row))}

@@ -13,6 +13,7 @@ import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { Tab } from "../props";
 import { binOf, binsOf, shownBins } from "./bins";
 import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
@@ -153,6 +154,13 @@ function Kernels({
       ]}
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
+      {...marking(
+        tab.state,
+        "kernels",
+        rows,
+        (row) => row.name,
+        (row) => `${row.bin} ${row.name}`,
+      )}
       maxRows={MOST}
       {...sorting(tab, "sort", "-total")}
       empty={empty}

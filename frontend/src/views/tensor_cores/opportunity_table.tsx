@@ -12,6 +12,7 @@ import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
+import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
@@ -65,6 +66,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
             columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "could", rows, ({ op, shapes }) => namedByOp(op, shapes), keyOf)}
             maxRows={MOST}
             {...sorting(tab, "could_sort", "-gain")}
             empty={

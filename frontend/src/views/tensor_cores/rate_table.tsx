@@ -10,6 +10,7 @@ import { DASH, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
+import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { inputsOf } from "./opportunities";
@@ -44,6 +45,7 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
             columns={rateColumns(rows, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "rates", rows, ({ site }) => namedByOp(site.op, site.shapes), keyOf)}
             maxRows={MOST}
             {...sorting(tab, "rates")}
           />

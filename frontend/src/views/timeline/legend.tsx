@@ -1,19 +1,19 @@
 /** Between the overview and the picture: which tracks are shown, and what the colours mean. */
 
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { type Colour, Swatch } from "../../colour";
 import { counted } from "../../format";
 
 const MEANINGS: readonly (readonly [Colour, string])[] = [
   ["kernel", "Kernels"],
-  ["tensor", "Kernels on tensor cores"],
-  ["copy", "Copies and sets"],
+  ["tensor", "Tensor-core kernels"],
+  ["copy", "Copies"],
   ["comm", "Communication"],
   ["data", "Data loading"],
-  ["cpu", "CPU ops and ranges"],
+  ["cpu", "CPU ops"],
   ["runtime", "Runtime calls"],
-  ["blocking", "Blocking calls"],
-  ["other", "Python and other"],
+  ["blocking", "Blocking"],
+  ["other", "Python, other"],
 ];
 
 interface TracksAndLegendProps {
@@ -26,9 +26,11 @@ interface TracksAndLegendProps {
   all: number;
   /** Those that occur. */
   colours: ReadonlySet<Colour>;
+  /** What else is chosen of the tracks. */
+  children: ComponentChildren;
 }
 
-export function TracksAndLegend({ field, filter, write, leave, shown, all, colours }: TracksAndLegendProps) {
+export function TracksAndLegend({ field, filter, write, leave, shown, all, colours, children }: TracksAndLegendProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" && event.key !== "Enter") return;
     if (event.key === "Escape") write("");
@@ -44,7 +46,7 @@ export function TracksAndLegend({ field, filter, write, leave, shown, all, colou
           ref={field}
           class="field filter"
           type="search"
-          placeholder="Tracks: streams, python…"
+          placeholder="Filter tracks"
           value={filter}
           spellcheck={false}
           autocomplete="off"
@@ -55,6 +57,7 @@ export function TracksAndLegend({ field, filter, write, leave, shown, all, colou
       <span class="found" role="status">
         {filter.trim() !== "" && `${shown} of ${counted(all, "track")}`}
       </span>
+      {children}
       <ul aria-label="Colours">
         {MEANINGS.filter(([colour]) => colours.has(colour)).map(([colour, meaning]) => (
           <li key={colour}>

@@ -22,8 +22,9 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
   return (
     <div class="range-line">
       <p role="status">
-        <b>{fine(lengthOf(range))}</b> measured
-        {within && <span>{within}</span>}
+        <span>
+          <span class="quiet">Measured</span> <b>{fine(lengthOf(range))}</b> {within}
+        </span>
         {busy &&
           rangeFacts(range, busy).map(({ label, value }) => (
             <span key={label}>

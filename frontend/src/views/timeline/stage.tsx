@@ -37,6 +37,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
   const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? time.ns(at.x) : null };
   const { dragging, handlers } = useGestures(scroller, scene, whole, actions, pointer);
   useSize(scroller, resize);
+  useRoom(scroller);
   useSelectionInView(scroller, scene);
   const type = (event: KeyboardEvent) => {
     const command = commandOf(event);
@@ -105,6 +106,25 @@ function useSelectionInView(
     byKeys ?? (pointer_ns === null && head !== null ? { track: head, row: 0 } : NOWHERE);
   useLayoutEffect(() => scrollTo(scroller.current, layout, track, row), [scroller, layout, track, row]);
   useEffect(() => scrollTo(scroller.current, layout, keyTrack, keyRow), [scroller, layout, keyTrack, keyRow]);
+}
+
+/** Says how far down the page the picture begins, so that it ends with the window whatever stands above it. */
+function useRoom(scroller: RefObject<HTMLDivElement | null>) {
+  useLayoutEffect(() => {
+    const box = scroller.current!;
+    const fit = () => box.parentElement?.style.setProperty("--above", `${topIn(box)}px`);
+    fit();
+    const observer = new ResizeObserver(fit);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [scroller]);
+}
+
+/** From the top of the page, however far it is scrolled. */
+function topIn(element: HTMLElement): number {
+  let top = 0;
+  for (let at: Element | null = element; at instanceof HTMLElement; at = at.offsetParent) top += at.offsetTop;
+  return top;
 }
 
 const NOWHERE = { track: -1, row: -1 };

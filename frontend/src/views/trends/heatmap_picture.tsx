@@ -58,7 +58,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       <Heatmap
         label={`${sentence(title)} ${metric.label} over time, one row for each span: ${placed
           .slice(0, 8)
-          .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
+          .map(([span, , run], at) => `${run.label} span ${span.number} ${rows[at]!.value}`)
           .join(", ")}.`}
         rows={rows}
         colour={metric.colour}
@@ -100,7 +100,7 @@ function rowOf(span: ReadSpan, binned: MetricBins, run: Run, metric: Metric): He
   const { number, unit } = figure(series?.value ?? null, metric.unit);
   return {
     key: `${span.id} ${binned.device}`,
-    name: run.name,
+    name: run.label,
     second: [`span ${span.number}`, ...placeOf(span, binned, run)].join(", "),
     value: series ? `${number}\u00a0${unit}` : "",
     bins: { start: 0, bin: binned.bin_ns, values: binned.permille },

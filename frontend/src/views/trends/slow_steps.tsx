@@ -46,7 +46,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
     >
       {rows.length > 0 && (
         <Table
-          label={`Slow steps of run ${run.name}`}
+          label={`Slow steps of run ${run.label}`}
           columns={columns(tab.meanings, run, rows)}
           rows={rows}
           rowKey={(row) => row.id}

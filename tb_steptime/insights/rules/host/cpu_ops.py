@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts, confidence, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -78,6 +78,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         colour="cpu",
         part="cpu_exec",
         about_ns=leading.usual_ns,
+        row=EvidenceRow("cpu_ops", leading.op),
     )
 
 

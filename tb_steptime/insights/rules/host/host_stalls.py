@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -88,6 +88,7 @@ def _card(facts: Facts, card: _Card) -> Insight | None:
             best=Confidence.HIGH if sure else Confidence.LOW,
             why_confidence=_NAMED if sure else _INFERRED,
             evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
+            row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
         ),
     )
 

@@ -79,8 +79,15 @@ export function boxesOf(page: TimelinePage): Boxes {
 
 /** Those that the boxes of some pages have. */
 export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
-  const found = new Set<Colour>();
-  for (const { boxes } of pages) for (const at of new Set(boxes.colour)) found.add(boxes.colours[at]!);
+  return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
+}
+
+/** Each page's boxes are gone through once. */
+const used = new WeakMap<Boxes, readonly Colour[]>();
+
+function usedBy(boxes: Boxes): readonly Colour[] {
+  const found = used.get(boxes) ?? [...new Set(boxes.colour)].map((at) => boxes.colours[at]!);
+  used.set(boxes, found);
   return found;
 }
 

@@ -24,6 +24,7 @@ export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
   { keys: ["Shift + M"], what: "Extend the measured range to the selected event" },
   { keys: ["Shift + drag"], what: "Measure a range" },
   { keys: ["Z"], what: "Zoom to the measured range" },
-  { keys: ["/"], what: "Find events by name" },
+  { keys: ["/"], what: "Find events by name in the whole recording" },
+  { keys: ["F3", "Shift + F3"], what: "Go to the next and the previous event found" },
   { keys: ["Esc"], what: "Clear the measured range, then close the event" },
 ];

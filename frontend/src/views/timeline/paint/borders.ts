@@ -30,12 +30,16 @@ export function bordersOf(steps: readonly TimelineStep[], time: TimeScale): Bord
     const strength = strengthOf((end_ns - start_ns) / time.ns_per_px);
     if (strength === 0) continue;
     for (const ns of [start_ns, end_ns]) {
-      const x = Math.round(time.x(ns));
+      const x = merged(Math.round(time.x(ns)), strengths);
       if (x >= time.left && x <= time.width) strengths.set(x, Math.max(strength, strengths.get(x) ?? 0));
     }
   }
   return [...strengths].map(([x, strength]) => ({ x, strength }));
 }
+
+/** The end of a step and the start of the next, next to each other, are one border. */
+const merged = (x: number, known: ReadonlyMap<number, number>): number =>
+  [x - 1, x - 2].find((near) => known.has(near)) ?? x;
 
 export function strengthOf(wide_px: number): number {
   if (wide_px < GONE_PX) return 0;

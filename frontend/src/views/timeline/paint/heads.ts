@@ -92,9 +92,9 @@ function paintPin(pen: Pen, y: number, filled: boolean): void {
   }
 }
 
-function paintHeading(pen: Pen, { palette, width }: Scene, text: string, top: number): void {
+function paintHeading(pen: Pen, { palette, width, layout }: Scene, text: string, top: number): void {
   pen.fillStyle = palette.line;
-  pen.fillRect(0, top + 2, width, 1);
+  if (top !== AXIS_PX + layout.fixed_px) pen.fillRect(0, top + 2, width, 1); // a line is there already
   pen.font = palette.fonts.title;
   pen.fillStyle = palette.ink;
   pen.fillText(shortened(text, 60), 0, top + 13);
