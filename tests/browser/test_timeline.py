@@ -48,7 +48,7 @@ def test_an_event_is_told_about_and_stays_in_the_link_and_a_search_goes_to_the_n
     expect(timeline.locator(".stage")).to_be_focused()
 
 
-def test_keys_zoom_and_change_the_step(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     one = tab(tensorboard(recording), state(view="timeline"))
     stage = drawn(one.view("timeline"))
     stage.focus()
@@ -61,3 +61,16 @@ def test_keys_zoom_and_change_the_step(tensorboard: StartTensorBoard, recording:
     assert int(end) - int(start) < int(before[0][1]) - int(before[0][0])
     one.view("timeline").get_by_role("button", name="Next step").click()
     one.page.wait_for_url("**p.tb_steptime.step=*")
+    stage.press("ArrowRight")
+    stage.press("m")
+    measured = re.compile(r"kernels?\sstart")
+    expect(one.view("timeline").get_by_text(measured)).to_be_visible()
+    stage.press("p")
+    one.page.wait_for_url("**p.tb_steptime.pins=*")
+    one.page.reload()
+    timeline = one.view("timeline")
+    drawn(timeline)
+    expect(timeline.get_by_text(measured)).to_be_visible()
+    overview = timeline.get_by_role("slider", name="Visible part of the recording")
+    overview.press("Home")
+    one.page.wait_for_url("**p.tb_steptime.zoom=*")
