@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count } from "../format";
+import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
@@ -22,6 +22,8 @@ export interface Column<Row> {
   figures?: Figures<Row>;
   /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** Why a cell that shows a dash does so. */
+  missing?: string | ((row: Row) => string);
   /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
   order?(row: Row): number | string | null;
   /** Shown only where the reader asks for it. */
@@ -274,10 +276,12 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
-function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
   const write = writers.get(id) ?? String;
   const written = figures ? write(figures.of(row)) : "";
-  return cell ? cell(row, written, write) : written;
+  const shown = cell ? cell(row, written, write) : written;
+  if (shown !== DASH || missing === undefined) return shown;
+  return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
 }
 
 const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
