@@ -9,6 +9,7 @@ import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 import { useMarkedRow } from "./table_mark";
+import { orderOf, sorted } from "./table_order";
 
 export interface Column<Row> {
   id: string;
@@ -282,29 +283,4 @@ function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writ
   const shown = cell ? cell(row, written, write) : written;
   if (shown !== DASH || missing === undefined) return shown;
   return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
-}
-
-const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
-
-/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
-export function sorted<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  sort: string | undefined,
-): readonly Row[] {
-  const down = sort?.startsWith("-") ?? false;
-  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
-  const order = column && orderOf(column);
-  if (!order) return rows;
-  const keyed = rows.map((row) => [order(row), row] as const);
-  keyed.sort(([a], [b]) =>
-    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
-  );
-  return keyed.map(([, row]) => row);
-}
-
-const NAMES = new Intl.Collator("en", { numeric: true });
-
-function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
 }
