@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { sorted } from "../src/components/table";
+import { sorted } from "../src/components/table_order";
 import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
 import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";

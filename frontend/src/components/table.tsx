@@ -4,11 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count } from "../format";
+import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 import { useMarkedRow } from "./table_mark";
+import { orderOf, sorted } from "./table_order";
 
 export interface Column<Row> {
   id: string;
@@ -22,6 +23,8 @@ export interface Column<Row> {
   figures?: Figures<Row>;
   /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** Why a cell that shows a dash does so. */
+  missing?: string | ((row: Row) => string);
   /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
   order?(row: Row): number | string | null;
   /** Shown only where the reader asks for it. */
@@ -274,33 +277,10 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
-function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
   const write = writers.get(id) ?? String;
   const written = figures ? write(figures.of(row)) : "";
-  return cell ? cell(row, written, write) : written;
-}
-
-const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
-
-/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
-export function sorted<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  sort: string | undefined,
-): readonly Row[] {
-  const down = sort?.startsWith("-") ?? false;
-  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
-  const order = column && orderOf(column);
-  if (!order) return rows;
-  const keyed = rows.map((row) => [order(row), row] as const);
-  keyed.sort(([a], [b]) =>
-    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
-  );
-  return keyed.map(([, row]) => row);
-}
-
-const NAMES = new Intl.Collator("en", { numeric: true });
-
-function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+  const shown = cell ? cell(row, written, write) : written;
+  if (shown !== DASH || missing === undefined) return shown;
+  return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
 }
