@@ -72,9 +72,12 @@ export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
-  const columns = all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra));
+  const columns = useMemo(
+    () => all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra)),
+    [all, choice],
+  );
   const reading = choice?.reading ?? PLAIN;
-  const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
+  const writers = useMemo(() => writersOf(columns, rows, reading), [columns, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
   const { chosen, rowKey } = props;
   const start = useMemo(
