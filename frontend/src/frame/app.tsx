@@ -42,7 +42,8 @@ export function App({ client, url }: AppProps) {
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
   const { update, address } = url;
-  const tab: Tab = { meanings, index, state, steps: 1, events: client, comparisons: client, update, address };
+  const asked = { events: client, comparisons: client, scalars: client };
+  const tab: Tab = { meanings, index, state, steps: 1, ...asked, update, address };
   return (
     <Terms.Provider value={meanings.terms}>
       <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />

@@ -6,9 +6,9 @@ import { LineSample } from "../../colour";
 import { Chips } from "../../components/chips";
 import { hint } from "../../dom/hint";
 import { counted, scaleFor } from "../../format";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { ranked } from "./cast";
+import type { TrendSelection } from "./hover";
 import { stopTitle } from "./lines";
 import type { Run } from "./runs";
 
@@ -96,7 +96,7 @@ const nameOf = ({ label, workers }: Run): string =>
 
 interface OpenSpanProps {
   run: Run;
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 

@@ -9,8 +9,9 @@ import { type Column, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { type StepSelection, sorting } from "../choices";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
+import { Hovered, type TrendSelection } from "./hover";
 import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
@@ -26,7 +27,7 @@ interface SlowStepsProps {
   /** What makes a step slow. */
   rule: Phrase;
   run: Run;
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 
@@ -45,17 +46,21 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
       drawn={false}
     >
       {rows.length > 0 && (
-        <Table
-          label={`Slow steps of run ${run.label}`}
-          columns={columns(tab.meanings, run, rows)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          maxRows={MOST}
-          {...sorting(tab, "slow")}
-          chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
-          onChoose={(row) => chosen.select(row.key)}
-          onHover={(row) => chosen.hover(row?.key ?? null)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <Table
+              label={`Slow steps of run ${run.label}`}
+              columns={columns(tab.meanings, run, rows)}
+              rows={rows}
+              rowKey={(row) => row.id}
+              maxRows={MOST}
+              {...sorting(tab, "slow")}
+              chosen={rows.find((row) => row.key === (hovered ?? chosen.selected))?.id}
+              onChoose={(row) => chosen.select(row.key)}
+              onHover={(row) => chosen.hover.set(row?.key ?? null)}
+            />
+          )}
+        </Hovered>
       )}
       <p class="quiet small aside">
         <Sentence phrase={rule} />
