@@ -7,6 +7,7 @@ import { useRowWindow } from "../dom/rows";
 import { count } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { directionOf, Sorted } from "./sorted";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 import { useMarkedRow } from "./table_mark";
 
@@ -147,22 +148,6 @@ export function Table<Row>(props: TableProps<Row>) {
 /** The last column has the button of the menu at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>
   width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
-
-const directionOf = (sort: string | undefined, id: string) =>
-  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
-
-/** Says aloud by what the rows are sorted, once that changes. */
-function Sorted<Row>({ columns, sort }: { columns: readonly Column<Row>[]; sort: string | undefined }) {
-  const first = useRef(sort);
-  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
-  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
-  if (said !== "") first.current = undefined;
-  return (
-    <p class="visually-hidden" role="status">
-      {said}
-    </p>
-  );
-}
 
 interface FootLineProps<Row> {
   foot: Foot;
