@@ -146,7 +146,8 @@ describe("the GPU view", () => {
     );
     expect(page).toContain("|a step|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain(
-      "|The profiler wrote an occupancy of 0 for 5.0 % of kernel time, which is wrong: there it is computed from the launch.|",
+      "|The profiler wrote an occupancy of 0 for 5.0 % of kernel time, which is wrong: " +
+        "there it is computed from the launch.|",
     );
   });
 

@@ -7,6 +7,7 @@ import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { directionOf, Sorted } from "./sorted";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 import { useMarkedRow } from "./table_mark";
 import { orderOf, sorted } from "./table_order";
@@ -75,9 +76,12 @@ export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
-  const columns = all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra));
+  const columns = useMemo(
+    () => all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra)),
+    [all, choice],
+  );
   const reading = choice?.reading ?? PLAIN;
-  const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
+  const writers = useMemo(() => writersOf(columns, rows, reading), [columns, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
   const { chosen, rowKey } = props;
   const start = useMemo(
@@ -147,22 +151,6 @@ export function Table<Row>(props: TableProps<Row>) {
 /** The last column has the button of the menu at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>
   width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
-
-const directionOf = (sort: string | undefined, id: string) =>
-  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
-
-/** Says aloud by what the rows are sorted, once that changes. */
-function Sorted<Row>({ columns, sort }: { columns: readonly Column<Row>[]; sort: string | undefined }) {
-  const first = useRef(sort);
-  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
-  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
-  if (said !== "") first.current = undefined;
-  return (
-    <p class="visually-hidden" role="status">
-      {said}
-    </p>
-  );
-}
 
 interface FootLineProps<Row> {
   foot: Foot;

@@ -140,7 +140,7 @@ function footOf({ result, rows, meanings }: All): Foot {
   const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
-    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with the end of the step" : "All"}</span>,
+    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
     cells: {
       launches: rows.reduce((sum, row) => sum + row.launches, 0),
       starved: share(launches?.starved_share ?? null),
