@@ -5,6 +5,7 @@ import type { BusyBins, TimelineStep } from "../../api.gen";
 import { Sheet } from "../../charts/canvas/canvas";
 import { useDrag } from "../../charts/pointer/drag";
 import { pointerX } from "../../charts/pointer/pointing";
+import { hint } from "../../dom/hint";
 import { ns } from "../../format";
 import { lengthOf, type TimeRange, timeScale } from "../../time_range";
 import { centredAt, draggedTo, type Grip, gripAt, typedWindow } from "./input/window";
@@ -28,6 +29,12 @@ interface MinimapProps {
   /** Where a search found events. */
   hits?: Hits | null;
 }
+
+const MEANING = [
+  "The whole recording: of each moment, the share in which the GPU worked on any stream, a mean of several GPUs.",
+  "Without a GPU, the share in which the host ran an op.",
+  "Drag the window or its edges to move the picture below, drag beside it for a new window, double click for all.",
+].join(" ");
 
 /** A window narrower than this is drawn so wide. */
 const LEAST_PX = 6;
@@ -68,7 +75,7 @@ export function Minimap(props: MinimapProps) {
   });
   const type = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = typedWindow(event.key, event.shiftKey, visible, whole);
+    const next = event.key === "0" ? whole : typedWindow(event.key, event.shiftKey, visible, whole);
     if (!next) return;
     event.preventDefault();
     event.stopPropagation();
@@ -77,7 +84,7 @@ export function Minimap(props: MinimapProps) {
   const of = [busy, props.hits, steps, props.step, props.palette, width];
   return (
     <div class="minimap">
-      <span class="what small">
+      <span class="what small" {...hint(MEANING)}>
         {busy?.of === "host" ? "Host in ops" : "GPU busy"} <span class="faint">0–100 %</span>
       </span>
       <div
@@ -92,6 +99,7 @@ export function Minimap(props: MinimapProps) {
         aria-valuetext={`${ns(Math.round(lengthOf(visible)))} of ${ns(lengthOf(whole))}: ${stepsText(steps, visible)}`}
         style={{ width: `${width}px`, height: `${OVERVIEW_PX}px`, cursor: CURSORS[grip] }}
         onKeyDown={type}
+        onDblClick={() => setVisible(whole)}
         {...handlers}
       >
         <Sheet

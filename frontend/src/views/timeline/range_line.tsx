@@ -23,7 +23,8 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
     <div class="range-line">
       <p role="status">
         <span>
-          <span class="quiet">Measured</span> <b>{fine(lengthOf(range))}</b> {within}
+          <span class="quiet">Measured</span> <b>{fine(lengthOf(range))}</b>
+          {within && `, ${within}`}
         </span>
         {busy &&
           rangeFacts(range, busy).map(({ label, value }) => (

@@ -10,7 +10,7 @@ import { type Size, useSize } from "../../dom/size";
 import { type TimeRange, touches } from "../../time_range";
 import { type Actions, commandOf, run } from "./input/commands";
 import { useGestures, usePointer } from "./input/gestures";
-import { tipOf, tipSpot } from "./input/hit";
+import { headTip, tipOf, tipSpot } from "./input/hit";
 import { type Layout, ROW_PX, rowTop } from "./layout";
 import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
@@ -31,6 +31,7 @@ interface StageProps {
 
 export function Stage({ label, shown, whole, size, resize, scroller, actions }: StageProps) {
   const [scroll, setScroll] = useState(0);
+  const [said, setSaid] = useState("");
   const pointer = usePointer();
   const { spot: at, band } = pointer;
   const { time, layout, layers, pointed } = shown;
@@ -43,13 +44,15 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
     const command = commandOf(event);
     if (!command) return;
     event.preventDefault();
+    setSaid(command.kind === "pin" ? spokenPin(scene) : "");
     run(command, scene, whole, actions);
   };
   const inPanel = pointed !== null && pointed.event === shown.chosen?.event; // the panel says it all
-  const tip =
+  const boxTip =
     pointed && !inPanel && !band && touches(pointed, shown.visible)
       ? tipOf(pointed, layout, shown.step.start_ns)
       : null;
+  const tip = boxTip ?? (at && shown.head !== null ? headTip(shown.head, layout) : null);
   const spot = tip && (at ? { x: at.x, y: at.y + POINTER_PX } : tipSpot(scene, pointed!));
   return (
     <>
@@ -65,7 +68,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         onKeyDown={type}
         {...handlers}
       >
-        <div class="sheet" style={{ height: `${size.height}px` }}>
+        <div class="canvases" style={{ height: `${size.height}px` }}>
           <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
           <Sheet {...size} paint={(pen) => paintOver(pen, scene)} of={[...groundOf(scene), ...overOf(scene)]} />
         </div>
@@ -80,7 +83,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         spoken={false}
       />
       <span class="visually-hidden" role="status">
-        {at === null && spoken(scene)}
+        {at === null && (said || spoken(scene))}
       </span>
     </>
   );
@@ -90,6 +93,12 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
 function spoken({ pointed, head, layout, steps }: Scene): string {
   if (pointed) return spokenBox(pointed, layout, steps);
   return head === null ? "" : spokenHead(head, layout);
+}
+
+/** What becomes of the selected track. */
+function spokenPin({ pointed, head, layout }: Scene): string {
+  const place = layout.tracks.get(pointed?.track ?? head ?? -1);
+  return place ? `Track ${place.track.label} ${place.pinned ? "unpinned" : "pinned"}` : "";
 }
 
 /** From the pointer's tip to its foot. */

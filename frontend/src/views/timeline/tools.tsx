@@ -13,19 +13,21 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
     <div class="tools" role="group" aria-label="Step and zoom">
       <button
         class="button low"
+        aria-label="Previous step"
         data-hint="Previous step, key ["
         disabled={at === null || at === 0}
         onClick={() => goTo(at! - 1)}
       >
-        Previous step
+        Previous
       </button>
       <button
         class="button low"
+        aria-label="Next step"
         data-hint="Next step, key ]"
         disabled={at === null || at >= steps - 1}
         onClick={() => goTo(at! + 1)}
       >
-        Next step
+        Next
       </button>
       <button class="button low" data-hint="Further, key S" aria-label="Zoom out" onClick={() => zoom(1.6)}>
         −

@@ -4,7 +4,7 @@ import type { TipContent } from "../../../charts/pointer/tip";
 import { count, fine, shortened } from "../../../format";
 import { type Box, boxAt, hit, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
-import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
+import { isFolded, type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
 import { AXIS_PX, GUTTER_PX, heightAt, type Scene, topOf } from "../scene";
 
 /** A box this near is meant. */
@@ -47,6 +47,21 @@ export function tipSpot(
   return {
     x: (left + right) / 2,
     y: topOf({ layout, scroll }, { top: rowTop(layout, box.track, box.row) ?? 0 }) + ROW_PX + 2,
+  };
+}
+
+/** Of a track's name, which the picture may cut. */
+export function headTip(track: number, layout: Layout): TipContent | null {
+  const place = layout.tracks.get(track);
+  if (!place) return null;
+  const { label, group } = place.track;
+  return {
+    title: label,
+    rows: [
+      ...(group ? [{ name: "In", value: group }] : []),
+      ...(place.rows > 1 ? [{ name: "Press its name", value: isFolded(place) ? "opens it" : "folds it" }] : []),
+      { name: "Press its pin", value: place.pinned ? "puts it back" : "keeps it in sight" },
+    ],
   };
 }
 
