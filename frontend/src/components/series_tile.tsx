@@ -93,11 +93,10 @@ function Why({ reason }: { reason: Phrase }) {
 function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {
   if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
   const moved = change(other, value, unit);
-  const said = moved.replace(/^[+-]/, "") + (moved.startsWith("+") ? " more" : moved.startsWith("-") ? " less" : "");
   if (moved === "unchanged") return `the same in ${name}`;
   return (
-    <span {...hint(`${said} than in ${name}`)}>
-      {said} than {name}
+    <span {...hint(`${moved} against ${name}`)}>
+      {moved} vs {name}
     </span>
   );
 }
