@@ -32,7 +32,9 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
         maxRows={8}
         {...sorting(tab, "lines")}
       />
-      <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
+      <p class="quiet small aside">
+        The time of a line includes what it calls in torch and in Python's standard library.
+      </p>
     </Picture>
   );
 }
@@ -43,7 +45,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     label: "Line",
     width: "60%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   {
     id: "bar",
@@ -54,9 +56,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     id: "batch",
     label: "A batch",
     width: "72px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 
@@ -116,7 +116,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     label: "Line",
     width: "45%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   { id: "bar", label: "", cell: (row) => <InlineBar segments={[{ share: row.share / longest, colour: "data" }]} /> },
   {
@@ -139,9 +139,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     id: "batch",
     label: "A batch",
     width: "76px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 
