@@ -21,7 +21,6 @@ export type SpanTitleId =
   | "batch_split"
   | "activities"
   | "lines_missing"
-  | "copy"
   | "main_loader"
   | "burst"
   | "burst_check"
