@@ -176,7 +176,7 @@ test("what is said of a range: its steps, busy and idle time, kernels", () => {
   expect(stepsText([], WINDOW)).toBe("");
   const busy = { start_ns: 0, end_ns: 1000, of: "gpu" as const, devices: 2, busy_ns: [500, 1000], kernels: [3, 4] };
   expect(rangeFacts(WHOLE, busy).map(({ label, value }) => `${label}: ${value}`)).toEqual([
-    "2 GPUs busy, mean: 750\u00a0ns, 75.0\u00a0% of the range",
+    "2 GPUs busy, mean: 750\u00a0ns, 75.0\u00a0% of it",
     "idle: 250\u00a0ns",
     ": 7\u00a0kernels start in it",
   ]);

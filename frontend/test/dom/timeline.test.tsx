@@ -225,7 +225,9 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
   type("m");
   await rest();
   expect(keys().range).toEqual({ from: 0, to: 300 });
-  expect(said()).toContainEqual(expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of/));
+  expect(said()).toContainEqual(
+    expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of it/),
+  );
   type("z");
   await rest();
   expect(zoom()).toEqual({ from: 0, to: 312 });

@@ -44,7 +44,7 @@ export interface RangeFact {
 export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels }: BusyBins): RangeFact[] {
   const length = lengthOf(range);
   const busy = busy_ns.reduce((sum, each) => sum + each, 0) / devices;
-  const spent = `${fine(busy)}, ${percent(busy / length)} of the range`;
+  const spent = `${fine(busy)}, ${percent(busy / length)} of it`;
   if (of === "host") return [{ label: "Host in ops", value: spent }];
   return [
     { label: devices > 1 ? `${devices} GPUs busy, mean` : "GPU busy", value: spent },
