@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Headline, Insight
+from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import gpu_headline
@@ -98,7 +98,12 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
 def _loader_code(facts: Facts, first: Insight) -> str | None:
     """What to set, where the number of workers of the main loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id == "input_bound" or curve.recommended <= curve.measured_workers:
+    if (
+        curve is None
+        or first.id == "input_bound"
+        or first.confidence is Confidence.LOW
+        or curve.recommended <= curve.measured_workers
+    ):
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"

@@ -57,7 +57,7 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
     level, why = _confidence(facts, card)
     return Insight(
         id=card.id,
-        severity=severity(facts.share(card.gain_ns)),
+        severity=severity(facts.share(card.gain_ns), card.best, level),
         title=card.title,
         why=fitted(card.why),
         how=card.how,

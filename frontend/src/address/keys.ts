@@ -101,6 +101,8 @@ const KEYS = {
   metric: text,
   over: text,
   strip: text,
+  /** The job's own scalar, by its tag. */
+  scalar: text,
   runs: names,
   by: text,
   idle: text,

@@ -1,7 +1,7 @@
 /** What opens over the page: a menu of actions, a list with a search. A press elsewhere or Esc closes it. */
 
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/latest";
 
 /** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
@@ -30,6 +30,21 @@ export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, c
   }, [open, root, latest]);
 }
 
+/** Room between what opens and the edge of the frame, px. */
+const EDGE = 4;
+
+/** Moves what opens to the side, as far as it would stand outside the frame. */
+function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
+  useLayoutEffect(() => {
+    const pop = open ? root.current?.querySelector<HTMLElement>(".pop") : null;
+    if (!pop) return;
+    const { left, right } = pop.getBoundingClientRect();
+    const over = Math.max(0, right + EDGE - document.documentElement.clientWidth);
+    pop.style.translate = `${Math.round(Math.max(EDGE - left, -over))}px`;
+    if (left >= EDGE && over === 0) pop.style.translate = "";
+  }, [root, open]);
+}
+
 const MENU_ENTRIES = "[role=menuitem]";
 const LIST_ENTRIES = ".pop input, .list button";
 
@@ -43,6 +58,7 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
+  useInFrame(root, open);
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>(MENU_ENTRIES)?.focus();
   }, [open]);
@@ -118,6 +134,7 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
     root.current?.querySelector("button")?.focus();
   };
   useDismiss(root, open, close);
+  useInFrame(root, open);
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
   }, [open]);

@@ -12,6 +12,7 @@ import type {
   Index,
   PageOf,
   Problem,
+  Scalars,
   SearchPage,
   TimelinePage,
   TrendsPage,
@@ -36,6 +37,8 @@ export interface Client {
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
   trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
+  /** The job's own scalars, of its event files; without a tag only which there are. */
+  scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
   /**
    * Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. Folded:
    * without the Python frames that are not of the user's code.
@@ -78,6 +81,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal) =>
       ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
+    scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
     busy: (span, { from, to, bins }, signal) =>
       ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
     timeline: (span, { from, to, detail_ns, folded }, signal) =>

@@ -22,7 +22,6 @@ import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
-import { OPENS_STEP } from "./step_words";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
@@ -228,7 +227,6 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   return (
     <Picture
       title={title}
-      sub={OPENS_STEP}
       name={`steps ${name}`}
       table={() => stepsTable(steps, tab.meanings.parts)}
       link={() => tab.address()}

@@ -13,6 +13,8 @@ import type { Client } from "../server/client";
 
 export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
 
+export type ScalarSource = Pick<Client, "scalars">;
+
 export type ComparisonSource = Pick<Client, "compare" | "chain">;
 
 /** By picture, table or figure: what is said above or under it. */
@@ -29,6 +31,8 @@ export interface Tab {
   events: EventSource;
   /** What runs are held against each other by, which no span's page has. */
   comparisons: ComparisonSource;
+  /** What the job itself logged. */
+  scalars: ScalarSource;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */

@@ -2,17 +2,21 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
-import type { TrendsPage, TrendsTitleId } from "../api.gen";
-import { focusRun, namedRuns, useStepSelection } from "./choices";
+import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
+import type { Overlay } from "../charts/lines/overlay_data";
+import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
-import { axisOver, isOver, type Over } from "./trends/axis";
+import { axisOver, isOver, type Over, type TrendAxis } from "./trends/axis";
 import { type Cast, castOf } from "./trends/cast";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { OpenSpan, RunLegend } from "./trends/focus";
 import { HeatmapPicture } from "./trends/heatmap_picture";
+import { useTrendSelection } from "./trends/hover";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
+import { ScalarPicker } from "./trends/scalar_picker";
+import { loggedRange, placed, useScalars } from "./trends/scalars";
 import { SlowSteps } from "./trends/slow_steps";
 
 /** Each has its own title in `page.titles`. */
@@ -69,15 +73,18 @@ interface PicturesProps {
 }
 
 function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
-  const chosen = useStepSelection(tab);
+  const chosen = useTrendSelection(tab);
   const { lines: runs, group } = cast;
   // the focus first: its strips are in sight however many runs there are
   const strips = useMemo(() => [...runs].reverse().concat(group), [runs, group]);
-  const axis = useMemo(() => axisOver(over, [...group, ...runs]), [over, group, runs]);
+  const focus = runs[runs.length - 1]!;
+  const tag = tab.state.scalar ?? null;
+  const { tags, series } = useScalars(tab.scalars, focus.name, tag);
+  const axis = useMemo(() => axisOver(over, [...group, ...runs], loggedRange(series)), [over, group, runs, series]);
+  const overlay = useMemo(() => overlayOf(series, over, axis, focus), [series, over, axis, focus]);
   const { changes } = page;
   // The catalogue's metrics have a title each.
   const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
-  const focus = runs[runs.length - 1]!;
   const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
   return (
     <>
@@ -85,7 +92,11 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
         <TrendPicture
           metric={metric}
           title={titleOf(page, main)}
-          sub={metric.label}
+          sub={`${metric.label}${scalarSub(tag, overlay, focus)}`}
+          overlay={overlay}
+          tools={
+            tags.length > 0 && <ScalarPicker tags={tags} chosen={tag} choose={(scalar) => tab.update({ scalar })} />
+          }
           runs={runs}
           group={group}
           compared={compared}
@@ -134,6 +145,19 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
       <Changes changes={shown} tab={tab} />
     </>
   );
+}
+
+/** Of several folders with the tag the one of training, else the first by name. */
+function overlayOf(series: readonly ScalarSeries[], over: Over, axis: TrendAxis, focus: Run): Overlay | null {
+  const first = series.find(({ source }) => /train/i.test(source)) ?? series[0];
+  return first ? { name: first.tag, points: placed(first, over, axis, focus) } : null;
+}
+
+function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run): string {
+  if (tag === null || overlay === null) return "";
+  return overlay.points.length > 0
+    ? `; dotted: ${tag}`
+    : `; ${label} logged no ${tag} at these steps: choose wall time`;
 }
 
 interface RunSearchProps {

@@ -88,7 +88,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       label="picture"
       scale={SCALE}
       colour="kernel"
-      tip={tip}
+      tip={(row, step) => ({ title: `row ${row}, step ${step}`, rows: [] })}
       {...still}
       select={select}
       rows={[{ key: "a", name: "run", second: "span 1", value: "50 %", bins: BINS, steps: STEPS }]}
@@ -116,6 +116,26 @@ function drag(from: number, to: number): void {
   fireEvent.pointerMove(picture, { clientX: to });
   fireEvent.pointerUp(picture, { clientX: to });
 }
+
+/** What a screen reader says of the place that keys have chosen: a slider's value, or a grid's active cell. */
+function heard(picture: HTMLElement): string | null {
+  if (picture.getAttribute("role") === "grid")
+    return document.getElementById(picture.getAttribute("aria-activedescendant") ?? "")?.textContent ?? null;
+  return picture.getAttribute("aria-valuenow") === "0"
+    ? null
+    : picture.getAttribute("aria-valuetext")!.replaceAll("\u00a0", " ");
+}
+
+/** Heard at the first place and at the last. */
+const ENDS: Readonly<Record<string, readonly string[]>> = {
+  "rows of figures": ["Step 5, 0.25 to 0.26 ms, Busy 25.0 %", "Step 6, 0.75 to 0.76 ms, Busy 75.0 %"],
+  "the queue": [
+    "0 ms, Queue, mean 0, Queue, peak 0, Run-ahead, mean 0 ms, Kernel 0 %",
+    "1.0 ms, Queue, mean 0.99, Queue, peak 990, Run-ahead, mean 990 ns, Kernel 99.0 %",
+  ],
+  production: ["tip, Step 5", "tip, Step 6"],
+  "heatmap rows": ["row 0, step 0", "row 0, step 1"],
+};
 
 describe.each(Object.keys(PICTURES))("%s", (name) => {
   const draw = (select = vi.fn()) => {
@@ -151,6 +171,18 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     act(() => screen.getByLabelText("picture").focus());
     fireEvent.keyDown(screen.getByLabelText("picture"), { key: "Escape" });
     expect(axis()).toEqual(all);
+  });
+
+  test("keys go to the ends, and say where they are", () => {
+    draw();
+    const picture = screen.getByLabelText("picture");
+    expect(heard(picture)).toBeNull();
+    fireEvent.keyDown(picture, { key: "End" });
+    const last = heard(picture);
+    fireEvent.keyDown(picture, { key: "Home" });
+    expect([heard(picture), last]).toEqual(ENDS[name]);
+    fireEvent.keyDown(picture, { key: "Escape" });
+    expect(heard(picture)).toBeNull();
   });
 
   if (name === "the queue") return; // it shows one step

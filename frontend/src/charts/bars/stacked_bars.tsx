@@ -106,7 +106,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
       >
         {picture}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
-          {axis}
+          {open ? `${axis} (a double click opens it in the Timeline)` : axis}
         </text>
         {[selected, hovered].map(
           (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,

@@ -12,6 +12,7 @@ import { AxisX, AxisY, Breaks } from "./line_axes";
 import { EndLabels } from "./line_ends";
 import { type ChartLine, type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
 import { Borders, DirectLabels, HoveredPoints, Isolated, Line, Reference, Rings, unmarkedPoints } from "./line_marks";
+import { OverlayLine } from "./overlay";
 
 /** From this width on a picture is taller: lines keep their slope. */
 const WIDE = 800;
@@ -43,6 +44,7 @@ export function Plot(props: LineChartProps & { width: number }) {
     bandColour = null,
     reference,
     hidden = NONE,
+    overlay = null,
   } = props;
   const drawn = useMemo(
     () =>
@@ -54,6 +56,7 @@ export function Plot(props: LineChartProps & { width: number }) {
         pad,
         lines,
         hidden,
+        overlay,
         scale,
         colour,
         small,
@@ -61,7 +64,7 @@ export function Plot(props: LineChartProps & { width: number }) {
         bandColour,
         reference,
       }),
-    [width, height, segments, stops, pad, lines, hidden, scale, colour, small, named, bandColour, reference],
+    [width, height, segments, stops, pad, lines, hidden, overlay, scale, colour, small, named, bandColour, reference],
   );
   // Neither changes while the pointer moves: the same nodes are not drawn again.
   const under = useMemo(
@@ -154,6 +157,7 @@ function Lines(drawn: Drawn) {
       {!drawn.small && <Rings {...drawn} />}
       {!drawn.small && drawn.named && <DirectLabels {...drawn} />}
       <EndLabels {...drawn} />
+      {drawn.overlay && <OverlayLine overlay={drawn.overlay} drawn={drawn} />}
     </>
   );
 }

@@ -5,6 +5,7 @@ import type { Scale } from "../../format";
 import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
+import { OVERLAY_PX, type Overlay } from "./overlay_data";
 import type { Dot } from "./polyline";
 
 /** A range of the axis without a break. */
@@ -41,6 +42,8 @@ export interface ChartLine {
   hue?: number | undefined;
   /** As firm as the one in focus: what that is compared with. */
   strong?: boolean | undefined;
+  /** Of many runs together: its points are nobody's. */
+  group?: boolean;
   /** In the order of the stops; null is a break, as is the way from one segment to the next. */
   points: readonly (LinePoint | null)[];
 }
@@ -64,6 +67,8 @@ export interface LineChartProps {
   small?: boolean;
   /** False where a legend names the lines. */
   named?: boolean;
+  /** A second figure, with its axis at the right. */
+  overlay?: Overlay | null;
   /** Lines that are drawn only while the pointer is nearest to them. */
   hidden?: readonly ChartLine[];
   /** A level to compare with, such as a median. */
@@ -92,6 +97,7 @@ export interface Layout
   named: boolean;
   bandColour: string | null;
   hidden: readonly ChartLine[];
+  overlay: Overlay | null;
 }
 
 /** The same in pixels. */
@@ -110,7 +116,7 @@ export function layout(props: Layout): Drawn {
   const ends = endsWidth(props);
   const frame = small
     ? { left: 44, right: width, top: 11, bottom: height - 20 }
-    : { left: 50, right: width - ends, top: 10, bottom: height - 34 };
+    : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
   const values = [...lines, ...props.hidden].flatMap((line) =>
@@ -132,9 +138,9 @@ const ENDS_FROM = 420;
 export const END_GAP = 14;
 
 /** Names of coloured lines stand at their ends, where all of them end there: over time each ends elsewhere. */
-function endsWidth({ small, named, width, lines, stops }: Layout): number {
+function endsWidth({ small, named, width, lines, stops, overlay }: Layout): number {
   const runs = lines.filter((line) => line.hue !== undefined);
-  if (small || !named || width < ENDS_FROM || runs.length < 2) return 0;
+  if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
   const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
   if (last.some((stop) => stop < LATE * (stops.length - 1))) return 0;
   return Math.min(

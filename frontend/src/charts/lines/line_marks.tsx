@@ -35,8 +35,8 @@ const markClass = ({ focus, strong }: ChartLine): string => (focus || strong ? "
 /** Of more lines than this only those that are spoken of have marks. */
 const MARKED_LINES = 4;
 
-const isMarked = ({ focus, strong }: ChartLine, { lines }: Drawn): boolean =>
-  focus || strong === true || lines.length <= MARKED_LINES;
+const isMarked = ({ focus, strong, group }: ChartLine, { lines }: Drawn): boolean =>
+  focus || strong === true || (group !== true && lines.length <= MARKED_LINES);
 
 function isDense(line: ChartLine, { frame }: Drawn): boolean {
   const known = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);

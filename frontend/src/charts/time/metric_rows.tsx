@@ -97,23 +97,24 @@ function Plot(props: MetricRowsProps & { width: number }) {
     () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
     [rows, steps, from, to, width, gutter],
   );
-  const place = steps.findIndex((step) => step.key === (hovered ?? selected));
-  const type = (key: string): boolean => {
-    const next = moved(key, place < 0 ? null : place, steps.length);
-    const now = steps[place];
+  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
+  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
+  const key = shown === null ? (hovered ?? selected) : (stepAt(shown)?.key ?? null);
+  const at = steps.findIndex((step) => step.key === key);
+  const type = (typed: string): boolean => {
+    const next = moved(typed, at < 0 ? null : at, steps.length);
+    const now = steps[at];
     if (next !== undefined) point(middleOf(steps[next]!));
-    else if (key === "Enter" || key === " ") props.select(now?.key ?? null);
-    else if (key === "+" && now) setZoom({ from: now.from, to: now.to });
-    else if (key === "-") reset();
-    else if (key === "Escape") {
+    else if (typed === "Enter" || typed === " ") props.select(now?.key ?? null);
+    else if (typed === "+" && now) setZoom({ from: now.from, to: now.to });
+    else if (typed === "-") reset();
+    else if (typed === "Escape") {
       point(null);
       props.select(null);
       reset();
     } else return false;
     return true;
   };
-  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
-  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
   const x = shown === null ? 0 : time.x(shown);
   const marked = steps
     .filter(({ key }) => key === hovered || key === selected)
@@ -124,7 +125,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
         class="chart metric-rows zoomable"
         width={width}
         height={height}
-        {...slider(props.label, place < 0 ? null : place, steps.length, content ?? stepOnly(steps[place]))}
+        {...slider(props.label, at < 0 ? null : at, steps.length, content ?? stepOnly(steps[at]))}
         {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >

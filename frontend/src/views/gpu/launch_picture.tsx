@@ -94,8 +94,7 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
     [
       "Persistent",
       shape.persistent ? "yes" : "no",
-      "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last " +
-        "wave delays the launch.",
+      "By its name: yes, where its blocks loop over tiles until all is done, so that no last wave delays the launch.",
     ],
     metric("slot_efficiency", shape.slot_efficiency),
     metric("est_achieved_occupancy", shape.occupancy),

@@ -2,7 +2,7 @@
 
 import type { RefObject } from "preact";
 import type { SearchPage, Track } from "../../api.gen";
-import { count, fine } from "../../format";
+import { count, ns } from "../../format";
 import type { Found } from "./data/found";
 
 interface SearchProps {
@@ -56,7 +56,7 @@ export function Search({ field, words, found, tracks, track, write, within, leav
 export function foundText({ at }: Found, { count: all, total_ns }: SearchPage): string {
   if (all === 0) return "none in this recording";
   const which = at === null ? `${count(all)} found` : `${count(at + 1)} of ${count(all)}`;
-  return `${which}, ${fine(total_ns)} in all`;
+  return `${which}, ${ns(total_ns)} in all`;
 }
 
 /** How many on which track; one of them alone can be gone through. */
@@ -77,7 +77,7 @@ function Where({
       <option value="">{`On ${page.tracks.length} tracks: ${count(all)}`}</option>
       {page.tracks.map((each) => (
         <option key={each.track} value={each.track}>
-          {`${labelOf(tracks, each.track)}: ${count(each.count)}, ${fine(each.total_ns)}`}
+          {`${labelOf(tracks, each.track)}: ${count(each.count)}, ${ns(each.total_ns)}`}
         </option>
       ))}
     </select>

@@ -6,9 +6,9 @@ import { LineSample } from "../../colour";
 import { Chips } from "../../components/chips";
 import { hint } from "../../dom/hint";
 import { counted, scaleFor } from "../../format";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { ranked } from "./cast";
+import type { TrendSelection } from "./hover";
 import { stopTitle } from "./lines";
 import type { Run } from "./runs";
 
@@ -96,7 +96,7 @@ const nameOf = ({ label, workers }: Run): string =>
 
 interface OpenSpanProps {
   run: Run;
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 
@@ -122,7 +122,7 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
           choose={open}
         />
       ) : (
-        <p class="quiet small">Click a point to keep it and to open its span here.</p>
+        <p class="quiet small">Click a point of the picture: its span opens here.</p>
       )}
     </div>
   );

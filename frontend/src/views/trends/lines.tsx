@@ -1,10 +1,12 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
-import type { ChartLine, LinePoint, LineSegment } from "../../charts/lines/line_layout";
+import type { ChartLine, LinePoint, LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import type { Overlay } from "../../charts/lines/overlay_data";
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -12,10 +14,10 @@ import { Picture } from "../../components/picture";
 import { count, type Scale, scaleFor, shortened } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import { quartilesOf } from "./cast";
+import { Hovered, type TrendSelection } from "./hover";
 import { isSlow, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
@@ -31,9 +33,12 @@ interface TrendPictureProps {
   axis: TrendAxis;
   /** Of all metrics; those of this one and of the run in focus are marked. */
   changes: readonly Change[];
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
   small?: boolean;
+  /** The job's own scalar of the run in focus. */
+  overlay?: Overlay | null;
+  tools?: ComponentChildren;
 }
 
 const HEIGHT = 232;
@@ -54,6 +59,8 @@ export function TrendPicture({
   chosen,
   tab,
   small = false,
+  overlay = null,
+  tools,
 }: TrendPictureProps) {
   const { lines, hidden, scale, level, measured } = useMemo(
     () => drawnFrom(metric, { runs, group, compared }, axis, changes),
@@ -70,26 +77,32 @@ export function TrendPicture({
       name={`${metric.id} trend`}
       table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}
+      tools={tools}
     >
       {measured ? (
-        <LineChart
-          label={label}
-          height={height}
-          small={small}
-          colour={small ? metric.colour : "ink"}
-          hidden={hidden}
-          segments={segments}
-          stops={axis.stops}
-          pad={axis.pad}
-          lines={lines}
-          scale={scale}
-          reference={small ? undefined : level}
-          hovered={chosen.hovered}
-          selected={chosen.selected}
-          hover={chosen.hover}
-          select={chosen.select}
-          tip={(stop, near) => tipOf(axis.stops[stop]!.key, points.get(stop) ?? [], near, scale)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <LineChart
+              label={label}
+              height={height}
+              small={small}
+              colour={small ? metric.colour : "ink"}
+              hidden={hidden}
+              overlay={overlay}
+              segments={segments}
+              stops={axis.stops}
+              pad={axis.pad}
+              lines={lines}
+              scale={scale}
+              reference={small ? undefined : level}
+              hovered={hovered}
+              selected={chosen.selected}
+              hover={chosen.hover.set}
+              select={chosen.select}
+              tip={(stop, near) => tipOf(axis.stops[stop]!, points.get(stop) ?? [], near, scale, overlay)}
+            />
+          )}
+        </Hovered>
       ) : (
         <p class="unmeasured" style={{ height: `${height}px` }}>
           {whyNot([...group, ...runs], metric, tab.meanings)}
@@ -140,7 +153,7 @@ function groupLine(hidden: readonly ChartLine[], { stops }: TrendAxis): ChartLin
     const middle = quartilesOf(known);
     return middle && { stop, value: middle.median, low: middle.low, high: middle.high };
   });
-  return { key: GROUP, name: `${count(hidden.length)} other runs, median and quartiles`, focus: false, points };
+  return { key: GROUP, name: `Median of ${count(hidden.length)} other runs`, focus: false, group: true, points };
 }
 
 /** No folder's name has a line break. */
@@ -174,6 +187,9 @@ function reference(lines: readonly ChartLine[], scale: Scale): { value: number; 
     : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
 }
 
+/** Of a scalar whose scale nobody knows. */
+const SCALAR_DIGITS = 5;
+
 type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
 
 /** By stop, the one in focus first: a moving pointer looks nothing up twice. */
@@ -193,24 +209,35 @@ function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed>
 const rank = ({ focus, strong, key }: ChartLine): number => (focus ? 0 : strong ? 1 : key === GROUP ? 2 : 3);
 
 /** Of runs that are drawn together only the one that is pointed at. */
-function tipOf(key: string, points: Pointed, near: string | null, scale: Scale): TipContent {
+function tipOf(
+  { key, segment, at }: LineStop,
+  points: Pointed,
+  near: string | null,
+  scale: Scale,
+  overlay: Overlay | null,
+): TipContent {
   const grouped = points.some(([line]) => line.key === GROUP);
   const shown = points.filter(
     ([line]) => !grouped || line.hue !== undefined || line.key === GROUP || line.key === near,
   );
+  const alone = points.filter(([line]) => line.hue !== undefined || line.key === GROUP).length;
   const rows = shown.map(([line, point]) => {
     const range =
       point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
     const { focus, hue, strong } = line;
+    const here = line.key === GROUP ? `, ${count(points.length - alone)} of them here` : "";
     return {
       mark: <LineSample {...{ focus, hue, strong }} />,
-      name: line.name,
+      name: line.name + here,
       value: scale.text(point.value) + range,
     };
   });
   const more = rows.length - TIP_RUNS;
   const rest = more > 0 ? [{ name: `and ${more} more`, value: "" }] : [];
-  return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest] };
+  // over time the value of the moment: the last one until then
+  const held = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
+  const own = held ? [{ name: overlay!.name, value: String(Number(held.value.toPrecision(SCALAR_DIGITS))) }] : [];
+  return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest, ...own] };
 }
 
 /** "Step 9, span 1", from a key. */

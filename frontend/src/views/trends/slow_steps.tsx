@@ -9,8 +9,9 @@ import { type Column, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { type StepSelection, sorting } from "../choices";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
+import { Hovered, type TrendSelection } from "./hover";
 import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
@@ -26,7 +27,7 @@ interface SlowStepsProps {
   /** What makes a step slow. */
   rule: Phrase;
   run: Run;
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 
@@ -38,24 +39,28 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   return (
     <Picture
       title={title}
-      sub={rows.length ? "and what grew over the median" : undefined}
+      sub={rows.length ? "and which part takes longer than in the median step" : undefined}
       name={`slow steps of ${run.name}`}
       table={() => tableOf(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
     >
       {rows.length > 0 && (
-        <Table
-          label={`Slow steps of run ${run.label}`}
-          columns={columns(tab.meanings, run, rows)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          maxRows={MOST}
-          {...sorting(tab, "slow")}
-          chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
-          onChoose={(row) => chosen.select(row.key)}
-          onHover={(row) => chosen.hover(row?.key ?? null)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <Table
+              label={`Slow steps of run ${run.label}`}
+              columns={columns(tab.meanings, run, rows)}
+              rows={rows}
+              rowKey={(row) => row.id}
+              maxRows={MOST}
+              {...sorting(tab, "slow")}
+              chosen={rows.find((row) => row.key === (hovered ?? chosen.selected))?.id}
+              onChoose={(row) => chosen.select(row.key)}
+              onHover={(row) => chosen.hover.set(row?.key ?? null)}
+            />
+          )}
+        </Hovered>
       )}
       <p class="quiet small aside">
         <Sentence phrase={rule} />
@@ -118,7 +123,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return (
-          <span class="grew" data-hint={`${ns(row.over_median_ns)} over the median`}>
+          <span class="grew" data-hint={`${ns(row.over_median_ns)} longer than the median step`}>
             <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
             {part?.label ?? row.grew} +{ns(row.grew_ns)}
           </span>
@@ -127,7 +132,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     },
     {
       id: "seen",
-      label: "Longest event there",
+      label: "Longest event in it",
       order: (row) => row.longest_event,
       cell: (row) =>
         row.longest_event !== null && (
@@ -148,7 +153,7 @@ function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
       { label: "Over the median", unit: "ns" },
       { label: "What grew" },
       { label: "Growth", unit: "ns" },
-      { label: "Longest event there" },
+      { label: "Longest event in it" },
       { label: "Its length", unit: "ns" },
     ],
     rows: rows.map((row) => [

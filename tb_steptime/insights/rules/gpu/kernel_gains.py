@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
@@ -32,7 +32,7 @@ class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
     title while something else limits the step; why_confidence: what the confidence, medium at best, rests on.
 
-    estimated: the gain is a guess of what another kernel would take, so that the card is no major one, and unsure.
+    estimated: the gain is a guess of what another kernel would take, so that the card is a minor one, and unsure.
     site: where the kernels come from; its longest launch is what the timeline shows. row: of the view's table; None:
     the site's kernel in the table of kernels."""
 
@@ -60,7 +60,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     level, why = confidence(facts, best, card.why_confidence)
     return Insight(
         id=card.id,
-        severity=_severity(facts.share(now_ns), card.estimated),
+        severity=severity(facts.share(now_ns), best, level),
         title=card.title if now_ns else card.later,
         why=fitted(card.why),
         how=card.how,
@@ -100,8 +100,3 @@ def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
 def _evidence(site: KernelSite | None) -> list[Evidence]:
     longest = site.longest if site else None
     return [Evidence(longest.step, longest.start_ns, longest.end_ns)] if longest else []
-
-
-def _severity(fraction: float, estimated: bool) -> Severity:
-    found = severity(fraction)
-    return Severity.WARNING if estimated and found is Severity.MAJOR else found

@@ -55,20 +55,26 @@ export const rowKey = (track: number, row: number): number => track * ROWS + row
 
 export function boxesOf(page: TimelinePage): Boxes {
   const { boxes } = page;
-  const from = Float64Array.from(boxes.start_ns, (start) => page.start_ns + start);
+  // constructors and loops: `from` with a function goes through an iterator, ten times as slow
+  const from = new Float64Array(boxes.start_ns);
+  const to = new Float64Array(boxes.length_ns);
+  for (let at = 0; at < from.length; at++) {
+    from[at]! += page.start_ns;
+    to[at]! += from[at]!;
+  }
   return {
     covers: { from: page.start_ns, to: page.end_ns },
     detail_ns: page.detail_ns,
     tracks: page.tracks,
     rows: rowsOf(boxes.track, boxes.row),
     from,
-    to: from.map((start, at) => start + boxes.length_ns[at]!),
-    track: Int32Array.from(boxes.track),
-    row: Int32Array.from(boxes.row),
-    name: Int32Array.from(boxes.name),
-    colour: Int32Array.from(boxes.colour),
-    count: Int32Array.from(boxes.count),
-    event: Int32Array.from(boxes.event),
+    to,
+    track: new Int32Array(boxes.track),
+    row: new Int32Array(boxes.row),
+    name: new Int32Array(boxes.name),
+    colour: new Int32Array(boxes.colour),
+    count: new Int32Array(boxes.count),
+    event: new Int32Array(boxes.event),
     names: page.names,
     fullNames: page.full_names.map((full, at) => full || page.names[at]!),
     shades: Uint8Array.from(page.names, shadeOf),

@@ -52,7 +52,7 @@ export function useFound(
   const sought = words.trim();
   const key = JSON.stringify([sought, track]);
   const [answer, setAnswer] = useState<{ key: string; page: SearchPage } | null>(null);
-  const [gone, setGone] = useState<{ event: number; number: number } | null>(null);
+  const [gone, setGone] = useState<{ key: string; event: number; number: number } | null>(null);
   const latest = useLatest({ here, go });
   const going = useRef<AbortController | null>(null);
   const ask = (asked: { from: number; first?: number }, signal: AbortSignal) =>
@@ -84,7 +84,7 @@ export function useFound(
   useEffect(() => () => going.current?.abort(), []);
 
   const page = answer?.key === key ? answer.page : null;
-  const at = page && gone && gone.event === here.event ? gone.number : null;
+  const at = page && gone?.key === key && gone.event === here.event ? gone.number : null;
 
   const next = async (backwards: boolean) => {
     if (sought === "") return;
@@ -104,7 +104,7 @@ export function useFound(
     const hit = holding && hitOf(holding, wrapped);
     if (!hit) return;
     setAnswer({ key, page: holding });
-    setGone({ event: hit.event, number: wrapped });
+    setGone({ key, event: hit.event, number: wrapped });
     latest.current.go(hit);
   };
   return { page, at, next: (backwards) => void next(backwards) };

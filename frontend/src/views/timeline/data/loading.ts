@@ -21,6 +21,11 @@ const PACE_MS = 60;
 /** While the trace is read again, and while the tab is hidden, where nothing is asked. */
 const WAITING_MS = 700;
 
+/** An answer with more boxes is made ready in a task of its own: parsing it was one already. */
+const AT_ONCE = 4_000;
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 export interface Loaded {
   pages: readonly Page[];
   tracks: readonly Track[];
@@ -70,6 +75,7 @@ export function usePages(
     const mine = { wanted: next, abort: new AbortController() };
     asking.current = mine;
     const answer = await events.timeline(span, next, mine.abort.signal);
+    if (answer.kind === "ready" && answer.value.boxes.event.length > AT_ONCE) await pause();
     if (asking.current !== mine) return;
     asking.current = null;
     unanswered.current = answer.kind === "gone" ? unanswered.current + 1 : 0;
