@@ -53,6 +53,7 @@ const busyBins = async (_span: string, { from, to, bins }: { from: number; to: n
     devices: 1,
     busy_ns: Array.from({ length: bins }, () => (to - from) / bins / 2),
     kernels: Array.from({ length: bins }, () => 1),
+    most: [],
   });
 
 let events: {
