@@ -11,7 +11,7 @@ import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
-const EVENTS = page(`
+export const EVENTS = page(`
   thread | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb
   stream |       cccccccccc           dddd`);
 
