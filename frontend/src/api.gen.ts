@@ -232,7 +232,7 @@ export interface BurstStep {
 /**
  * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
  * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
- * begin in each bin.
+ * begin in each bin; most: the names with most time of these, longest first.
  */
 export interface BusyBins {
   start_ns: number;
@@ -241,6 +241,7 @@ export interface BusyBins {
   devices: number;
   busy_ns: number[];
   kernels: number[];
+  most: KernelsNamed[];
 }
 
 /**
@@ -1173,6 +1174,13 @@ export interface KernelSite {
   source: string | null;
   backward: boolean;
   longest: KernelRun | null;
+}
+
+/** Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes. */
+export interface KernelsNamed {
+  name: string;
+  count: number;
+  total_ns: number;
 }
 
 /**
