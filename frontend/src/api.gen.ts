@@ -203,11 +203,11 @@ export interface Boxes {
 
 /**
  * Whether waits come in bursts, of the longest epoch; ns are means.
- * workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
- * distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
- * that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
- * where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
- * consumer_ns: the step without exposed waits, per batch.
+ * workers: how many there are, by the period; None with why. workers_from: what says so ("stacks": in summaries of
+ * earlier releases). period: the distance of alike waits, in batches; autocorrelation: of waits that far apart.
+ * long_wait_ns: of those of the worker that is waited for most; short_wait_ns: what a prefetched batch takes, the
+ * tenth percentile of the others, None where these are not much shorter. production_ns: one worker's time for one
+ * batch; spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
   consumer_ns: number;
@@ -1085,7 +1085,7 @@ export interface KernelDetail {
  * these kernels
  * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
  * summaries of before it was made, as in all rows of kernels
- * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+ * persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
  */
 export interface KernelGroup {
   name: string;
@@ -1195,6 +1195,14 @@ export interface LaneWindow {
   lanes: Lane[];
 }
 
+/** The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second. */
+export interface Largest {
+  title: Phrase;
+  shares_of: Phrase;
+  throughput: Phrase;
+  pieces: Piece[];
+}
+
 /**
  * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
  * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
@@ -1244,7 +1252,7 @@ export interface LaunchPlace {
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
  * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
  * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
- * GPU's limits do not say. persistent: the waves say nothing about a tail.
+ * GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
  */
 export interface LaunchShape {
   grid: number[];
@@ -1637,6 +1645,15 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/** A kernel or op with its time a step, its share, and the row of the view that has more of it. */
+export interface Piece {
+  name: string;
+  ns: number;
+  share: number;
+  view: string;
+  row: EvidenceRow;
 }
 
 /**
@@ -2088,7 +2105,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview. titles: see `insights.wording.title_ids`.
+ * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
  * which the timeline opens, since the headline speaks of what it shows; None: any.
@@ -2102,6 +2119,7 @@ export interface SpanPage {
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
+  largest: Largest | null;
   neighbours: Neighbour[];
   shown_step: string | null;
 }
