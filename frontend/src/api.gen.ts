@@ -260,7 +260,8 @@ export interface CardMeaning {
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
  * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
- * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
+ * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
+ * terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -278,6 +279,7 @@ export interface Catalogue {
   views: ViewMeaning[];
   amd_labels: Record<string, string>;
   cards: CardMeaning[];
+  terms: Term[];
 }
 
 /**
@@ -2185,6 +2187,12 @@ export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
+}
+
+/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+export interface Term {
+  words: string[];
+  meaning: string;
 }
 
 /**
