@@ -73,7 +73,7 @@ test("a largest piece leads to its row", () => {
     pieces: [{ name: "gemm f32", ns: 8e6, share: 0.8, view: "gpu", row }],
   };
   render(<LargestPieces found={found} tab={{ ...TAB, update }} />);
-  expect(screen.getByText("80.0\u00a0%")).toBeTruthy();
+  expect(screen.getByText("80.0 %")).toBeTruthy();
   fireEvent.click(screen.getByText("gemm f32"));
   expect(update.mock.calls).toEqual([[{ view: "gpu", mark: "kernels:void gemm<float>(int)" }]]);
 });
