@@ -1,7 +1,7 @@
 /** A table of any length: heads that sort, a filter, only the rows visible are drawn. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useCallback, useMemo, useRef } from "preact/hooks";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
@@ -84,17 +84,9 @@ export function Table<Row>(props: TableProps<Row>) {
   const writers = useMemo(() => writersOf(columns, rows, reading), [columns, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
   const { chosen, rowKey } = props;
-  const start = useMemo(
-    () =>
-      chosen === undefined
-        ? 0
-        : Math.max(
-            0,
-            ordered.findIndex((row) => rowKey(row) === chosen),
-          ),
-    [ordered, rowKey, chosen],
-  );
-  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
+  const placeOf = useCallback((key: unknown) => ordered.findIndex((row) => rowKey(row) === key), [ordered, rowKey]);
+  const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
+  useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
