@@ -1,6 +1,7 @@
 /** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
  * system asks for. */
 
+import { textureSheet } from "../textures";
 import base from "../theme/base.css?inline";
 import meaning from "../theme/meaning.css?inline";
 import tokens from "../theme/tokens.css?inline";
@@ -12,7 +13,7 @@ const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
 });
 
 export function styleSheet(): string {
-  return [tokens, base, meaning, ...Object.values(beside)].join("\n");
+  return [tokens, base, meaning, textureSheet(), ...Object.values(beside)].join("\n");
 }
 
 const DARK = "dark-mode";

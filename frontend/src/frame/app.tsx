@@ -5,7 +5,7 @@ import type { Address } from "../address/keys";
 import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
-import { Hatches } from "../colour";
+import { Patterns } from "../colour";
 import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
@@ -70,7 +70,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
-      <Hatches />
+      <Patterns />
       <Bar
         index={tab.index}
         selection={selection}
