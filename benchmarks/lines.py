@@ -89,7 +89,7 @@ def compare(batches: int, workers: int, scale: int) -> tuple[list[Share], int, i
     with tempfile.TemporaryDirectory(prefix="lines_") as folder:
         real = record(Path(folder), batches, workers, scale)
         read_files, _ = read_all(Path(folder), sorted(os.listdir(folder)))
-    return shares(real, read_line_samples(read_files, 0))
+    return shares(real, read_line_samples(read_files))
 
 
 def record(folder: Path, batches: int, workers: int, scale: int) -> dict[str, float]:

@@ -78,8 +78,13 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/catalogue": self._catalogue,
             "/view": self._view,
             "/trends": self._trends,
+            "/scalars": self._scalars,
+            "/compare": self._compare,
+            "/chain": self._chain,
             "/timeline": self._timeline,
+            "/busy": self._busy,
             "/event": self._event,
+            "/search": self._search,
             "/retry": self._retry,
             "/index.js": self._bundle,
         }
@@ -116,21 +121,61 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
 
+    def _scalars(self, request: Request) -> Answer:
+        from tb_steptime.serve.scalars import JobScalars
+
+        runs = [entry.name for entry in self.store.index(work=False).runs]
+        scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
+        return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
+
+    def _compare(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        base, candidate = request.args.get("base", ""), request.args.get("candidate", "")
+        page = self.store.compare(base, candidate, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _chain(self, request: Request) -> Answer:
+        from tb_steptime.serve.store import SpanNames
+
+        return Answer(self.store.chain(SpanNames(request.args.getlist("run")), work=_may_work(request)))
+
     def _timeline(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting
 
         start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
         if start >= end:
             raise _BadRequest("from", "must be less than to")
-        page = self.store.timeline(request.args.get("span", ""), start, end, detail, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _busy(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        start, end, bins = (_whole_number(request, key) for key in ("from", "to", "bins"))
+        if start >= end:
+            raise _BadRequest("from", "must be less than to")
+        busy = self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request))
+        return Answer(busy, 202 if isinstance(busy, Waiting) else 200)
 
     def _event(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting
 
         number = _whole_number(request, "event")
-        detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
+        span, folded = request.args.get("span", ""), _is_folded(request)
+        detail = self.store.event(span, number, folded=folded, work=_may_work(request))
         return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
+
+    def _search(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+        from tb_steptime.timeline.search import Search
+
+        first, track = (_whole_number(request, key) if key in request.args else None for key in ("first", "track"))
+        words, start = request.args.get("words", ""), _whole_number(request, "from")
+        wanted = Search(words, start, first, track, _is_folded(request))
+        page = self.store.search(request.args.get("span", ""), wanted, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
@@ -148,6 +193,11 @@ def _hash(content: bytes) -> str:
 
 def _may_work(request: Request) -> bool:
     return request.headers.get(WORK_HEADER) == "1"
+
+
+def _is_folded(request: Request) -> bool:
+    """Whether Python stacks are folded to the user's code."""
+    return request.args.get("frames") == "own"
 
 
 class _BadRequest(ValueError):

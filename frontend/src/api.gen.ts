@@ -1,6 +1,6 @@
 /** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "compare" | "timeline";
 
 export type SpanTitleId =
   | "steps"
@@ -14,6 +14,7 @@ export type SpanTitleId =
   | "split"
   | `split.${number}`
   | `kernels.${number}`
+  | `kernel_time.${number}`
   | `time_bins.${number}`
   | "lanes"
   | "workers_over_time"
@@ -103,6 +104,7 @@ export interface ResultOf {
   tensor_cores: TensorCoresResult;
   gpu: GpuResult;
   host: HostResult;
+  compare: CompareResult;
   timeline: TimelineResult;
 }
 
@@ -117,22 +119,6 @@ export interface Activity {
   name: string | null;
   ns_per_batch: number;
   lines: LoaderLine[];
-}
-
-/**
- * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
- * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
- * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
- */
-export interface BatchCopy {
-  count: number;
-  bytes: number | null;
-  bytes_per_second: number | null;
-  total_ns: number;
-  hidden_ns: number;
-  alone_ns: number;
-  blocked_ns: number;
-  pageable: boolean | null;
 }
 
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
@@ -245,6 +231,20 @@ export interface BurstStep {
 }
 
 /**
+ * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
+ * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
+ * begin in each bin.
+ */
+export interface BusyBins {
+  start_ns: number;
+  end_ns: number;
+  of: "gpu" | "host";
+  devices: number;
+  busy_ns: number[];
+  kernels: number[];
+}
+
+/**
  * What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
  * the order of QUESTIONS. The texts hold code in backticks.
  */
@@ -259,8 +259,8 @@ export interface CardMeaning {
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
- * each card rests on in any trace.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
+ * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
  */
 export interface Catalogue {
   version: string;
@@ -276,7 +276,27 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  amd_labels: Record<string, string>;
   cards: CardMeaning[];
+}
+
+/**
+ * An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,
+ * and where the two do not do the same work.
+ */
+export interface ChainLink {
+  name: string;
+  simulated: boolean;
+  steps: number;
+  step_ns: number;
+  parts_ns: Parts;
+  from_first: StepChange | null;
+  from_previous: StepChange | null;
+}
+
+/** Experiments in the order in which they were recorded. */
+export interface ChainPage {
+  links: LinkOfChain[];
 }
 
 /** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
@@ -356,7 +376,72 @@ export interface Communication {
   waits: CommRange[];
 }
 
+/**
+ * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+ * id, but for modules, ops and kernels, whose id is their name.
+ */
+export interface ComparePage {
+  headline: Phrase;
+  comparison: Comparison;
+  warnings: NoteText[];
+  labels: Record<string, string>;
+  base: ComparedSpans;
+  candidate: ComparedSpans;
+}
+
+/**
+ * What is compared of a span. Sums of kernels and ops are those of its whole steps.
+ * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
+ * places. ops: on the host.
+ */
+export interface CompareResult {
+  setup: Setup;
+  steps: ComparedStep[];
+  phases: string[];
+  kernels: LaunchPlace[];
+  more_kernels_ns: number;
+  ops: OpTime[];
+}
+
+/** The spans of one side of a comparison: ids, in time order. */
+export interface ComparedSpans {
+  run: string;
+  worker: string;
+  spans: string[];
+}
+
+/** A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
+export interface ComparedStep {
+  name: string;
+  whole: boolean;
+  phases_ns: number[];
+}
+
+/**
+ * base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
+ * predictions: none where the two do not do the same work.
+ */
+export interface Comparison {
+  base: string;
+  candidate: string;
+  step: StepChange;
+  waterfalls: Waterfall[];
+  kernels: KernelChange[];
+  more_kernels: number;
+  predictions: Prediction[];
+  warnings: Note[];
+}
+
 export type Confidence = "high" | "low" | "medium";
+
+/** A part of the mean step on both sides, ns. low, high: interval of the change, None where it is not known. */
+export interface Contribution {
+  id: string;
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+}
 
 /** Means per step. op: that which asks for most of the copies; site: of the copies with most time. */
 export interface CopiesOfKind {
@@ -481,7 +566,6 @@ export interface DataLoadingResult {
   activities: LoaderActivities | null;
   lanes: LaneWindow | null;
   loaders: LoaderRow[];
-  copy: BatchCopy | null;
   causes: WaitCauses | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
@@ -613,10 +697,14 @@ export interface EpochStarts {
 /**
  * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
  * is not known); gap_start_ns: where that idle time begins.
+ * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
  */
 export interface EventDetail {
   event: number;
   name: string;
+  short_name: string;
+  kind: string;
+  on: string;
   track: number;
   row: number;
   start_ns: number;
@@ -627,12 +715,17 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
+/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
 export interface EventFact {
   label: string;
   value: Quantity;
+  copied: string | null;
 }
 
-/** Another event that this one is tied to: its launch call, the work that it launched, the op around it. */
+/**
+ * Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
+ * for a Python frame that is folded away.
+ */
 export interface EventLink {
   role: string;
   event: number;
@@ -648,6 +741,15 @@ export interface Evidence {
   step: string;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+ * kernel's short name, the start of the worst call).
+ */
+export interface EvidenceRow {
+  table: string;
+  key: string;
 }
 
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
@@ -698,12 +800,29 @@ export interface GrownPart {
   excess_ns: number;
 }
 
-/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+/**
+ * The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+ * basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+ */
 export interface Headline {
   verdict: Phrase;
   action: Phrase | null;
   view: string | null;
   code: string | null;
+  basis: Phrase | null;
+}
+
+/**
+ * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
+ * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ */
+export interface Hits {
+  track: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  event: number[];
+  name: string[];
 }
 
 /**
@@ -843,7 +962,7 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first.
+ * where to look in the timeline, the longest range first. row: where to look in the view.
  */
 export interface Insight {
   id: string;
@@ -863,6 +982,7 @@ export interface Insight {
   steps: string[];
   evidence: Evidence[];
   about_ns: number;
+  row: EvidenceRow | null;
 }
 
 /**
@@ -908,10 +1028,37 @@ export interface JobKind {
   evidence: JobEvidence[];
 }
 
-/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+/**
+ * The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
+ * machine: its GPUs by name, or that none is recorded; units: how many processors one of them has, None where that is
+ * not known. accelerator, vendor: what PyTorch calls the devices, and whose they are; labels differ by them.
+ */
 export interface JobText {
   line: Phrase;
   shown_by: Phrase[];
+  machine: Phrase;
+  units: Phrase | null;
+  accelerator: string;
+  vendor: string | null;
+}
+
+/**
+ * A kernel on both sides, per step; names are None on the side that has none. op, shapes, module: of the base, or
+ * of the candidate where it is new.
+ */
+export interface KernelChange {
+  base_name: string | null;
+  candidate_name: string | null;
+  base_short: string | null;
+  candidate_short: string | null;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  matched_by: "base_only" | "candidate_only" | "kernel" | "module" | "name" | "op" | "op_name" | "shapes";
+  base_ns: number;
+  candidate_ns: number;
+  base_calls: number;
+  candidate_calls: number;
 }
 
 /** shape is None where the trace does not say the kernel's grids. */
@@ -1076,6 +1223,24 @@ export interface LaunchLengths {
 }
 
 /**
+ * Launches of one kernel from one place. Sums over the compared steps.
+ * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
+ * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
+ * among those of all places.
+ */
+export interface LaunchPlace {
+  name: string;
+  short: string;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  total_ns: number;
+  order: number;
+}
+
+/**
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
  * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
  * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
@@ -1126,6 +1291,11 @@ export interface LaunchWaste {
   attention: EagerAttention | null;
   chains: FusibleChains | null;
   copies: CopiesOfKind[];
+}
+
+export interface LinkOfChain {
+  of: ComparedSpans;
+  link: ChainLink;
 }
 
 /**
@@ -1300,12 +1470,26 @@ export interface OneTimeCost {
   worst_end_ns: number;
 }
 
+/** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
+export interface OpInputs {
+  op: string;
+  shapes: string;
+  dtypes: string;
+}
+
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
 export interface OpSplit {
   op: string | null;
   no_op: string | null;
   count: number;
   split: Split;
+}
+
+/** An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads. */
+export interface OpTime {
+  name: string;
+  count: number;
+  self_ns: number;
 }
 
 /**
@@ -1348,7 +1532,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged.
+ * communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1365,6 +1549,7 @@ export interface OverviewResult {
   absent: Record<string, Reason>;
   job: JobKind;
   communication: Communication | null;
+  cut_short: boolean;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1452,6 +1637,20 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/**
+ * A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
+ * became (`of` None), or, where several advices were followed, this part of it. low, high: its interval.
+ */
+export interface Prediction {
+  insight: string;
+  change: "compiled" | "gradient_buckets" | "graphs" | "optimizer" | "pinned_memory" | "syncs_removed" | "tensor_cores" | "workers" | "zero_gradients";
+  of: string | null;
+  predicted_ns: number;
+  measured_ns: number;
+  low: number | null;
+  high: number | null;
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -1687,6 +1886,44 @@ export interface RunEntry {
 }
 
 /**
+ * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
+ * gave each value, and the value; None where it is not finite.
+ * source: the folder, as TensorBoard names its runs.
+ */
+export interface ScalarSeries {
+  source: string;
+  tag: string;
+  steps: number[];
+  wall_ns: number[];
+  values: (number | null)[];
+}
+
+/** tags: what there is of a run, sorted; series: of the tag that was asked for, by folder. */
+export interface Scalars {
+  tags: string[];
+  series: ScalarSeries[];
+}
+
+/**
+ * Which events of the whole span have some words in their name.
+ * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
+ * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
+ * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
+ * parts of [bins_from_ns, bins_to_ns), which all events span.
+ */
+export interface SearchPage {
+  count: number;
+  total_ns: number;
+  tracks: TrackHits[];
+  next: number;
+  first: number;
+  hits: Hits;
+  bins_from_ns: number;
+  bins_to_ns: number;
+  bins: number[];
+}
+
+/**
  * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
  * reasons: for which it is idle where it does not, as in IdleNs.
  */
@@ -1713,6 +1950,19 @@ export interface Series {
   reason: Reason | null;
 }
 
+/**
+ * runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
+ * of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
+ * them.
+ */
+export interface Setup {
+  runtime: string | null;
+  with_stack: boolean;
+  with_shapes: boolean;
+  with_memory: boolean;
+  first_inputs: OpInputs[];
+}
+
 /** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
 export interface SeveralDevices {
   devices: number[];
@@ -1724,12 +1974,16 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
-/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+/**
+ * How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+ * meaning: what the share is of, where it is another than the view's usual one.
+ */
 export interface SidebarShare {
   share: number | null;
   colour: string;
   hatched: boolean;
   reason: Reason | null;
+  meaning: Phrase | null;
 }
 
 /**
@@ -1836,7 +2090,8 @@ export interface SpanHead {
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
- * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+ * which the timeline opens, since the headline speaks of what it shows; None: any.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -1848,6 +2103,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   neighbours: Neighbour[];
+  shown_step: string | null;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";
@@ -1865,6 +2121,18 @@ export interface Split {
 export interface SplitStep {
   name: string;
   split: Split;
+}
+
+/** The mean step. low, high, distinguishable, enough_steps: see `Change`; *_steps: how many were compared. */
+export interface StepChange {
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+  distinguishable: boolean | null;
+  enough_steps: number | null;
+  base_steps: number;
+  candidate_steps: number;
 }
 
 /** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
@@ -1901,13 +2169,17 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
+/**
+ * The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
+ * names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+ */
 export interface TimelinePage {
   start_ns: number;
   end_ns: number;
   detail_ns: number;
   tracks: Track[];
   names: string[];
+  full_names: string[];
   colours: string[];
   boxes: Boxes;
   queue: Depth | null;
@@ -1929,7 +2201,10 @@ export interface TimelineStep {
 
 /**
  * One track of the picture. rows: nesting levels, at least one.
- * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, the loader, the busiest
+ * streams.
+ * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
@@ -1937,6 +2212,15 @@ export interface Track {
   group: string;
   label: string;
   rows: number;
+  pinned: boolean;
+  all_rows: number;
+}
+
+/** How many events of a track were found, and how long they are in all. */
+export interface TrackHits {
+  track: number;
+  count: number;
+  total_ns: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */
@@ -2024,6 +2308,13 @@ export interface Waste {
   total_ns: number;
   gain_ns: number;
   site: KernelSite | null;
+}
+
+/** rows sum to the mean step on both sides. more: how many of the smallest changes are folded into `rest`. */
+export interface Waterfall {
+  by: "kernel" | "module" | "op" | "part" | "phase" | "reason";
+  rows: Contribution[];
+  more: number;
 }
 
 /**

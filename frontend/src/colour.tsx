@@ -108,12 +108,38 @@ export function Ramp({ colour, low, high, label }: { colour: string; low: string
   );
 }
 
+/** Runs that have a colour of their own; the second half of them is dashed too. */
+export const RUN_COLOURS = 12;
+
+/** Classes of a line: of the run with that place among the colours, or of one of many. */
+export function lineClass({ hue, focus, strong = false }: LineLook): string {
+  if (hue === undefined) return focus ? "line" : "line others";
+  return `line${hue % RUN_COLOURS >= RUN_COLOURS / 2 ? " dashed" : ""}${focus || strong ? " strong" : ""}`;
+}
+
+/** What colours the marks within. */
+export const hueClass = (hue: number): string => `run-${hue % RUN_COLOURS}`;
+
+export interface LineLook {
+  focus: boolean;
+  hue?: number | undefined;
+  /** Drawn as firmly as the one in focus. */
+  strong?: boolean | undefined;
+}
+
 /** A short segment of a line, as the legend shows it. */
-export function LineSample({ focus }: { focus: boolean }) {
+export function LineSample(look: LineLook) {
+  const { focus, hue } = look;
+  const filled = focus || look.strong;
   return (
-    <svg class={`plot sample ${focus ? "of-ink" : ""}`} width="24" height="10" aria-hidden="true">
-      <path class={focus ? "line" : "line others"} d="M0 5h24" />
-      <circle class={focus ? "mark" : "hollow"} cx="12" cy="5" r="3.2" />
+    <svg
+      class={`plot sample ${hue === undefined ? (focus ? "of-ink" : "") : hueClass(hue)}`}
+      width="24"
+      height="10"
+      aria-hidden="true"
+    >
+      <path class={lineClass(look)} d="M0 5h24" />
+      {(hue === undefined || filled) && <circle class={filled ? "mark" : "hollow"} cx="12" cy="5" r="3.2" />}
     </svg>
   );
 }

@@ -189,7 +189,7 @@ export function tick(value: number): string {
   return trimmed(value, 6);
 }
 
-function unitScale([size, unit, decimals]: Size): Scale {
+export function unitScale([size, unit, decimals]: Size): Scale {
   const number = (value: number | null) =>
     value === null || !Number.isFinite(value) ? DASH : digits(value / size, decimals(value / size));
   return {
@@ -202,19 +202,19 @@ function unitScale([size, unit, decimals]: Size): Scale {
 
 // Numbers -------------------------------------------------------------------------------------------------------------
 
-const US = 1e3;
-const MS = 1e6;
-const S = 1e9;
+export const US = 1e3;
+export const MS = 1e6;
+export const S = 1e9;
 
 /** Size of the unit, its name, and how many decimals a value in it has. */
-type Size = readonly [size: number, unit: string, decimals: (value: number) => number];
+export type Size = readonly [size: number, unit: string, decimals: (value: number) => number];
 
 const whole = () => 0;
 const one = () => 1;
 const two = () => 2;
 
 /** Seconds only from ten on: steps of 0.9 and 1.1 s are compared in one unit. */
-const TIMES: readonly Size[] = [
+export const TIMES: readonly Size[] = [
   [1, "ns", whole],
   [US, "µs", whole],
   [MS, "ms", one],

@@ -4,6 +4,7 @@ import type {
   BinMeaning,
   CardMeaning,
   Catalogue,
+  JobText,
   Metric,
   PartMeaning,
   Phrase,
@@ -38,7 +39,12 @@ export interface Meanings {
   card(id: string): CardMeaning | undefined;
   /** Why a figure is not known, in words. */
   explain(reason: Reason): Phrase;
+  /** With the labels that a job's machine calls for. */
+  of(job: Machine | null): Meanings;
 }
+
+/** Whose devices a job runs on, and what PyTorch calls them. */
+export type Machine = Pick<JobText, "vendor" | "accelerator">;
 
 export function meaningsOf(catalogue: Catalogue): Meanings {
   const metrics = new Map([...catalogue.metrics, ...catalogue.figures].map((metric) => [metric.id, metric]));
@@ -54,6 +60,27 @@ export function meaningsOf(catalogue: Catalogue): Meanings {
     viewTitle: (id) => titles.get(id) ?? id,
     card: (id) => cards.get(id),
     explain: ({ code, values }) => ({ template: catalogue.reasons[code] ?? code, values }),
+    of: (job) => (job === null ? meaningsOf(catalogue) : meaningsOf(labelled(catalogue, labelsFor(catalogue, job)))),
+  };
+}
+
+const labelsFor = (
+  { amd_labels: amd }: Catalogue,
+  { vendor, accelerator }: Machine,
+): Readonly<Record<string, string>> => (accelerator === "GPU" ? (vendor === "amd" ? amd : {}) : { gpu: accelerator });
+
+/** The catalogue with other labels, by the id of a view, metric or bin. */
+function labelled(catalogue: Catalogue, labels: Readonly<Record<string, string>>): Catalogue {
+  const named = <T extends { id: string; label: string; short?: string }>(each: T): T => {
+    const label = labels[each.id];
+    return label === undefined ? each : { ...each, label, ...(each.short ? { short: label } : {}) };
+  };
+  return {
+    ...catalogue,
+    metrics: catalogue.metrics.map(named),
+    figures: catalogue.figures.map(named),
+    kernel_bins: catalogue.kernel_bins.map(named),
+    views: catalogue.views.map((view) => ({ ...view, title: labels[view.id] ?? view.title })),
   };
 }
 

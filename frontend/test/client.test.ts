@@ -24,18 +24,21 @@ test("addresses are relative, and every request carries the header that lets wor
   await client.index();
   await client.view("a/b", "overview");
   await client.trends(["a&b", "c"], "c");
-  await client.timeline("s", { from: -5, to: 90, detail_ns: 4 }, new AbortController().signal);
-  await client.event("s", 7, new AbortController().signal);
+  await client.timeline("s", { from: -5, to: 90, detail_ns: 4, folded: true }, new AbortController().signal);
+  await client.event("s", { event: 7, folded: false }, new AbortController().signal);
+  const sought = { words: "a&b", track: 3, folded: true, from: -5, first: 9 };
+  await client.search("s", sought, new AbortController().signal);
   await client.retry("x&y");
   expect(asked.map(({ url }) => url)).toEqual([
     "index",
     "view?span=a%2Fb&view=overview",
     "trends?run=a%26b&run=c&focus=c",
-    "timeline?span=s&from=-5&to=90&detail=4",
+    "timeline?span=s&from=-5&to=90&detail=4&frames=own",
     "event?span=s&event=7",
+    "search?span=s&words=a%26b&from=-5&first=9&track=3&frames=own",
     "retry?span=x%26y",
   ]);
-  expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(["1", "1", "1", "1", "1", "1"]);
+  expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(asked.map(() => "1"));
 });
 
 test("a status says what came of it", async () => {
@@ -97,8 +100,8 @@ test("an abandoned request ends at once, whatever is asked for", async () => {
     client.catalogue(signal),
     client.view("s", "host", signal),
     client.trends([], null, signal),
-    client.timeline("s", { from: 0, to: 1, detail_ns: 1 }, signal),
-    client.event("s", 7, signal),
+    client.timeline("s", { from: 0, to: 1, detail_ns: 1, folded: false }, signal),
+    client.event("s", { event: 7, folded: false }, signal),
   ];
   abandon.abort();
   expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(Array(6).fill("gone"));

@@ -10,7 +10,7 @@ import { TensorCores } from "../src/views/tensor_cores";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
 import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
 import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
-import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
+import { opportunityColumns, opportunityFoot } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
@@ -80,9 +80,9 @@ describe("what could use the tensor cores", () => {
         "of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
-    expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)."');
-    expect(html).toContain('class="kernel-name" title="volta_sgemm_64x64"');
-    expect(html).toContain('title="aten::mm\n[[128,64],[64,32]]\n[&quot;float&quot;,&quot;float&quot;]"');
+    expect(html).toContain('data-hint="40.0 ms x (1 - 15.7 / 125)."');
+    expect(html).toContain('class="kernel-name" data-hint="volta_sgemm_64x64"');
+    expect(html).toContain('data-hint="aten::mm\n[[128,64],[64,32]]\n[&quot;float&quot;,&quot;float&quot;]"');
   });
 
   test("a filter looks into op, inputs, kernel and reason", () => {
@@ -100,7 +100,10 @@ describe("what could use the tensor cores", () => {
   test("the last row holds what is folded and what is filtered away", () => {
     expect(leftOf(FOLDED, ROWS)).toEqual({ count: 7, ns: 3 * MS, gain_ns: 1 * MS });
     expect(leftOf(FOLDED, holding(ROWS, "bmm", MEANINGS))).toEqual({ count: 13, ns: 103 * MS, gain_ns: 15 * MS });
-    expect(words(<OpportunityFoot left={leftOf(FOLDED, ROWS)} all={ROWS} />)).toBe("|7 more launches|3.0 ms|1.0 ms|");
+    expect(opportunityFoot(leftOf(FOLDED, ROWS))).toEqual({
+      name: "7\u00a0more launches",
+      cells: { total: 3 * MS, gain: 1 * MS },
+    });
   });
 
   test("its CSV holds whole figures and sentences", () => {
@@ -185,8 +188,8 @@ describe("kernel time by kernel, op and phase", () => {
       "name",
     ]);
     const page = (state: Address) => words(<TensorCores page={coresPage([SPLIT])} tab={tab(state)} compared={null} />);
-    expect(page({})).toContain("|One kernel takes half|over the span|Kernel|Op|Phase|");
-    expect(page({ by: "op" })).toContain("|Which ops run on tensor cores?|over the span|Kernel|Op|Phase|");
+    expect(page({})).toContain("|One kernel takes half|a step|Kernel|Op|Phase|");
+    expect(page({ by: "op" })).toContain("|Which ops run on tensor cores?|a step|Kernel|Op|Phase|");
     expect(page({ by: "phase" })).toContain("|Which phases run on tensor cores?|");
     expect(GROUPINGS.map(({ label }) => label)).toEqual(["Kernel", "Op", "Phase"]);
   });

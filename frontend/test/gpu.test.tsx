@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { sorted } from "../src/components/table";
-import { scaleFor } from "../src/format";
 import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
 import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";
@@ -11,7 +10,7 @@ import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
-  const columns = columnsOf(groupingOf("name"), gpuTab().meanings, scaleFor(1e8, "ns"), 1e8, 1056);
+  const columns = columnsOf(groupingOf("name"), gpuTab().meanings, 1e8, 1056);
   const by = (sort: string) => sorted(KERNELS, columns, sort).map(({ name }) => name.slice(0, 4));
 
   test("every grouping has its table, and a strange one is by kernel", () => {
@@ -62,7 +61,7 @@ describe("rows of the kernel table", () => {
   });
 
   test("heads are the catalogue's, short ones where it has them", () => {
-    expect(columns.map(({ label }) => label)).toEqual([
+    expect(columns.filter(({ extra }) => !extra).map(({ label }) => label)).toEqual([
       "Kernel",
       "Tensor cores",
       "Launches",
@@ -81,7 +80,7 @@ describe("rows of the kernel table", () => {
 
   test("a wide table has more columns, and one by kernel and op says the op", () => {
     const ids = (grouping: string, width: number) =>
-      columnsOf(groupingOf(grouping), gpuTab().meanings, scaleFor(1, "ns"), 1, width).map(({ id }) => id);
+      columnsOf(groupingOf(grouping), gpuTab().meanings, 1, width).flatMap(({ id, extra }) => (extra ? [] : [id]));
     expect(ids("name", 1700)).toEqual([...ids("name", 1056), "tail_fraction", "sm_active_share", "min_ns", "max_ns"]);
     expect(ids("name,op", 1056)[1]).toBe("op");
   });
@@ -136,7 +135,7 @@ describe("the rows", () => {
 
 describe("the GPU view", () => {
   const draw = (state = {}, result = RESULT) =>
-    words(<Gpu page={gpuPage(result)} tab={gpuTab(state)} compared={null} />);
+    words(<Gpu page={gpuPage(result)} tab={{ ...gpuTab(state), steps: result.steps.length }} compared={null} />);
 
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
@@ -147,8 +146,14 @@ describe("the GPU view", () => {
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
         "Other kernels|15.0 ms|30.0 %|",
     );
-    expect(page).toContain("|Kernel|Kernel and op|Op|Module|");
+    expect(page).toContain("|a step|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
+  });
+
+  test("totals are of a mean step, or of all steps where the address says so", () => {
+    expect(draw({ totals: "recording" })).toContain("|Tensor cores|10.0 ms|10.0 %|");
+    expect(draw({ totals: "recording" })).toContain("|100.0 ms of kernel time in 2 steps. |");
+    expect(draw({ totals: "recording" })).toContain("|in 2 steps|Kernel|Kernel and op|");
   });
 
   test("a zoomed row says what it shows and leads back", () => {

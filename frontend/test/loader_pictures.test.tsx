@@ -40,7 +40,7 @@ describe("the curve over workers", () => {
   });
 
   test("is reached by keyboard and has a sentence", () => {
-    expect(plot()).toContain('role="img" aria-label="Curve." tabindex="0"');
+    expect(plot()).toContain('role="slider" tabindex="0" aria-label="Curve."');
   });
 
   test("nothing to save is no bar", () => {

@@ -149,27 +149,6 @@ describe("the view of worker processes", () => {
     );
   });
 
-  test("copies of the batch say from which memory, how fast, and what runs beside them", () => {
-    const copy = {
-      count: 2,
-      bytes: 19_000_000,
-      bytes_per_second: 3e9,
-      total_ns: 6 * MS,
-      hidden_ns: 4 * MS,
-      alone_ns: 2 * MS,
-      blocked_ns: 5 * MS,
-      pageable: true,
-    };
-    expect(view({ copy }, { copy: plain("Copied from pageable memory") })).toContain(
-      "|Copied from pageable memory|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|" +
-        "2 a " +
-        "step, 19 MB at 3 000 MB/s, from pageable memory.|",
-    );
-    expect(view({ copy: { ...copy, bytes: null, bytes_per_second: null, pageable: null } })).toContain(
-      "|How does the batch reach the GPU?|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|2 a step.|",
-    );
-  });
-
   test("what receiving costs is a figure with its source, or a reason", () => {
     const why = { code: "overhead_hidden_by_late_batches", values: {} };
     const overhead = {
@@ -193,7 +172,7 @@ describe("the view of worker processes", () => {
         <DataLoading
           page={loaderPage(WORKERS, TITLES)}
           tab={tab()}
-          compared={{ name: "b", page: loaderPage(result) }}
+          compared={{ name: "b", own: "a", page: loaderPage(result) }}
         />,
       );
     const unknown = "|b measured 150.0 ms; its trace does not show the number of workers.|";
@@ -232,7 +211,7 @@ describe("a loader in the main process", () => {
       />,
     );
     expect(html.replaceAll(/[\u00a0\u202f]/g, " ")).toContain(
-      'title="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
+      'data-hint="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
     );
   });
 

@@ -137,7 +137,7 @@ describe("recorded workers", () => {
         <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1) }, TITLES)} tab={tab()} compared={null} />,
       ).replaceAll("\u00a0", " ");
       // three figures of two workers
-      expect(html.match(/title="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(6);
+      expect(html.match(/data-hint="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(6);
     });
 
     test("are unknown where there is none", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
-import { comparedWith, distinctName, inRun, keysOf, selected } from "../src/address/selection";
+import { comparedWith, inRun, keysOf, namesApart, namesIn, type Selection, selected } from "../src/address/selection";
 import type { SpanEntry } from "../src/api.gen";
 import { index, run, span } from "./fixtures/pages";
 
@@ -57,6 +57,10 @@ test("what is written into the address opens it again, and drops the step of ano
     steps: null,
     zoom: null,
     event: null,
+    range: null,
+    mark: null,
+    folds: null,
+    pins: null,
   });
 });
 
@@ -67,7 +71,36 @@ test("a span is compared with another one, never with itself or one that is gone
   expect(comparedWith(INDEX, {}, chosen)).toBeNull();
 });
 
-test("two spans are distinguished by what differs", () => {
-  const [first, second] = [selected(INDEX, { run: "a", span: 1 })!, selected(INDEX, { run: "a", span: 2 })!];
-  expect([distinctName(first, second), distinctName(selected(INDEX, { run: "b" })!, second)]).toEqual(["span 1", "b"]);
+test("two spans are told apart by what differs, without what both names share", () => {
+  const of = (run: string, number: number) => selected(INDEX, { run, span: number })!;
+  expect(namesApart(of("a", 1), of("a", 2))).toEqual({ own: "span 1", name: "span 2" });
+  const named = (name: string, workers: [string, number | null][], at = 0): Selection => {
+    const all = workers.map(([worker, rank]) => ({ name: worker, rank, spans: [span(1)] }));
+    return { run: { ...run(name, []), workers: all }, worker: all[at]!, span: span(1) };
+  };
+  const [baseline, amp] = [named("jobs/baseline_v100", [["w0", null]]), named("jobs/amp_v100", [["host7", null]])];
+  expect(namesApart(baseline, amp)).toEqual({ own: "baseline", name: "amp" });
+  const unranked = [0, 1].map((at) =>
+    named(
+      "amp",
+      [
+        ["host_01.local", null],
+        ["host_12.local", null],
+      ],
+      at,
+    ),
+  );
+  expect(namesApart(unranked[0]!, unranked[1]!)).toEqual({ own: "host_01", name: "host_12" });
+  const ranked = [0, 1].map((at) =>
+    named(
+      "amp",
+      [
+        ["host_01", 0],
+        ["host_12", 1],
+      ],
+      at,
+    ),
+  );
+  expect(namesApart(ranked[1]!, ranked[0]!)).toEqual({ own: "rank 1", name: "rank 0" });
+  expect([namesIn(ranked[1]!), namesIn(of("a", 2)), namesIn(baseline)]).toEqual([["rank 1"], ["span 2"], []]);
 });

@@ -14,7 +14,7 @@ const drawn = (name: string) =>
 
 test("a long name is shortened in the middle and whole on hover", () => {
   const html = drawn(NAME);
-  expect(html).toContain(`title="${NAME}"`);
+  expect(html).toContain(`data-hint="${NAME}"`);
   expect(html.replace(/<[^>]*>/g, "")).toHaveLength("Kernels such as ".length + 48 + " fill little.".length);
   expect(html.replace(/<[^>]*>/g, "").slice(16, 64)).toMatch(/^sm80_xmma\w*…\w*tilesize128x128x16$/);
 });

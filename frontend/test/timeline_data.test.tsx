@@ -6,6 +6,7 @@ import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered } from "../src/views/timeline/data/loading";
 import { cachedPages, detailFor, layers, type Page, wanted } from "../src/views/timeline/data/pages";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes, page } from "./fixtures/timeline";
 
 const WHOLE = { from: 0, to: 1000 };
@@ -14,6 +15,7 @@ const PLACE = ROW.rows.get(rowKey(0, 0))!;
 
 const kept = (asked_ns: number, from: number, to: number): Page => ({
   asked_ns,
+  folded: true,
   boxes: { ...ROW, covers: { from, to } },
 });
 
@@ -73,7 +75,16 @@ test("a page becomes rows in time order, at absolute times", () => {
     [rowKey(0, 1), { first: 2, end: 3 }],
     [rowKey(1, 0), { first: 3, end: 4 }],
   ]);
-  expect(boxAt(late, 2)).toEqual({ track: 0, row: 1, event: 2, count: 1, from: 510, to: 530, name: "c" });
+  expect(boxAt(late, 2)).toEqual({
+    track: 0,
+    row: 1,
+    event: 2,
+    count: 1,
+    from: 510,
+    to: 530,
+    name: "c",
+    fullName: "c",
+  });
 });
 
 test("a page without a box has no row", () => {
@@ -135,7 +146,7 @@ test("the oldest pages go first", () => {
 });
 
 test("a failure leaves the picture, and an answer takes the failure away", () => {
-  const asked = { from: 0, to: 90, detail_ns: 1 };
+  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
   const problem = { problem: "The trace is gone", file: "a", hint: "Put it back." };
   const gone = { problem: SILENT, retry_ms: 7_000 };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
@@ -155,8 +166,25 @@ test("a failure leaves the picture, and an answer takes the failure away", () =>
   });
 });
 
+test("pages of folded and of whole stacks never stand together: their rows are others", () => {
+  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
+  const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
+  const deep = answered(
+    before,
+    { ...asked, folded: false },
+    { kind: "ready", value: page("thread | aa\nthread | b") },
+    0,
+  );
+  const folded = answered(deep, asked, { kind: "ready", value: page("thread | aa") }, 0);
+  expect([deep.tracks[0]!.rows, folded.tracks[0]!.rows, folded.pages.map((each) => each.folded)]).toEqual([
+    2,
+    1,
+    [true],
+  ]);
+});
+
 test("a trace that is read again and is no further changes nothing, so that nothing is drawn", () => {
-  const asked = { from: 0, to: 90, detail_ns: 1 };
+  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
   const waiting = { state: "reading" as const, file: "w", file_number: 1, file_count: 1, progress: null };
   const before = { pages: [], tracks: [], waiting, problem: null, gone: null };
   expect(answered(before, asked, { kind: "waiting", value: { ...waiting } }, 0)).toBe(before);
@@ -164,8 +192,8 @@ test("a trace that is read again and is no further changes nothing, so that noth
   expect(answered({ ...before, gone }, asked, { kind: "waiting", value: waiting }, 0)).toEqual(before);
 });
 
-test("groups have a heading, the queue stands before the streams, calls under their thread need no name", () => {
-  const layout = layoutOf(boxes(TWO).tracks, true, new Set());
+test("groups have a heading, the queue stands under the streams, calls under their thread need no name", () => {
+  const layout = layoutOf(boxes(TWO).tracks, true, NO_CHOICES);
   const inPanel = layout.places.map((place) => [
     place.top,
     place.height,
@@ -175,16 +203,16 @@ test("groups have a heading, the queue stands before the streams, calls under th
     [0, 22, "Process 1"],
     [22, 36, "The thread"],
     [62, 18, "Its runtime calls"],
-    [84, 38, "queue"],
-    [126, 22, "GPU 0"],
-    [148, 18, "The stream"],
+    [84, 22, "GPU 0"],
+    [106, 18, "The stream"],
+    [128, 38, "queue"],
   ]);
   expect(layout.height).toBe(170);
-  expect(layoutOf(boxes(TWO).tracks, false, new Set()).places.map(({ kind }) => kind)).not.toContain("queue");
+  expect(layoutOf(boxes(TWO).tracks, false, NO_CHOICES).places.map(({ kind }) => kind)).not.toContain("queue");
 });
 
 test("a folded track keeps its rows, thinly; a deep one is folded by itself", () => {
-  const layout = layoutOf(boxes(TWO).tracks, false, new Set([0]));
+  const layout = layoutOf(boxes(TWO).tracks, false, { ...NO_CHOICES, folds: new Set([0]) });
   expect([
     rowTop(layout, 0, 0),
     rowTop(layout, 0, 1),
@@ -193,12 +221,15 @@ test("a folded track keeps its rows, thinly; a deep one is folded by itself", ()
     layout.tracks.get(0)!.height,
   ]).toEqual([22, 28, null, null, 18]);
   const deep = (toggledTracks: number[]) =>
-    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(toggledTracks)).height - 4;
+    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30, pinned: false, all_rows: 30 }], false, {
+      ...NO_CHOICES,
+      folds: new Set(toggledTracks),
+    }).height - 4;
   expect([deep([]), deep([0])]).toEqual([120, 540]);
 });
 
 test("a height names the place there, a gap names none", () => {
-  const layout = layoutOf(boxes(TWO).tracks, false, new Set());
+  const layout = layoutOf(boxes(TWO).tracks, false, NO_CHOICES);
   expect([0, 30, 59, 62, 9999].map((y) => placeAt(layout, y)?.kind)).toEqual([
     "heading",
     "track",
@@ -209,7 +240,15 @@ test("a height names the place there, a gap names none", () => {
 });
 
 test("tracks of pages are one list that never shrinks, so that nothing moves", () => {
-  const track = (id: number, rows = 1): Track => ({ id, kind: "stream", group: "GPU 0", label: `Stream ${id}`, rows });
+  const track = (id: number, rows = 1): Track => ({
+    id,
+    kind: "stream",
+    group: "GPU 0",
+    label: `Stream ${id}`,
+    rows,
+    pinned: true,
+    all_rows: rows,
+  });
   const known = mergedTracks([], [track(1), track(2, 3), track(3)]);
   expect(mergedTracks(known, [track(1), track(3)])).toBe(known);
   expect(mergedTracks(known, [track(1, 2), track(3), track(4)])).toEqual([

@@ -6,11 +6,13 @@ import { type Boxes, boxAt, rowKey } from "../src/views/timeline/data/boxes";
 import { matcherOf } from "../src/views/timeline/data/search";
 import { boxUnder, tipOf } from "../src/views/timeline/input/hit";
 import { layoutOf } from "../src/views/timeline/layout";
+import { bordersOf, strengthOf } from "../src/views/timeline/paint/borders";
 import { walkRow } from "../src/views/timeline/paint/boxes";
 import { paintScene } from "../src/views/timeline/paint/paint";
 import { paletteOf, pixelOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { queuePixels } from "../src/views/timeline/paint/queue";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
@@ -61,7 +63,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     scroll: 0,
     visible,
     time: timeScale(visible, GUTTER_PX, width),
-    layout: layoutOf(of.tracks, false, new Set()),
+    layout: layoutOf(of.tracks, false, NO_CHOICES),
     layers: [layer(of)],
     palette: PALETTE,
     steps: [],
@@ -69,8 +71,10 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     scale: scaleFor(100, "ns"),
     matches: null,
     pointed: null,
+    head: null,
     pointer_ns: null,
     chosen: null,
+    range: null,
     band: null,
     ...more,
   };
@@ -166,4 +170,26 @@ test("the queue is its mean and its peak in each pixel, from the page that is dr
     width: GUTTER_PX + 4,
   });
   expect([...close.mean]).toEqual([1, 1, 3, 3]);
+});
+
+const stepsOf = (count: number, long: number) =>
+  Array.from({ length: count }, (_, at) => ({ name: String(at), start_ns: at * long, end_ns: (at + 1) * long }));
+
+test("borders of steps fade as steps get narrow, and hundreds of them are left out", () => {
+  const time = timeScale({ from: 0, to: 1000 }, 0, 1000);
+  expect([4, 5, 22.5, 40, 900].map(strengthOf)).toEqual([0, 0.15, 0.575, 1, 1]);
+  expect(bordersOf(stepsOf(553, 1.8), time)).toEqual([]);
+  expect(bordersOf(stepsOf(2, 100), time)).toEqual([0, 100, 200].map((x) => ({ x, strength: 1 })));
+  const uneven = [...stepsOf(3, 2), { name: "long", start_ns: 6, end_ns: 106 }];
+  expect(bordersOf(uneven, time)).toEqual([6, 106].map((x) => ({ x, strength: 1 })));
+  expect(bordersOf(stepsOf(20, 100), timeScale({ from: 950, to: 1050 }, 0, 100))).toEqual([{ x: 50, strength: 1 }]);
+});
+
+test("borders lie behind the boxes", () => {
+  const of = boxes("stream | aaaaaaaaaa");
+  const { pen: own, drawn } = pen();
+  paintScene(own, scene(of, { steps: stepsOf(2, 50), palette: { ...PALETTE, firm: "firm" } }));
+  const border = drawn.findIndex((each) => each.startsWith(`rect firm ${GUTTER_PX + 50}`));
+  const box = drawn.indexOf(rectsAt(drawn, AXIS_PX + 22)[0]!);
+  expect([border >= 0, border < box]).toEqual([true, true]);
 });

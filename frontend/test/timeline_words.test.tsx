@@ -2,8 +2,8 @@ import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
-import { type Boxes, boxAt } from "../src/views/timeline/data/boxes";
-import { matchCount, matcherOf, nextMatch } from "../src/views/timeline/data/search";
+import { type Boxes, boxAt, boxesOf } from "../src/views/timeline/data/boxes";
+import { matcherOf } from "../src/views/timeline/data/search";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/figures";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
@@ -12,7 +12,8 @@ import { layoutOf } from "../src/views/timeline/layout";
 import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
 import { contrast, mixed, paletteOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { Panel } from "../src/views/timeline/panel";
-import { boxes } from "./fixtures/timeline";
+import { NO_CHOICES } from "../src/views/timeline/tracks";
+import { boxes, page } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
 
@@ -46,14 +47,17 @@ const PALETTE = paletteOf(
 
 const DETAIL: EventDetail = {
   event: 7,
-  name: "gemm<float>",
+  name: "void gemm_kernel<float>(int)",
+  short_name: "gemm<float>",
+  kind: "GPU kernel",
+  on: "GPU 0, Stream 7",
   track: 3,
   row: 0,
   start_ns: 1_500,
   end_ns: 4_920,
   facts: [
-    { label: "Grid", value: { value: "32 x 1 x 1", unit: "text" } },
-    { label: "Duration", value: { value: 3_420, unit: "ns" } },
+    { label: "Grid", value: { value: "32 x 1 x 1", unit: "text" }, copied: null },
+    { label: "Duration", value: { value: 3_420, unit: "ns" }, copied: null },
   ],
   links: [
     { role: "Launched by", event: 5, name: "cudaLaunchKernel", track: 2, row: 0, start_ns: 1_000, end_ns: 1_400 },
@@ -90,31 +94,21 @@ test("scopes and types before a name are not it", () => {
   ).toEqual(["add_", "fill<at::Half>(int)", "kernel<a::b>", "MulBackward0", "cudaLaunchKernel", "a::"]);
 });
 
-test("a search lights boxes in any case, counts those visible and goes round", () => {
-  const all = [layer(boxes(TWO))];
-  const matches = matcherOf(" K ")!;
-  expect([matcherOf("  "), matchCount(all, matches), matchCount([layer(boxes(TWO), 0, 15)], matches)]).toEqual([
+test("a search lights boxes in any case, by their short and by their whole names", () => {
+  const of = boxesOf({ ...page("stream | aa bb cc"), full_names: ["void at::native::Add", "", ""] });
+  const lit = (words: string) => [...matcherOf(words)!(of)];
+  expect([matcherOf("  "), lit(" ADD "), lit("a"), lit("B"), lit("d")]).toEqual([
     null,
-    1,
-    0,
+    [1, 0, 0],
+    [1, 0, 0],
+    [0, 1, 0],
+    [1, 0, 0],
   ]);
-  const both: ReturnType<typeof matcherOf> = (of) => Uint8Array.from(of.names, (name) => Number("bk".includes(name)));
-  const order: (string | undefined)[] = [];
-  for (let here = nextMatch(all, both, null, false); order.length < 3; here = nextMatch(all, both, here, false))
-    order.push(here?.name);
-  expect(order).toEqual(["k", "b", "k"]);
-  expect(nextMatch(all, both, null, true)?.name).toBe("b");
-  expect(nextMatch(all, matcherOf("nothing")!, null, false)).toBeNull();
-});
-
-test("a box that crosses two pages is counted once", () => {
-  const of = boxes("stream | aaaaaa");
-  expect(matchCount([layer(of, 0, 30), layer(of, 30, 60)], matcherOf("a")!)).toBe(1);
 });
 
 test("arrow keys go along a row and to the rows that have something there", () => {
   const all = [layer(boxes(TWO))];
-  const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
+  const layout = layoutOf(all[0]!.boxes.tracks, false, NO_CHOICES);
   const visible = { from: 0, to: 70 };
   const walk = (...ways: Direction[]) =>
     ways.reduce<ReturnType<typeof nextBox>>(
@@ -182,6 +176,8 @@ test("the step is the one of the address, else that of the zoom, else the one of
   expect(stepAt(RESULT, { step: "5" }, null)).toBe(1);
   expect(stepAt(RESULT, {}, { from: 100, to: 200 })).toBe(0);
   expect([stepAt(RESULT, { step: "99" }, null), stepAt({ ...RESULT, steps: [] }, {}, null)]).toEqual([2, null]);
+  expect([stepAt(RESULT, {}, null, "5"), stepAt(RESULT, { step: "4" }, null, "5")]).toEqual([1, 0]);
+  expect(stepAt(RESULT, {}, null, "a step that is not judged")).toBe(2);
   expect(wholeOf(RESULT)).toEqual({ from: 0, to: 4_200_000 });
 });
 
@@ -200,7 +196,7 @@ test("the title says the step and how much of it is visible", () => {
 
 test("the table holds every box visible, from the step's start", () => {
   const of = boxes("stream | aa  k");
-  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, new Set()), RESULT.steps[0]!)).toEqual({
+  expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, NO_CHOICES), RESULT.steps[0]!)).toEqual({
     columns: [
       { label: "Where" },
       { label: "Name" },
@@ -227,8 +223,10 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
     h(Panel, {
       asked: { event: 7, answer: { kind: "ready", value: DETAIL } },
       together: 12,
-      origin_ns: 1_000,
+      steps: [{ name: "4", start_ns: 1_000, end_ns: 9_000 }],
+      first_ns: 200,
       go: () => {},
+      unfold: () => {},
       zoom: () => {},
       close: () => {},
     }),
@@ -240,7 +238,10 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
   for (const inPanel of [
     "gemm<float>",
     "the longest of 12 merged events",
-    "Start in the step\n500\u00a0ns",
+    "GPU kernel · GPU 0, Stream 7",
+    "void gemm_kernel<float>(int)",
+    "Start in step 4\n500\u00a0ns",
+    "Start in the recording\n1.3\u00a0µs",
     "Grid\n32 x 1 x 1",
     "Duration\n3.42\u00a0µs",
     "The GPU was idle for 1\u00a0µs.",
@@ -250,9 +251,11 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
   }
 });
 
+const NOTHING_DONE = { go: () => {}, unfold: () => {}, zoom: () => {}, close: () => {} };
+
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
   const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
-    render(h(Panel, { asked, together: 1, origin_ns: 0, go: () => {}, zoom: () => {}, close: () => {} }));
+    render(h(Panel, { asked, ...NOTHING_DONE, together: 1, steps: [], first_ns: 0 }));
   expect(panel(null)).toContain("Press an event");
   expect(
     panel({

@@ -6,7 +6,6 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
-from tb_steptime.metrics.data_loading.batch_copies import BatchCopy, batch_copies
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
@@ -93,7 +92,6 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     activities: LoaderActivities | None = None
     lanes: LaneWindow | None = None
     loaders: list[LoaderRow] = []
-    copy: BatchCopy | None = None
     causes: WaitCauses | None = None
     burst: Burst | None = None
     curve: WorkerCurve | None = None
@@ -128,7 +126,6 @@ def analyse(trace: Trace) -> DataLoadingResult:
         activities=_activities(trace) if multiprocess is False else None,
         lanes=lane_window(trace, waits.wait_ns),
         loaders=loader_table(trace),
-        copy=batch_copies(trace),
         causes=causes,
         burst=find_burst(trace),
         curve=curve,

@@ -24,7 +24,7 @@ from tb_steptime.metrics.steps.parts import (
     step_breakdown,
 )
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.steps import find_steps
 
 
@@ -69,7 +69,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
-    communication: None where nothing is exchanged.
+    communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
     """
 
     steps: list[StepRow]
@@ -86,6 +86,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     absent: dict[str, Reason]
     job: JobKind = JobKind()
     communication: Communication | None = None
+    cut_short: bool = False
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -111,6 +112,7 @@ def analyse(trace: Trace) -> OverviewResult:
         absent=_absent(trace, mean),
         job=job_kind(trace),
         communication=communication(trace),
+        cut_short=is_cut_short(trace),
     )
 
 

@@ -13,7 +13,7 @@ from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -51,6 +51,8 @@ def _cpu_only(trace: Trace) -> list[Note]:
     """Where nothing on a GPU is recorded: as the job has none, as its kernels were lost, or as nobody asked for it."""
     if has_device_activity(trace):
         return []
+    if is_cut_short(trace):
+        return [Note("cut_before_device")]
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
     return [Note("kernels_missing" if len(trace.events.rows(Kind.RUNTIME, Kind.DRIVER)) else "cpu_only")]

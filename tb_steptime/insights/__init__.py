@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.base import CouldBe, Insight, Judgement, Severity
+from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, Severity
+from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
@@ -33,7 +34,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     return Judgement(
         verdict=judge_span(facts),
         job=job_text(facts),
-        headlines={view: headline(facts, insights) for view, headline in HEADLINES.items() if view in results},
+        headlines=_headlines(facts, insights),
         insights=insights,
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
@@ -41,7 +42,22 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         sidebar=sidebar(facts),
         titles=titles(facts),
         notes=result_notes(facts),
+        shown_step=_shown_step(insights),
     )
+
+
+def _shown_step(insights: list[Insight]) -> str | None:
+    """The step of the first card's longest evidence, where that card is worth the headline's second half."""
+    if not insights or insights[0].gain_fraction < WARNING_FRACTION:
+        return None
+    return next(iter([*(range.step for range in insights[0].evidence), *insights[0].steps]), None)
+
+
+def _headlines(facts: Facts, insights: list[Insight]) -> dict[str, Headline]:
+    """Of each view that was measured, with what its shares are of."""
+    basis = basis_of(facts)
+    made = {view: headline(facts, insights) for view, headline in HEADLINES.items() if view in facts.results}
+    return {view: msgspec.structs.replace(headline, basis=basis) for view, headline in made.items()}
 
 
 def _place(insight: Insight) -> tuple[int, int, int, int]:

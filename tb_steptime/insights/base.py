@@ -34,6 +34,14 @@ class Evidence(msgspec.Struct, frozen=True):
     end_ns: int
 
 
+class EvidenceRow(msgspec.Struct, frozen=True):
+    """The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
+    kernel's short name, the start of the worst call)."""
+
+    table: str
+    key: str
+
+
 class Insight(msgspec.Struct, frozen=True):
     """A card.
 
@@ -43,7 +51,7 @@ class Insight(msgspec.Struct, frozen=True):
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
     shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
-    where to look in the timeline, the longest range first.
+    where to look in the timeline, the longest range first. row: where to look in the view.
     """
 
     id: str
@@ -63,15 +71,20 @@ class Insight(msgspec.Struct, frozen=True):
     steps: list[str] = []
     evidence: list[Evidence] = []
     about_ns: int = 0
+    row: EvidenceRow | None = None
 
 
 class Headline(msgspec.Struct, frozen=True):
-    """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type."""
+    """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
+
+    basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+    """
 
     verdict: Phrase
     action: Phrase | None = None
     view: str | None = None
     code: str | None = None
+    basis: Phrase | None = None
 
 
 class CouldBe(msgspec.Struct, frozen=True):
@@ -82,12 +95,16 @@ class CouldBe(msgspec.Struct, frozen=True):
 
 
 class SidebarShare(msgspec.Struct, frozen=True):
-    """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason."""
+    """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
+
+    meaning: what the share is of, where it is another than the view's usual one.
+    """
 
     share: float | None
     colour: str
     hatched: bool = False
     reason: Reason | None = None
+    meaning: Phrase | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -109,15 +126,24 @@ class NoteText(msgspec.Struct, frozen=True):
 
 
 class JobText(msgspec.Struct, frozen=True):
-    """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it."""
+    """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
+
+    machine: its GPUs by name, or that none is recorded; units: how many processors one of them has, None where that is
+    not known. accelerator, vendor: what PyTorch calls the devices, and whose they are; labels differ by them.
+    """
 
     line: Phrase
     shown_by: list[Phrase]
+    machine: Phrase = Phrase("")
+    units: Phrase | None = None
+    accelerator: str = "GPU"
+    vendor: str | None = None
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id."""
+    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id. shown_step: the step
+    in which to look for what the headline speaks of; None where any step shows it."""
 
     verdict: Verdict
     job: JobText
@@ -129,3 +155,4 @@ class Judgement(msgspec.Struct, frozen=True):
     sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]
     notes: dict[str, list[NoteText]]
+    shown_step: str | None = None

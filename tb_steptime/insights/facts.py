@@ -96,8 +96,13 @@ class Facts:
         return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:
-        """Of the mean step."""
+        """Of the mean step without what is left out: as verdicts and cards count."""
         return ns / self.step_ns if self.step_ns else 0.0
+
+    def share_as_recorded(self, ns: float) -> float:
+        """Of the mean step with what is left out of it: as bars, tiles and the sidebar count."""
+        whole = self.overview.mean_duration_ns
+        return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
         """The span's value of a metric of the catalogue; None where it is not measurable."""
@@ -109,10 +114,15 @@ def waits_for_queue(facts: Facts) -> bool:
     return facts.host.full_queue_ns >= FULL_QUEUE_FRACTION * facts.step_ns > 0
 
 
-def severity(fraction: float) -> Severity:
-    if fraction >= MAJOR_FRACTION:
-        return Severity.MAJOR
-    return Severity.WARNING if fraction >= WARNING_FRACTION else Severity.MINOR
+def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
+    """Of a card that is worth this share of the step. best: its confidence in the best recording; sure: in this one.
+
+    A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
+    trace that lacks launches, is no reason to drop everything else.
+    """
+    if fraction < WARNING_FRACTION or best is Confidence.LOW:
+        return Severity.MINOR
+    return Severity.MAJOR if fraction >= MAJOR_FRACTION and sure is not Confidence.LOW else Severity.WARNING
 
 
 def little_is_judged(facts: Facts) -> bool:

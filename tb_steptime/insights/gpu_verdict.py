@@ -5,38 +5,49 @@ from __future__ import annotations
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.vendors import processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
-from tb_steptime.text import Phrase, fraction, phrase
+from tb_steptime.metrics.job.machine import Vendor
+from tb_steptime.text import Phrase, filled, fraction, phrase, text
 
 #: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
 NEARLY_ALL = 0.90
 
 
-def gpu_headline(result: GpuResult) -> Headline:
-    """Of the device that is busy longest."""
+def gpu_headline(result: GpuResult, vendor: Vendor | None = None) -> Headline:
+    """Of the device that is busy longest. It speaks of kernels, as the tiles do: "the GPU works" counts copies too."""
     if not result.devices:
         return Headline(explain(result.unknown or NO_DEVICE))
-    return Headline(_verdict(result.devices[0]))
+    return Headline(_verdict(result.devices[0], len(result.devices) > 1, vendor))
 
 
-def _verdict(device: DeviceGpu) -> Phrase:
+def _verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phrase:
     figures = {tile.metric: tile.value for tile in device.tiles}
     works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
     if not works:
         return phrase("No kernel runs within the steps.")
-    values = {"works": fraction(works)}
-    if efficiency is None:
-        return Phrase("The GPU works {works} of the time.", values)
-    filled = efficiency / works
-    if filled >= NEARLY_ALL and works >= NEARLY_ALL:
-        return Phrase("The GPU works {works} of the time and is full when it does.", values)
-    if filled >= NEARLY_ALL:
-        return Phrase("The GPU is full when it works, but it works only {works} of the time.", values)
-    values["filled"] = fraction(filled)
-    if works >= NEARLY_ALL:
-        return Phrase(
-            "The GPU works {works} of the time, but its kernels have blocks for only {filled} of its SMs.", values
-        )
-    return Phrase(
-        "The GPU works {works} of the time, and then its kernels have blocks for only {filled} of its SMs.", values
-    )
+    filled_share = efficiency / works if efficiency is not None else None
+    values = {
+        "works": fraction(works),
+        "filled": fraction(filled_share),
+        "gpu": text(f"GPU {device.device}" if several else "the GPU"),
+        "units": processors_short(vendor),
+    }
+    return filled(_template(works, filled_share), values)
+
+
+def _template(works: float, filled_share: float | None) -> str:
+    if filled_share is None:
+        return "Kernels run on {gpu} for {works} of the recorded time."
+    return _TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
+
+
+#: By whether kernels run nearly all the time, and whether they have blocks for nearly all SMs then.
+_TEMPLATES = {
+    (True, True): "Kernels run on {gpu} for {works} of the recorded time, and fill it.",
+    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",
+    (True, False): "Kernels run on {gpu} for {works} of the recorded time, but have blocks for only {filled} of its "
+    "{units}.",
+    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and have blocks for only {filled} of its "
+    "{units} then.",
+}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Headline, Insight
+from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.base import Confidence, Headline, Insight
+from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
@@ -10,9 +12,11 @@ from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.wording.data_loading import main_label
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
+from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds nearer than this read as one number.
@@ -28,13 +32,17 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:
-    gain = phrase(
-        "[up to {gain} a step ({share})], which would leave about {left}.",
-        gain=ns(first.gain_ns),
-        share=fraction(first.gain_fraction),
-        left=ns(facts.step_ns - first.gain_ns),
-    )
-    return joined(first.title, gain, by=": ")
+    """What would be left is said where it is what the bar of the mean step shows, too."""
+    words = "[up to {gain} a step ({share})]." if leaves_out(facts) else _GAIN_AND_REST
+    values = {
+        "gain": ns(first.gain_ns),
+        "share": fraction(first.gain_fraction),
+        "left": ns(facts.step_ns - first.gain_ns),
+    }
+    return joined(first.title, filled(words, values), by=": ")
+
+
+_GAIN_AND_REST = "[up to {gain} a step ({share})], which would leave about {left}."
 
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
@@ -90,7 +98,12 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
 def _loader_code(facts: Facts, first: Insight) -> str | None:
     """What to set, where the number of workers of the main loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id == "input_bound" or curve.recommended <= curve.measured_workers:
+    if (
+        curve is None
+        or first.id == "input_bound"
+        or first.confidence is Confidence.LOW
+        or curve.recommended <= curve.measured_workers
+    ):
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"
@@ -108,9 +121,7 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     if result.unknown is not None or not result.devices:
         return Headline(explain(result.unknown or NO_DEVICE))
     first = next((insight for insight in insights if insight.id in _TENSOR_CORE_RULES), None)
-    verdict = _tensor_verdict(
-        result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share
-    )
+    verdict = _tensor_verdict(result.devices[0], facts.job.vendor)
     if first is None:
         return Headline(verdict)
     if first.gain_ns:
@@ -125,8 +136,11 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     )
 
 
-def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
-    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
+    low, high, eligible = device.share_low, device.share_high, device.matmul_like_share
+    values = {
+        "low": fraction(low), "high": fraction(high), "eligible": fraction(eligible), "cores": matrix_units(vendor),
+    }  # fmt: skip
     more = eligible is not None and eligible >= WARNING_FRACTION
     if not high:
         return filled(_NO_TENSOR_CORES[more], values)
@@ -136,22 +150,22 @@ def _tensor_verdict(low: float | None, high: float | None, eligible: float | Non
 
 #: By whether a good part of kernel time could use them.
 _NO_TENSOR_CORES = {
-    True: "{eligible} of kernel time could use tensor cores, and none of it does.",
-    False: "No kernel runs on tensor cores, and hardly any could.",
+    True: "{eligible} of kernel time could use {cores}, and none of it does.",
+    False: "No kernel runs on {cores}, and hardly any could.",
 }
 #: By whether only bounds are known, and likewise.
 _ON_TENSOR_CORES = {
-    (True, True): "Between {low} and {high} of kernel time runs on tensor cores, and another {eligible} could.",
-    (True, False): "Between {low} and {high} of kernel time runs on tensor cores, and hardly any more could.",
-    (False, True): "{low} of kernel time runs on tensor cores, and another {eligible} could.",
-    (False, False): "{low} of kernel time runs on tensor cores, and hardly any more could.",
+    (True, True): "Between {low} and {high} of kernel time runs on {cores}, and another {eligible} could.",
+    (True, False): "Between {low} and {high} of kernel time runs on {cores}, and hardly any more could.",
+    (False, True): "{low} of kernel time runs on {cores}, and another {eligible} could.",
+    (False, False): "{low} of kernel time runs on {cores}, and hardly any more could.",
 }
 
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
-    headline = gpu_headline(facts.gpu)
+    headline = gpu_headline(facts.gpu, facts.job.vendor)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
     if first is None or not facts.gpu.devices:
         return headline

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
@@ -47,6 +47,7 @@ class HostCard(NamedTuple):
     evidence: Sequence[Evidence] = ()
     steps: Sequence[str] = ()
     how: str | None = None
+    row: EvidenceRow | None = None
 
 
 def host_card(facts: Facts, card: HostCard) -> Insight | None:
@@ -56,7 +57,7 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
     level, why = _confidence(facts, card)
     return Insight(
         id=card.id,
-        severity=severity(facts.share(card.gain_ns)),
+        severity=severity(facts.share(card.gain_ns), card.best, level),
         title=card.title,
         why=fitted(card.why),
         how=card.how,
@@ -71,6 +72,7 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
         part=card.part,
         steps=list(card.steps),
         evidence=list(card.evidence),
+        row=card.row,
     )
 
 
@@ -138,6 +140,17 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     gaps = [gap for row in rows for gap in row.examples]
     gaps.sort(key=lambda each: each.start_ns - each.end_ns)
     return [Evidence(each.step, each.start_ns, each.end_ns) for each in gaps[:EVIDENCE]]
+
+
+def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:
+    """Of those sites the one with most late time."""
+    worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
+    return EvidenceRow("sites", worst.site) if worst else None
+
+
+def row_of_call(rows: Sequence[BlockingRow]) -> EvidenceRow | None:
+    """The first of them."""
+    return EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None
 
 
 def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:

@@ -45,6 +45,9 @@ _UNRECORDED = (
     "warm-up."
 )
 
+#: A verdict has room for a file with its line and function.
+DOING_LENGTH = 64
+
 #: The largest of several reasons.
 _CAUSES = {
     Bound.HOST: "late kernel launches",
@@ -125,7 +128,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
-        "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns) or ""),
+        "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns, DOING_LENGTH) or ""),
     }
 
 

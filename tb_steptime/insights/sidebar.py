@@ -1,4 +1,8 @@
-"""The bar of each view in the sidebar: how much of the mean step it explains."""
+"""The bar of each view in the sidebar: how much of the mean step it explains.
+
+All are shares of the mean step as it was recorded, like the parts of its bar and the tiles: the same quantity has one
+value wherever it stands.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from tb_steptime.insights.base import SidebarShare
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
-from tb_steptime.text import Reason
+from tb_steptime.text import Reason, phrase
 
 #: What the share of each view is a share of. Shares of several views may count the same time, so they have no sum.
 SHARE_MEANINGS = {
@@ -15,6 +19,9 @@ SHARE_MEANINGS = {
     "host": "Share of the mean step in which a GPU is idle because the host has not launched its next work.",
     "gpu": "Share of the mean step in which at least one GPU runs kernels, copies or memory sets.",
 }
+
+
+_COMPUTES = phrase("Share of the mean step in which the CPU runs PyTorch operators or named ranges.")
 
 
 def sidebar(facts: Facts) -> dict[str, SidebarShare]:
@@ -28,7 +35,7 @@ def _loader(facts: Facts) -> SidebarShare:
     mean = facts.data_loading.mean
     if mean is None:
         return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
-    return SidebarShare(facts.share(mean.exposed_ns), "data")
+    return SidebarShare(facts.share_as_recorded(mean.exposed_ns), "data")
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:
@@ -37,19 +44,22 @@ def _tensor_cores(facts: Facts) -> SidebarShare:
     if eligible is None:
         reason = facts.tensor_cores.unknown or Reason("no_kernels_in_steps")
         return SidebarShare(None, "kernel", hatched=True, reason=reason)
-    return SidebarShare(facts.share(eligible), "kernel", hatched=True)
+    return SidebarShare(facts.share_as_recorded(eligible), "kernel", hatched=True)
 
 
 def _host(facts: Facts) -> SidebarShare:
-    """Time in which the device waits for the host."""
+    """Time in which the device waits for the host; of a job on the CPU what the CPU computes."""
+    if facts.idle is None and facts.job.device == "cpu":
+        parts = facts.overview.mean_parts_ns
+        return SidebarShare(facts.share_as_recorded(parts.cpu_exec + parts.runtime), "cpu", meaning=_COMPUTES)
     if facts.idle is None:
         return SidebarShare(None, "cpu", reason=facts.host.unknown or NO_DEVICE)
-    return SidebarShare(facts.share(facts.idle.late_ns), "cpu")
+    return SidebarShare(facts.share_as_recorded(facts.idle.late_ns), "cpu")
 
 
 def _gpu(facts: Facts) -> SidebarShare:
     """Time in which a GPU works."""
-    busy = facts.overview.mean_gpu_busy_ns
-    if busy is None or not facts.step_ns:
+    overview = facts.overview
+    if not overview.has_device or not overview.mean_duration_ns:
         return SidebarShare(None, "kernel", reason=NO_DEVICE)
-    return SidebarShare(busy / facts.step_ns, "kernel")
+    return SidebarShare(facts.share_as_recorded(overview.works_ns), "kernel")

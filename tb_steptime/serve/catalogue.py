@@ -10,6 +10,7 @@ from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.sidebar import SHARE_MEANINGS
 from tb_steptime.insights.wording.reasons import REASONS
+from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.metrics.communication import columns as communication
@@ -45,8 +46,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     metrics can be measured of any span and step; figures are what else a view shows. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
-    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
-    each card rests on in any trace.
+    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
+    by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
     """
 
     version: str
@@ -62,6 +63,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     production_parts: list[PartMeaning]
     limits: dict[str, str]
     views: list[ViewMeaning]
+    amd_labels: dict[str, str]
     cards: list[CardMeaning]
 
 
@@ -93,6 +95,7 @@ def catalogue() -> Catalogue:
         production_parts=list(data_loading.PRODUCTION_PARTS),
         limits=data_loading.LIMIT_WORDS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
+        amd_labels=AMD_LABELS,
         cards=[card_meaning(rule) for rule in RULES],
     )
 

@@ -17,6 +17,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
@@ -24,10 +25,12 @@ from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
-from tb_steptime.serve.wire import Index, SpanPage, TrendsPage, Waiting
-from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.search import Search, search_page
 
 
 @dataclass(frozen=True)
@@ -97,20 +100,56 @@ class Store:
             self.reader.want(spans)
         return trends_page(spans, self.reader.places(), focus)
 
-    def timeline(self, id: str, start_ns: int, end_ns: int, detail_ns: int, *, work: bool) -> TimelinePage | Waiting:
-        """The events of a window. Raises UnknownSpan, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else timeline_page(events, start_ns, end_ns, detail_ns)
+    def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
+        """The worker of one span held against that of another, of each all spans that are read. Raises UnknownSpan,
+        SpanFailed."""
+        spans = self._find(base), self._find(candidate)
+        for span in spans:
+            if span.measured is None:
+                return self.reader.wait(span, work=work)
+        families = [[each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
+                    for span in spans]  # fmt: skip
+        try:
+            return compare_page(*families)
+        except KeyError:
+            raise UnknownSpan(base) from None
+        except (OSError, DamagedSummary) as error:
+            return self.reader.again(spans[0], error, work=work)
 
-    def event(self, id: str, number: int, *, work: bool) -> EventDetail | Waiting:
+    def chain(self, named: SpanNames, *, work: bool) -> ChainPage:
+        """Some runs as a chain of experiments."""
+        self.directory.refresh()
+        spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
+        if work:
+            self.reader.want(spans)
+        return chain_page(spans)
+
+    def timeline(
+        self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
+    ) -> TimelinePage | Waiting:
+        """The events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
+
+    def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
+        """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
+
+    def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
-        detail = event_detail(events, number)
+        detail = event_detail(events, number, folded=folded)
         if detail is None:
             raise UnknownEvent(number)
         return detail
+
+    def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
+        """The events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else search_page(events, wanted)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""

@@ -9,10 +9,17 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+    scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
     timeline?span=ID&from=NS&to=NS&detail=NS
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
                                     Problem (failed, or the trace itself is gone and only its summary is left)
+    busy?span=ID&from=NS&to=NS&bins=N
+                                    200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
+          &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
+    search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
+          &first=N&track=N&frames=own
+                                    Each optional: hits from this number on instead; only of this track; rows as above.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -27,14 +34,17 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.compare.chain import ChainLink
+from tb_steptime.compare.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
+from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
-from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
@@ -123,7 +133,8 @@ class SpanPage(msgspec.Struct, frozen=True):
     could_be only in the overview. titles: see `insights.wording.title_ids`.
     notes: on the result itself; those on the recording are in head.
 
-    neighbours: the same view's series in the other spans of the worker, for spark lines.
+    neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
+    which the timeline opens, since the headline speaks of what it shows; None: any.
     """
 
     head: SpanHead
@@ -135,6 +146,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights_remark: Phrase | None
     could_be: CouldBe | None
     neighbours: list[Neighbour]
+    shown_step: str | None
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -180,6 +192,37 @@ class TrendsPage(msgspec.Struct, frozen=True):
     changes: list[Change]
 
 
+class ComparedSpans(msgspec.Struct, frozen=True):
+    """The spans of one side of a comparison: ids, in time order."""
+
+    run: str
+    worker: str
+    spans: list[str]
+
+
+class ComparePage(msgspec.Struct, frozen=True):
+    """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+    id, but for modules, ops and kernels, whose id is their name."""
+
+    headline: Phrase
+    comparison: Comparison
+    warnings: list[NoteText]
+    labels: dict[str, str]
+    base: ComparedSpans
+    candidate: ComparedSpans
+
+
+class LinkOfChain(msgspec.Struct, frozen=True):
+    of: ComparedSpans
+    link: ChainLink
+
+
+class ChainPage(msgspec.Struct, frozen=True):
+    """Experiments in the order in which they were recorded."""
+
+    links: list[LinkOfChain]
+
+
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
@@ -189,8 +232,13 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     SpanPage,
     Waiting,
     TrendsPage,
+    Scalars,
+    ComparePage,
+    ChainPage,
     TimelinePage,
+    BusyBins,
     EventDetail,
+    SearchPage,
     Catalogue,
     Problem,
 )

@@ -60,6 +60,11 @@ def duration(ns: float) -> str:
     return f"0{GAP}ms" if ns == 0 else _in_steps(ns, _TIME_STEPS)
 
 
+def change(ns: float) -> str:
+    """A difference of times, with its sign."""
+    return f"+{duration(ns)}" if ns > 0 else duration(ns)
+
+
 def nbytes(count: float) -> str:
     """Decimal units, as disks and networks count."""
     return _in_steps(count, _BYTE_STEPS)

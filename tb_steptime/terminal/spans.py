@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.discovery import Discovery
@@ -14,13 +14,16 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.trace.kineto import ReadProgress, read_trace
-from tb_steptime.trace.steps import as_one_step
+from tb_steptime.trace.steps import as_one_step, only_steps
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.trace.model import Trace
 
 T = TypeVar("T")
+
+#: As the trace shows them, the recording as one, or the numbers of the first and the last that are wanted.
+StepChoice = Literal["found", "recording"] | tuple[int, int]
 
 #: Views of which no command prints anything.
 UNPRINTED = ("gpu", "timeline")
@@ -30,16 +33,29 @@ _RECORD_ONE = (
 )
 
 
+class NoSuchStepsError(TraceError):
+    """None of the steps that were asked for is in the trace."""
+
+
 def read_each(
     paths: Sequence[Path],
     problems: list[Problem],
     read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
-    *,
-    whole_recording: bool = False,
+    steps: StepChoice = "found",
 ) -> Iterator[tuple[FoundSpan, T]]:
     """Every span that can be read, one at a time; those that cannot become problems, whose file is the path as the user
     named it or its folder."""
-    found = [replace(span, whole_recording=whole_recording) for span in _found(paths, problems)]
+    yield from read_found(list(find_spans(paths, problems)), problems, read, steps)
+
+
+def read_found(
+    found: Sequence[FoundSpan],
+    problems: list[Problem],
+    read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
+    steps: StepChoice = "found",
+) -> Iterator[tuple[FoundSpan, T]]:
+    """`read_each` of spans that were found."""
+    found = [of_steps(span, steps) for span in found]
     for number, span in enumerate(found, start=1):
         with ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
             try:
@@ -50,13 +66,20 @@ def read_each(
         yield span, content
 
 
+def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
+    """The same span, of which these steps are asked for."""
+    if isinstance(steps, tuple):
+        return replace(span, only_steps=steps)
+    return replace(span, whole_recording=steps == "recording")
+
+
 def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
     """From the summary file where it is of exactly this trace and release, else from the trace, without the views that
     no command prints. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
-    if span.whole_recording:
+    if span.whole_recording or span.only_steps:
         return measure_trace(trace_of(span, on_progress), UNPRINTED)[1]
     if span.trace is None:
         assert span.summary is not None
@@ -78,10 +101,19 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
         hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
     trace = read_trace(span.trace, on_progress)
-    return as_one_step(trace) if span.whole_recording else trace
+    return _only(trace, span) if span.only_steps else as_one_step(trace) if span.whole_recording else trace
 
 
-def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
+def _only(trace: Trace, span: FoundSpan) -> Trace:
+    assert span.only_steps is not None
+    first, last = span.only_steps
+    try:
+        return only_steps(trace, first, last)
+    except ValueError as steps:
+        raise NoSuchStepsError(f"It has no steps {first} to {last}", span.path, f"Its steps are {steps}.") from None
+
+
+def find_spans(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
     """The spans under log directories, then the files that were named."""
     for folder in (path for path in paths if path.is_dir()):
         found = Discovery([Place("", folder, str(folder))]).scan()

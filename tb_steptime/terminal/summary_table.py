@@ -102,6 +102,8 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)
+    if headline.basis:
+        yield from _wrap(render(headline.basis), width)
 
 
 def _run(found: FoundSpan) -> str:

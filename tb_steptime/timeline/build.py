@@ -6,15 +6,17 @@ import bisect
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars, merge
+from tb_steptime.timeline.bins import write_busy, write_queue
 from tb_steptime.timeline.colours import event_colours
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.gaps import write_gaps
-from tb_steptime.timeline.queue import write_queue
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.shown_names import write_shown_names
 from tb_steptime.timeline.ties import write_ties
 from tb_steptime.timeline.tracks import Table, TrackEvents, tracks_of
 from tb_steptime.trace.model import Trace
@@ -44,40 +46,61 @@ class _Writing:
         self.bounds: list[list[int]] = [[0] for _ in (0, *LEVELS)]
         self.count = [0 for _ in (0, *LEVELS)]
         self.names = list(trace.strings.strings)
-        self.place = np.full(len(trace.events), -1, np.int32)
+        self.place, self.folded_place = (np.full(len(trace.events), -1, np.int32) for _ in range(2))
         self.span: tuple[int, int] | None = None
 
     def write(self) -> None:
-        for track in tracks_of(self.trace, event_colours(self.trace)):
-            self._add(track)
+        folded = [self._add(track) for track in tracks_of(self.trace, event_colours(self.trace))]
+        all_lines = len(self.line_track)
+        for number, left in enumerate(folded):
+            if left:
+                self._fold(number, left)
         write_queue(self.trace, self.columns)
+        write_busy(self.trace, self.columns)
         write_gaps(self.trace, self.columns)
         self.names += write_ties(self.trace, self.columns, len(self.names))
         self.columns.add("place", self.place)
+        self.columns.add("folded_place", self.folded_place)
+        self.names += write_shown_names(self.trace, self.columns, len(self.names))
         self.columns.add_strings(self.names)
         for level, bounds in enumerate(self.bounds):
             self.columns.add(f"level{level}.bounds", np.array(bounds, np.int64))
-        lines = self.tracks, self.track_thread, self.line_track, self.line_row
+        lines = self.tracks, self.track_thread, self.line_track, self.line_row, all_lines
         EventFile.write_head(
             self.columns.folder, Head(*lines, list(LEVELS), *(self.span or (0, 0)), self.columns.join())
         )
 
-    def _add(self, track: TrackEvents) -> None:
-        line = stack_rows(track.table.start, track.table.dur, track.rows)
-        count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
-        rows = max(1, int(np.count_nonzero(count)))
-        number = len(self.tracks)
-        self.tracks.append(Track(number, track.kind, track.group, track.label, rows))
+    def _add(self, track: TrackEvents) -> TrackEvents | None:
+        """Put the whole track into the file; answers what is left of it while its stack is folded, if that is less."""
+        number, names_from = len(self.tracks), len(self.names) if track.own_names else 0
         self.track_thread.append(track.thread)
-        names_from = len(self.names) if track.own_names else 0
         self.names += track.own_names
         self._grow(track)
+        rows = self._add_lines(number, track, names_from, self.place)
+        self.tracks.append(Track(number, track.kind, track.group, track.label, rows, track.pinned, rows))
+        return track.folded()
+
+    def _fold(self, number: int, left: TrackEvents) -> None:
+        """The same track once more, without the frames that are folded away."""
+        rows = self._add_lines(number, left, 0, self.folded_place)
+        self.tracks[number] = msgspec.structs.replace(self.tracks[number], rows=rows)
+
+    def _add_lines(self, number: int, track: TrackEvents, names_from: int, place: Int32) -> int:
+        """How many lines it took. place: of each event, to be filled in."""
+        line = stack_rows(track.table.start, track.table.dur, track.rows)
+        count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         order = np.argsort(line, kind="stable").astype(np.int32)
         past = np.cumsum(count)
+        rows = max(1, int(np.count_nonzero(count)))
         for row in range(rows):
             self.line_track.append(number)
             self.line_row.append(row)
-            self._add_line(track, track.rows[order[past[row] - count[row] : past[row]]], names_from)
+            on_line = track.rows[order[past[row] - count[row] : past[row]]]
+            for some in _in_blocks(track.table.start, on_line):
+                self._add_block(track.table, some, names_from, place)
+            for level, bounds in enumerate(self.bounds):
+                bounds.append(self.count[level])
+        return rows
 
     def _grow(self, track: TrackEvents) -> None:
         """Room for the numbers of steps and phases; and the time that all events span."""
@@ -89,16 +112,10 @@ class _Writing:
             low, high = int(table.start[rows[0]]), int((table.start[rows] + table.dur[rows]).max())
             self.span = (low, high) if self.span is None else (min(self.span[0], low), max(self.span[1], high))
 
-    def _add_line(self, track: TrackEvents, rows: Int32, names_from: int) -> None:
-        for some in _in_blocks(track.table.start, rows):
-            self._add_block(track.table, some, names_from)
-        for level, bounds in enumerate(self.bounds):
-            bounds.append(self.count[level])
-
-    def _add_block(self, table: Table, rows: Int32, names_from: int) -> None:
+    def _add_block(self, table: Table, rows: Int32, names_from: int, place: Int32) -> None:
         first, add = self.count[0], self.columns.add
         start, length, colour = table.start[rows], table.dur[rows], table.colour[rows]
-        self.place[table.first + rows] = np.arange(first, first + len(rows), dtype=np.int32)
+        place[table.first + rows] = np.arange(first, first + len(rows), dtype=np.int32)
         add("start", start)
         add("length", length)
         add("name", table.name[rows].astype(np.int32) + np.int32(names_from))

@@ -9,9 +9,10 @@ from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
 from tb_steptime.timeline.around import around, calls_in, self_ns
 from tb_steptime.timeline.device_facts import activity_facts
 from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.event_kinds import kind_name, track_name
 from tb_steptime.timeline.gaps import why_gap
 from tb_steptime.timeline.ties import launched_by, row_of
-from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.frames import MODULE_FRAME, is_source
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
 #: A captured graph launches thousands; the first ones identify it.
@@ -20,8 +21,8 @@ MAX_LAUNCHED = 8
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
-def event_detail(events: EventFile, number: int) -> EventDetail | None:
-    """None where there is no such event, or it is on no track."""
+def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
+    """None where there is no such event, or it is on no track. folded: rows are those of folded stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
@@ -29,16 +30,19 @@ def event_detail(events: EventFile, number: int) -> EventDetail | None:
     call = _call_of(events, number)
     outer = around(events, place if call is None else call)
     gap = why_gap(events, number, call)
-    link = _link(events, "", place)
+    link = _link(events, "", place, folded)
     return EventDetail(
         event=number,
-        name=link.name,
+        name=_name(events, place),
+        short_name=link.name,
+        kind=kind_name(events, place),
+        on=track_name(events.head.tracks[link.track]),
         track=link.track,
         row=link.row,
         start_ns=link.start_ns,
         end_ns=link.end_ns,
         facts=list(_facts(events, place, call, outer)),
-        links=list(_links(events, place, call, outer)),
+        links=[_link(events, role, each, folded) for role, each in _tied(events, place, call, outer)],
         gap_start_ns=gap[0] if gap else None,
         why_gap=gap[1] if gap else None,
     )
@@ -115,17 +119,16 @@ def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterat
 
 
 def _stack_facts(events: EventFile, stack: Sequence[int], module: str, source: str) -> Iterator[EventFact]:
-    names = [_name(events, each) for each in reversed(stack)]
-    frames = next((name.removeprefix(MODULE_FRAME) for name in names if name.startswith(MODULE_FRAME)), None)
-    lines = next((short_frame(name) for name in names if is_source(name)), None)
-    row = next(
-        (row for each in reversed(stack) if (row := row_of(events, "stack", _number(events, each))) is not None), None
-    )
-    for label, found, column in ((module, frames, "stack.module"), (source, lines, "stack.source")):
+    inner = stack[::-1]
+    frame = next((each for each in inner if _name(events, each).startswith(MODULE_FRAME)), None)
+    line = next((each for each in inner if is_source(_name(events, each))), None)
+    row = next((row for each in inner if (row := row_of(events, "stack", _number(events, each))) is not None), None)
+    for label, found, column in ((module, frame, "stack.module"), (source, line, "stack.source")):
         written = -1 if row is None else int(events.column(column)[row])
-        name = found if found is not None or written < 0 else events.string(written)
-        if name is not None:
-            yield EventFact(label, text(name))
+        if found is not None:
+            yield EventFact(label, text(_shown(events, found)), _name(events, found))
+        elif written >= 0:
+            yield EventFact(label, text(events.string(written)), events.string(written))
 
 
 def _input_facts(events: EventFile, number: int) -> Iterator[EventFact]:
@@ -148,29 +151,34 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
     return None
 
 
-def _links(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventLink]:
+def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """What the event is tied to: in what role, and at which place it is."""
     kinds = events.column("kind")
     if call is not None:
-        yield _link(events, "Launched by", call)
+        yield "Launched by", call
     if int(kinds[place]) in _CALLS:
         launched = launched_by(events, [_number(events, place)])[:MAX_LAUNCHED]
-        yield from (_link(events, "Launches", int(events.place[each])) for each in launched)
+        yield from (("Launches", int(events.place[each])) for each in launched)
     ops = [each for each in outer if int(kinds[each]) == Kind.CPU_OP]
     if ops:
-        yield _link(events, "In op", ops[-1])
+        yield "In op", ops[-1]
     if len(ops) > 1:
-        yield _link(events, "In outermost op", ops[0])
+        yield "In outermost op", ops[0]
     if outer and outer[-1] not in ops:
-        yield _link(events, "In", outer[-1])
+        yield "In", outer[-1]
     forward = _forward(events, [*outer, place])
     if forward is not None:
-        yield _link(events, "Forward op", forward)
+        yield "Forward op", forward
 
 
-def _link(events: EventFile, role: str, place: int) -> EventLink:
-    line, start = events.line_of(place), int(events.start[place])
-    track, row = events.head.line_track[line], events.head.line_row[line]
-    return EventLink(role, _number(events, place), _name(events, place), track, row, start, events.end_of(place))
+def _link(events: EventFile, role: str, place: int, folded: bool) -> EventLink:
+    track, row = events.head.line_track[events.line_of(place)], events.row_of(place, folded=folded)
+    start, end = int(events.start[place]), events.end_of(place)
+    return EventLink(role, _number(events, place), _shown(events, place), track, row, start, end)
+
+
+def _shown(events: EventFile, place: int) -> str:
+    return events.shown_name(int(events.name[place]))
 
 
 def _name(events: EventFile, place: int) -> str:

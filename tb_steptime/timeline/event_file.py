@@ -13,6 +13,8 @@ The columns are mapped into memory, never read whole. They live as long as the p
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,7 @@ class Column(msgspec.Struct, frozen=True):
 class Head(msgspec.Struct, frozen=True):
     """tracks in order; line_track, line_row: of each line. levels: details in ns, from fine to coarse.
 
+    all_lines: how many lines show every event once; after them come the lines of tracks whose stacks are folded.
     track_thread: tracks of one host thread have the same number; -1: no thread's. first_ns, last_ns: what the events
     span.
     """
@@ -50,6 +53,7 @@ class Head(msgspec.Struct, frozen=True):
     track_thread: list[int]
     line_track: list[int]
     line_row: list[int]
+    all_lines: int
     levels: list[int]
     first_ns: int
     last_ns: int
@@ -143,18 +147,49 @@ class EventFile:
         """The place of the event of each number; -1: it is not shown."""
         return self.column("place")
 
+    @property
+    def event_count(self) -> int:
+        """Of all events: places from here on are those of folded stacks."""
+        return int(self.column("level0.bounds")[self.head.all_lines])
+
     def string(self, number: int) -> str:
         ends = self.column("strings.end")
         first = int(ends[number - 1]) if number else 0
         return bytes(self.column("strings.text")[first : int(ends[number])]).decode("utf-8")
+
+    @functools.cached_property
+    def lower_strings(self) -> list[str]:
+        """All strings without regard to case, for searching."""
+        text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
+        return [text[first:past].decode("utf-8").lower() for first, past in itertools.pairwise([0, *ends])]
+
+    def shown_name(self, number: int) -> str:
+        """What is written on a box of this name."""
+        shown = self.column("shown")
+        return self.string(int(shown[number]) if number < len(shown) and shown[number] >= 0 else number)
 
     def has(self, name: str) -> bool:
         return name in self.head.columns
 
     def lines(self, track: int) -> range:
         """The lines of a track, from the outermost to the innermost."""
-        first = bisect.bisect_left(self.head.line_track, track)
-        return range(first, first + self.head.tracks[track].rows)
+        first = bisect.bisect_left(self.head.line_track, track, hi=self.head.all_lines)
+        return range(first, first + self.head.tracks[track].all_rows)
+
+    def folded_lines(self, track: int) -> range:
+        """Its lines while its stack is folded: the same where it has nothing to fold."""
+        lines, each = self.head.line_track, self.head.tracks[track]
+        first = bisect.bisect_left(lines, track, lo=self.head.all_lines)
+        return range(first, first + each.rows) if track in lines[first : first + 1] else self.lines(track)
+
+    def row_of(self, place: int, *, folded: bool) -> int:
+        """The row that an event is on, given its place among all; -1 where it is folded away."""
+        line = self.line_of(place)
+        lines = self.folded_lines(self.head.line_track[line])
+        if folded and lines.start >= self.head.all_lines:
+            place = int(self.column("folded_place")[self.event[place]])
+            return self.head.line_row[self.line_of(place)] if place >= 0 else -1
+        return self.head.line_row[line]
 
     def line_of(self, place: int) -> int:
         return int(np.searchsorted(self.column("level0.bounds"), place, side="right")) - 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.timeline.answers import Boxes, TimelinePage
 from tb_steptime.timeline.bars import Bars, join_alike, merge
+from tb_steptime.timeline.bins import queue_depth
 from tb_steptime.timeline.colours import COLOURS
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.queue import queue_depth
 
 #: No screen is so wide; a finer detail than the window over this would only cost time.
 MAX_COLUMNS = 1 << 13
@@ -16,19 +19,24 @@ MAX_COLUMNS = 1 << 13
 MAX_BOXES = 20_000
 
 
-def timeline_page(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> TimelinePage:
+def timeline_page(
+    events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False
+) -> TimelinePage:
     """The events that touch [start_ns, end_ns). The detail is that power of two which is not more than asked for, or
-    coarser where there would be too many boxes."""
+    coarser where there would be too many boxes. folded: without the Python frames that are not of the user's code."""
     detail_ns = _power_of_two(max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1))
-    bars = merge(_bars(events, start_ns, end_ns, detail_ns), detail_ns)
+    tracks = events.head.tracks if folded else [replace(track, rows=track.all_rows) for track in events.head.tracks]
+    lines = [line for track in tracks for line in (events.folded_lines(track.id) if folded else events.lines(track.id))]
+    bars = merge(_bars(events, lines, start_ns, end_ns, detail_ns), detail_ns)
     boxes = join_alike(bars, detail_ns)
     while len(boxes) > MAX_BOXES:
         detail_ns *= 2
         bars = merge(bars, detail_ns)
         boxes = join_alike(bars, detail_ns)
-    names, columns = _boxes(events, boxes, start_ns)
+    numbers, columns = _boxes(events, boxes, start_ns)
+    names, full_names = _names(events, numbers)
     queue = queue_depth(events, start_ns, end_ns, detail_ns)
-    return TimelinePage(start_ns, end_ns, detail_ns, events.head.tracks, names, list(COLOURS), columns, queue)
+    return TimelinePage(start_ns, end_ns, detail_ns, tracks, names, full_names, list(COLOURS), columns, queue)
 
 
 def _power_of_two(number: int) -> int:
@@ -36,15 +44,21 @@ def _power_of_two(number: int) -> int:
     return 1 << (number.bit_length() - 1)
 
 
-def _bars(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Bars:
-    """All lines in the window, from the coarsest level that is not coarser than the detail."""
+def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, detail_ns: int) -> Bars:
+    """The lines in the window, from the coarsest level that is not coarser than the detail."""
     level = sum(level_ns <= detail_ns for level_ns in events.head.levels)
-    parts = [events.bars(level, line, start_ns, end_ns) for line in range(len(events.head.line_track))]
+    parts = [events.bars(level, line, start_ns, end_ns) for line in lines]
     return Bars.one_after_another([part for part in parts if len(part)] or [Bars.none()])
 
 
-def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[str], Boxes]:
-    """The names that are used, and the boxes."""
+def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
+    """As they are written on boxes; and as the trace has them, "" where that is the same."""
+    full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
+    return shown, [name if name != other else "" for name, other in zip(full, shown, strict=True)]
+
+
+def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[int], Boxes]:
+    """The numbers of the names that are used, and the boxes."""
     numbers, name = np.unique(events.name[bars.place], return_inverse=True)
     boxes = Boxes(
         track=np.array(events.head.line_track, np.int32)[bars.line].tolist(),
@@ -56,4 +70,4 @@ def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[str], Box
         count=bars.count.tolist(),
         event=events.event[bars.place].tolist(),
     )
-    return [events.string(number) for number in numbers.tolist()], boxes
+    return numbers.tolist(), boxes

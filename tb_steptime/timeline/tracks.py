@@ -1,8 +1,8 @@
 """Which events are on which track, and the order of the tracks.
 
     Steps                   windows of the steps, phases of the host, waits for the loader
-    Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU
+    Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
 An event is on one track. Rows of `cuda_sync` are left out: they repeat the calls. Steps and phases are no events of the
 trace: their numbers follow those of the trace's events.
@@ -11,7 +11,7 @@ trace: their numbers follow those of the trace's events.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.colours import PLACE
+from tb_steptime.timeline.folding import foreign_frames
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
@@ -29,6 +30,10 @@ _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
 #: The heading above steps, phases and the loader.
 STEPS_GROUP = "Steps"
+#: The heading above what the profiler says of itself.
+RECORDER_GROUP = "Profiler"
+#: Streams that stay in sight: more would leave no room for anything else.
+PINNED_STREAMS = 4
 #: One colour for one meaning: the host works in whichever phase, or it waits for data.
 _PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
 
@@ -37,6 +42,7 @@ class Table(NamedTuple):
     """Columns that tracks take their events from: those of the event table, or of steps or phases.
 
     name      row of the string table; where the track has names of its own, a place in those
+    foreign   Python frames that are not of the user's code
     first     the number of the first row, which is what an event is asked for by
     """
 
@@ -45,6 +51,7 @@ class Table(NamedTuple):
     name: Int32
     colour: UInt8
     kind: UInt8
+    foreign: Bool
     first: int
 
 
@@ -63,21 +70,27 @@ class TrackEvents:
     rows: Int32
     own_names: tuple[str, ...] = ()
     thread: int = -1
+    pinned: bool = False
+
+    def folded(self) -> TrackEvents | None:
+        """The track with its stack folded; None where there is nothing to fold."""
+        left = self.rows[~self.table.foreign[self.rows]]
+        return None if len(left) == len(self.rows) else replace(self, rows=left)
 
 
 def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
     """All tracks that have events, in order. colours: of each row of the event table."""
     events = trace.events
-    table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, 0)
+    table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, foreign_frames(trace), 0)
     roles, waits = _roles(trace), loader_rows(trace).astype(np.int32)
     yield _steps(trace)
     yield _phases(trace)
     if len(waits):
-        yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=int(events.thread[waits[0]]))
+        thread = int(events.thread[waits[0]])
+        yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=thread, pinned=True)
+    yield from _devices(trace, table)
     for thread, rows in _by_thread(trace, roles):
         yield from _host_tracks(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
-    for device in np.unique(events.device[events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist():
-        yield from _device_tracks(trace, table, device)
 
 
 def _steps(trace: Trace) -> TrackEvents:
@@ -86,7 +99,7 @@ def _steps(trace: Trace) -> TrackEvents:
     names = tuple(named.format(step.name) for step in steps.steps)
     place = np.arange(len(names), dtype=np.int32)
     table = _own_table(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
-    return TrackEvents("steps", STEPS_GROUP, "Steps", table, place, names)
+    return TrackEvents("steps", STEPS_GROUP, "Steps", table, place, names, pinned=True)
 
 
 def _phases(trace: Trace) -> TrackEvents:
@@ -99,26 +112,48 @@ def _phases(trace: Trace) -> TrackEvents:
     order = np.argsort(start, kind="stable").astype(np.int32)
     labels = phase_labels(trace)
     names = tuple(labels[phase] for phase in phases)
-    return TrackEvents(
-        "phases", STEPS_GROUP, "Phases", _own_table(start, end, place, colours[place], first), order, names
-    )
+    table = _own_table(start, end, place, colours[place], first)
+    return TrackEvents("phases", STEPS_GROUP, "Phases", table, order, names, pinned=True)
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
     """Ranges that are no events of the recording, numbered from first on."""
     kind = np.full(len(start), Kind.OTHER, np.uint8)
-    return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, first)
+    foreign = np.zeros(len(start), bool)
+    return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, foreign, first)
 
 
 def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int32) -> Iterator[TrackEvents]:
-    group, calls = f"Process {trace.threads[thread].pid}", f"Calls of {label[:1].lower()}{label[1:]}"
-    is_call = (table.kind[rows] == Kind.RUNTIME) | (table.kind[rows] == Kind.DRIVER)
+    kinds = table.kind[rows]
+    if (kinds == Kind.OVERHEAD).all():
+        yield TrackEvents("thread", RECORDER_GROUP, "Its overhead", table, rows, thread=thread)
+        return
+    group, calls = process_name(trace.threads[thread].pid), f"Calls of {label[:1].lower()}{label[1:]}"
+    is_call = (kinds == Kind.RUNTIME) | (kinds == Kind.DRIVER)
     own = ~is_call
     own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
-    lanes: tuple[tuple[TrackKind, str, Bool], ...] = (("thread", label, own), ("calls", calls, is_call))
-    for kind, named, mine in lanes:
-        if mine.any():
-            yield TrackEvents(kind, group, named, table, rows[mine], thread=thread)
+    if own.any():
+        yield TrackEvents("thread", group, label, table, rows[own], thread=thread)
+    if is_call.any():
+        yield TrackEvents("calls", group, calls, table, rows[is_call], thread=thread)
+
+
+def process_name(pid: str) -> str:
+    """In words; a profiler writes 0 and -1 where it does not know the process.
+
+    >>> process_name("4711"), process_name("-1")
+    ('Process 4711', 'Process not recorded')
+    """
+    return "Process not recorded" if pid in ("", "0", "-1") else f"Process {pid}"
+
+
+def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
+    """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
+    devices = np.unique(trace.events.device[trace.events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist()
+    each = max(1, PINNED_STREAMS // max(1, len(devices)))
+    for number, device in enumerate(devices):
+        for rank, track in enumerate(_device_tracks(trace, table, device)):
+            yield replace(track, pinned=track.kind == "stream" and rank < each and number < PINNED_STREAMS)
 
 
 def _device_tracks(trace: Trace, table: Table, device: int) -> Iterator[TrackEvents]:

@@ -37,6 +37,15 @@ def short_frame(frame: str) -> str:
     return _INSTALLED.sub("", frame)
 
 
+def is_installed(frame: str) -> bool:
+    """Does its path say that it is of an installed package, or of Python's library?
+
+    >>> is_installed("/env/lib/python3.11/site-packages/timm/layers.py(3): forward"), is_installed("net.py(3): f")
+    (True, False)
+    """
+    return _INSTALLED.match(frame) is not None
+
+
 def is_file(frame: str) -> bool:
     """Is this frame of a Python file? That of a built-in function or of a module's call is not.
 

@@ -1,21 +1,24 @@
 """What a recorder wrote of a trace's loaders, on the trace's clock. Columns; `ingest.recorder_files` reads them.
 
-worker             requested  start .... collate .. end            one row of `Produced`
-main process   requested      asked    arrived unpickled pinned  returned     one row of `Received`
+worker           start .... collate .. end                      one row of `Produced`
+main process     asked    arrived unpickled pinned  returned    one row of `Received`
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from tb_steptime.text import Note
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Bool, Int64
 
 #: A time that was not recorded.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
+
+_Rows = TypeVar("_Rows", bound="Columns")
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):
@@ -33,22 +36,51 @@ class LoaderSettings(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Produced:
-    """Batches produced, one row each, by start. All columns int64; times in ns from the trace's origin.
+class Columns:
+    """Columns of rows, all int64."""
 
-    loader, worker, pid, pass_number, batch    which batch of which pass over the data, and the process that produced it
-    requested_ns, start_ns, collate_ns, end_ns    dataset from start to collate, collate_fn from there to the end
+    loader: Int64
+
+    @property
+    def columns(self) -> tuple[Int64, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+    def of(self: _Rows, rows: Int64 | Bool) -> _Rows:
+        return type(self)(*(column[rows] for column in self.columns))
+
+    def by(self: _Rows, column: str) -> _Rows:
+        return self.of(np.argsort(getattr(self, column), kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class BatchRows(Columns):
+    """One row for each batch: which one of which pass over the data. keys: a number for each batch of a process."""
+
+    pass_number: Int64
+    batch: Int64
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    @property
+    def keys(self) -> Int64:
+        key: Int64 = (self.loader << 56) + (self.pass_number << 32) + self.batch
+        return key
+
+
+@dataclass(frozen=True, eq=False)
+class Produced(BatchRows):
+    """Batches produced, by start; times in ns from the trace's origin.
+
+    worker, pid                            that produced it
+    start_ns, collate_ns, end_ns           dataset from start to collate, collate_fn from there to the end
     dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that produced it; -1: not measured, as few batches are
     core_wait_ns                           time that it was runnable but had no core; -1: not measured, or not known
     bytes, samples                         -1: not known
     """
 
-    loader: Int64
     worker: Int64
     pid: Int64
-    pass_number: Int64
-    batch: Int64
-    requested_ns: Int64
     start_ns: Int64
     collate_ns: Int64
     end_ns: Int64
@@ -58,41 +90,26 @@ class Produced:
     bytes: Int64
     samples: Int64
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
 
 @dataclass(frozen=True, eq=False)
-class Received:
-    """Batches returned to the training loop, one row each, in that order; int64, times as above, UNKNOWN_TIME without.
+class Received(BatchRows):
+    """Batches returned to the training loop, in that order; times as above, UNKNOWN_TIME without; see
+    `record.file.format`."""
 
-    requested_ns, asked_ns, arrived_ns, unpickled_ns, pinned_ns, returned_ns    see `record.file.format`
-    ready                                  batches that were ready when the loop asked; -1: not known
-    """
-
-    loader: Int64
-    pass_number: Int64
-    batch: Int64
-    requested_ns: Int64
     asked_ns: Int64
     arrived_ns: Int64
     unpickled_ns: Int64
     pinned_ns: Int64
     returned_ns: Int64
-    ready: Int64
-
-    def __len__(self) -> int:
-        return len(self.returned_ns)
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
-    """Passes over the data, one row each: from iter(loader) until it returned; int64, times as above.
+class Begun(Columns):
+    """Passes over the data: from iter(loader) until it returned; times as above.
 
     New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.
     """
 
-    loader: Int64
     begin_ns: Int64
     ready_ns: Int64
 

@@ -52,6 +52,7 @@ class Job:
     accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     with_stack: bool = False  # call stacks were recorded, which slows the host
     with_memory: bool = False  # so was each allocation of memory, which slows it too
+    runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
 
@@ -71,6 +72,7 @@ class Trace:
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     loader_records  what a recorder's files hold of the loaders; None without them
     whole_recording  the user wants it as one step, whatever marks or repeats
+    only_steps       the user wants these alone: the numbers of the first and the last
     """
 
     path: str
@@ -93,9 +95,19 @@ class Trace:
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
+    only_steps: tuple[int, int] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def device_name(self, device: int) -> str:
         """As the trace names it; its kind and number where it does not."""
         known = self.devices.get(device)
         return (known.name if known else "") or f"{self.job.accelerator} {device}"
+
+
+#: Notes of the reader which say that the file ends before the trace does.
+_CUT = {"truncated-file", "corrupt-file"}
+
+
+def is_cut_short(trace: Trace) -> bool:
+    """Whether events after some place of the file are missing. Kineto writes what ran on a GPU last."""
+    return any(note.id in _CUT for note in trace.notes)

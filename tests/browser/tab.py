@@ -19,6 +19,17 @@ from tools.serve import TensorBoard
 #: A view must draw in well under this; a first one waits for the analysis of its trace on a busy machine.
 DRAWN_MS = 30_000
 
+#: The list of views: what is pressed, and what opens.
+VIEWS = {
+    "Overview": "overview",
+    "Trends": "trends",
+    "Data loading": "data_loading",
+    "Tensor cores": "tensor_cores",
+    "GPU": "gpu",
+    "Host": "host",
+    "Timeline": "timeline",
+}
+
 
 class Tab:
     """One page with the tab open. `faults` collects console errors, uncaught errors and requests to other hosts."""

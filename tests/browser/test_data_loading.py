@@ -45,9 +45,8 @@ def rows(table: Locator) -> list[list[str]]:
 
 def heard(picture: Locator) -> str:
     """What a screen reader says of the place that is chosen in a picture."""
-    said = picture.locator("xpath=following-sibling::*[@role='status']")
-    expect(said).not_to_be_empty()
-    return said.inner_text().replace("\u00a0", " ")
+    expect(picture).not_to_have_attribute("aria-valuetext", re.compile("^Nothing chosen"))
+    return (picture.get_attribute("aria-valuetext") or "").replace("\u00a0", " ")
 
 
 def hover(picture: Locator, share: float) -> None:
@@ -79,7 +78,7 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     recorded = answer(server, RECORDED)["recorded"]
     counts = f"{len(recorded['lanes'])} lanes over {len(recorded['steps'])} steps"
-    picture = view.get_by_role("img", name=re.compile(counts))
+    picture = view.get_by_role("slider", name=re.compile(counts))
     labels = picture.locator("text.small").all_text_contents()
     assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
     expect(picture.locator("path.depth-line")).to_have_count(1)
@@ -108,7 +107,7 @@ def test_a_recorded_batch_is_split_from_dataset_to_wait(
 ) -> None:
     server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
-    table = view.get_by_role("table", name="What becomes of a batch")
+    table = view.get_by_role("grid", name="What becomes of a batch")
     assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Prefetched"]
     assert all(re.fullmatch(r"[\d.]+\sms", row[1]) for row in rows(table))
     expect(table.locator("tfoot")).to_contain_text("The loop waits")
@@ -122,12 +121,12 @@ def test_recorded_workers_and_their_slowest_batches_are_listed(
     one = tab(server, state(run=RECORDED, view="data_loading"))
     view = view_of(one)
     recorded = answer(server, RECORDED)["recorded"]
-    workers = rows(view.get_by_role("table", name="Worker processes"))
+    workers = rows(view.get_by_role("grid", name="Worker processes"))
     assert [(row[0], row[1]) for row in workers] == [
         (str(row["worker"]), str(row["batches"])) for row in recorded["workers"]
     ]
 
-    slowest = view.get_by_role("table", name="Slowest batches")
+    slowest = view.get_by_role("grid", name="Slowest batches")
     shown = [(row[0], row[1], row[2]) for row in rows(slowest)]
     assert (
         shown
@@ -137,7 +136,7 @@ def test_recorded_workers_and_their_slowest_batches_are_listed(
     one.page.keyboard.press("Enter")
     step = recorded["slowest"][0]["step"]
     one.page.wait_for_url(f"**p.tb_steptime.step={step}*")
-    waits = view.get_by_role("table", name="Wait for the loader in each step")
+    waits = view.get_by_role("grid", name="Wait for the loader in each step")
     expect(waits.locator("tr[aria-selected='true'] td").first).to_have_text(step)
 
 
@@ -205,14 +204,14 @@ def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
 def test_a_trace_without_a_loader_says_so(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
     view = view_of(tab(tensorboard(measured_demo), state(run=NO_LOADER, view="data_loading")))
     expect(view.locator(".unknown")).to_contain_text("The trace has no loader events.")
-    expect(view.get_by_role("table")).to_have_count(0)
+    expect(view.get_by_role("grid")).to_have_count(0)
 
 
 def test_what_a_loader_in_the_training_process_does(
     tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab
 ) -> None:
     view = view_of(tab(tensorboard(real_pair), state(run="workers0", view="data_loading")))
-    table = view.get_by_role("table", name="What the loader does")
+    table = view.get_by_role("grid", name="What the loader does")
     assert [len(row) for row in rows(table) if row[0] == "aten::_cat"] == [3]  # no column of lines
     expect(view).to_contain_text("No Python frames are recorded")
     assert cut_off(view) == []

@@ -41,7 +41,7 @@ def test_a_point_of_trends_leads_to_the_launches_of_a_kernel(
     gpu = one.view("gpu")
     (device,) = answer(server, one)["devices"]
     first = device["tables"][0]["rows"][0]["name"]
-    gpu.get_by_role("table", name="Kernels by kernel").locator("tbody tr").first.click()
+    gpu.get_by_role("grid", name="Kernels by kernel").locator("tbody tr").first.click()
     detail = gpu.locator(".kernel-detail")
     assert detail.get_attribute("data-kernel") == first
     launches = next(each for each in device["details"] if each["name"] == first)
@@ -76,8 +76,8 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     gpu = one.view("gpu")
     (device,) = answer(server, one)["devices"]
     op = device["tables"][2]["rows"][0]["name"]
-    gpu.get_by_role("table", name="Kernels by op").locator("tbody tr").first.click()
-    rows = gpu.get_by_role("table", name="Kernels by kernel and op").locator("tbody tr")
+    gpu.get_by_role("grid", name="Kernels by op").locator("tbody tr").first.click()
+    rows = gpu.get_by_role("grid", name="Kernels by kernel and op").locator("tbody tr")
     expect(rows.first).to_be_visible()
     kernels = [row for row in device["tables"][1]["rows"] if row["op"] == op]
     expect(rows).to_have_count(len(kernels))

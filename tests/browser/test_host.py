@@ -59,4 +59,4 @@ def test_reasons_stand_by_step_or_by_phase(tensorboard: StartTensorBoard, record
     host = one.view("host")
     host.get_by_role("button", name="Phase", exact=True).click()
     one.page.wait_for_url("**p.tb_steptime.idle=phase*")
-    expect(host.get_by_role("img", name=re.compile("a bar for each phase: .*Forward"))).to_be_visible()
+    expect(host.get_by_role("slider", name=re.compile("a bar for each phase: .*Forward"))).to_be_visible()

@@ -10,18 +10,8 @@ from playwright.sync_api import expect
 
 from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import DRAWN_MS, Tab, state, wait_until_all_is_read
+from tests.browser.tab import DRAWN_MS, VIEWS, Tab, state, wait_until_all_is_read
 from tools.serve import TensorBoard
-
-VIEWS = {
-    "Overview": "overview",
-    "Trends": "trends",
-    "Data loading": "data_loading",
-    "Tensor cores": "tensor_cores",
-    "GPU": "gpu",
-    "Host": "host",
-    "Timeline": "timeline",
-}
 
 
 def test_the_tab_stands_beside_the_pytorch_profiler(

@@ -18,7 +18,7 @@ def drawn(timeline: Locator) -> Locator:
     return stage
 
 
-def test_an_event_is_told_about_and_stays_in_the_link(
+def test_an_event_is_told_about_and_stays_in_the_link_and_a_search_goes_to_the_next(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
     one = tab(tensorboard(recording), state(view="timeline"))
@@ -34,9 +34,21 @@ def test_an_event_is_told_about_and_stays_in_the_link(
     expect(chosen.get_by_text("Duration")).to_be_visible()
     one.page.reload()
     expect(one.view("timeline").get_by_role("region", name="The chosen event").locator("h2")).to_have_text(name)
+    timeline = one.view("timeline")
+    drawn(timeline)
+    field = timeline.get_by_role("searchbox", name="Find events by name in the whole recording")
+    said = timeline.locator(".seek .found")
+    field.fill("profilerstep")
+    expect(said).to_have_text(re.compile(r"^\d+ found, .+ in all$"))
+    field.press("Enter")
+    expect(said).to_have_text(re.compile(r"^\d+ of \d+, .+ in all$"))
+    chosen = timeline.get_by_role("region", name="The chosen event")
+    expect(chosen.locator("h2")).to_have_text(re.compile("^ProfilerStep#"))
+    chosen.get_by_role("button", name="Close").press("Escape")
+    expect(timeline.locator(".stage")).to_be_focused()
 
 
-def test_keys_zoom_and_change_the_step(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     one = tab(tensorboard(recording), state(view="timeline"))
     stage = drawn(one.view("timeline"))
     stage.focus()
@@ -49,3 +61,16 @@ def test_keys_zoom_and_change_the_step(tensorboard: StartTensorBoard, recording:
     assert int(end) - int(start) < int(before[0][1]) - int(before[0][0])
     one.view("timeline").get_by_role("button", name="Next step").click()
     one.page.wait_for_url("**p.tb_steptime.step=*")
+    stage.press("ArrowRight")
+    stage.press("m")
+    measured = re.compile(r"kernels?\sstart")
+    expect(one.view("timeline").get_by_text(measured)).to_be_visible()
+    stage.press("p")
+    one.page.wait_for_url("**p.tb_steptime.pins=*")
+    one.page.reload()
+    timeline = one.view("timeline")
+    drawn(timeline)
+    expect(timeline.get_by_text(measured)).to_be_visible()
+    overview = timeline.get_by_role("slider", name="Visible part of the recording")
+    overview.press("Home")
+    one.page.wait_for_url("**p.tb_steptime.zoom=*")

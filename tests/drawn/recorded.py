@@ -101,8 +101,6 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
         assert times["end_ns"] <= taken["returned_ns"] + slack_ms * MS
         assert max(taken["asked_ns"], taken["unpickled_ns"]) <= taken["returned_ns"]
         assert taken["arrived_ns"] <= taken["unpickled_ns"]
-        assert taken["requested_ns"] <= taken["returned_ns"]
-        assert taken["ready"] >= 0
     assert_measurements_are_whole(list(produced.values()))
 
 
@@ -116,4 +114,4 @@ def assert_measurements_are_whole(produced: list[Row]) -> None:
 
 def _received_when_produced(row: Row) -> Row:
     requested, _, _, end, *_ = row.values
-    return row._replace(kind=RECEIVED, values=(requested, requested, end, end, 0, end, 0, 0, 0))
+    return row._replace(kind=RECEIVED, values=(0, requested, end, end, 0, end))

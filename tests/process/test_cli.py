@@ -242,7 +242,7 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
         "\nGPU idle                60 µs   60.0 %  ██████████████████\n"
         "  Data loading          30 µs   30.0 %  █████████\n"
         "  CPU work               3 µs    3.0 %  ▉\n"
-        "  Nothing recorded      10 µs   10.0 %  ███\n"
+        "  Outside ops           10 µs   10.0 %  ███\n"
         "  Launch latency        12 µs   12.0 %  ███▋\n"
         "  Tail                   5 µs    5.0 %  █▌\n" in printed
     )

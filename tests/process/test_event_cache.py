@@ -30,14 +30,14 @@ TRACE = """
 
 
 def page(made, id):
-    return until(lambda: isinstance(answer := made.timeline(id, 0, 300_000, 1, work=True), TimelinePage) and answer)
+    return until(lambda: isinstance(answer := made.timeline(id, (0, 300_000), 1, work=True), TimelinePage) and answer)
 
 
 def test_two_spans_at_once(logs, opened):
     for number in (1, 2):
         write_trace(logs / f"host.{number}.pt.trace.json", steps=number)
     first, second = (entry.id for entry in all_read(opened).values())
-    waits = [opened.timeline(id, 0, 300_000, 1, work=True) for id in (first, second)]
+    waits = [opened.timeline(id, (0, 300_000), 1, work=True) for id in (first, second)]
     assert [type(each) for each in waits] == [Waiting, Waiting]
     assert sum(page(opened, first).boxes.count) < sum(page(opened, second).boxes.count)
     assert isinstance(opened.event(first, 0, work=False), EventDetail)
@@ -48,7 +48,7 @@ def test_two_spans_at_once(logs, opened):
 def test_nothing_is_read_without_being_asked(logs, opened):
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
-    assert opened.timeline(entry.id, 0, 1000, 1, work=False) == Waiting(SpanState.UNREAD, entry.file, 1, 1, None)
+    assert opened.timeline(entry.id, (0, 1000), 1, work=False) == Waiting(SpanState.UNREAD, entry.file, 1, 1, None)
     time.sleep(0.2)
     assert opened.reader.events.folder is None
 
@@ -78,7 +78,7 @@ def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch
 
     def failed():
         try:
-            opened.timeline(entry.id, 0, 1000, 1, work=True)
+            opened.timeline(entry.id, (0, 1000), 1, work=True)
         except SpanFailed as failure:
             return failure.problem
         return None
@@ -102,7 +102,7 @@ def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):
 
     monkeypatch.setattr(opened.reader.events, "new_folder", full)
     with pytest.raises(SpanFailed) as failure:
-        opened.timeline(entry.id, 0, 1000, 1, work=True)
+        opened.timeline(entry.id, (0, 1000), 1, work=True)
     assert "No space left" in failure.value.problem.problem
 
 

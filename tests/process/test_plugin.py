@@ -40,7 +40,10 @@ def tensorboard(*flags):
     """A client of TensorBoard as its command line makes it, with only our plugin and its own."""
     board = program.TensorBoard(plugins=[*default.get_static_plugins(), StepTimePlugin])
     board.configure(("tensorboard", *flags))
-    scalars = MultiplexerDataProvider(EventMultiplexer(), board.flags.logdir)
+    events = EventMultiplexer()
+    if board.flags.logdir:
+        events.AddRunsFromDirectory(board.flags.logdir).Reload()
+    scalars = MultiplexerDataProvider(events, board.flags.logdir)
     return Client(application.TensorBoardWSGIApp(board.flags, board.plugin_loaders, scalars))
 
 
@@ -158,7 +161,13 @@ def test_events_are_read_when_they_are_first_asked_for(client):
     for event in set(page["boxes"]["event"]):
         detail = once_read(client, f"event?span={second}&event={event}")
         assert (detail["event"], detail["facts"][0]["label"]) == (event, "Duration")
+    halves = once_read(client, f"busy?span={first}&from=0&to=300000&bins=2")
+    assert (halves["of"], halves["devices"], len(halves["busy_ns"]), sum(halves["kernels"])) == ("gpu", 1, 2, 3)
     assert set(get(client, f"event?span={first}&event=1000", 404)) == {"problem", "file", "hint"}
+    steps = get(client, f"search?span={first}&words=profilerstep&from=0&frames=own")
+    assert (steps["count"], len(steps["hits"]["event"]), sum(steps["bins"])) == (3, 3, 3)
+    (track,) = steps["tracks"]
+    assert get(client, f"search?span={first}&words=profilerstep&from=0&first=2&track={track['track']}")["next"] == 2
 
 
 def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
@@ -188,6 +197,8 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
 def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
     problem = get(client, f"timeline?span=0&{window}", 400)
     assert f"`{word}`" in problem["problem"]
+    if word != "detail":
+        assert get(client, f"busy?span=0&{window.replace('detail', 'bins')}", 400) == problem
 
 
 @pytest.mark.parametrize("event", ["", "-", "1.0", "x", "nan"])
@@ -199,7 +210,9 @@ def test_an_event_that_makes_no_sense_is_a_problem(client, event):
     "route",
     [
         "timeline?span=x&from=0&to=1&detail=1",
+        "busy?span=x&from=0&to=1&bins=1",
         "event?span=x&event=0",
+        "search?span=x&words=a&from=0",
         "view",
         "view?span=&view=overview",
         "view?span=../../etc/passwd&view=overview",
@@ -292,3 +305,29 @@ def test_a_context_without_flags_still_loads(tmp_path):
     made = StepTimePlugin(base_plugin.TBContext(logdir=str(tmp_path)))
     assert made.is_active() is False
     assert "/index" in made.get_plugin_apps()
+
+
+def test_scalars_of_event_files_beside_a_trace(logs):
+    """As torch.utils.tensorboard writes them: simple values, which TensorBoard turns into its scalars."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(logs / "a"))
+    for step, loss in enumerate((2.5, 1.25)):
+        value = Summary.Value(tag="train/loss", simple_value=loss)
+        writer.add_event(Event(wall_time=100.5 + step, step=step, summary=Summary(value=[value])))
+    writer.close()
+    client = tensorboard("--logdir", str(logs))
+    read(client)
+    assert get(client, "scalars?run=a") == {"tags": ["train/loss"], "series": []}
+    assert get(client, "scalars?run=a&tag=train/loss")["series"] == [
+        {
+            "source": "a",
+            "tag": "train/loss",
+            "steps": [0, 1],
+            "wall_ns": [100_500_000_000, 101_500_000_000],
+            "values": [2.5, 1.25],
+        }
+    ]
+    assert get(client, "scalars?run=bad") == {"tags": [], "series": []}

@@ -75,7 +75,7 @@ def test_a_recording_is_served_as_one_step_under_an_id_of_its_own(logs, opened):
     assert [each.id for each in all_read(opened).values()] == [entry.id], "it is in no picker"
     assert sorted(path.name for path in (logs / "r").iterdir()) == files, "nothing more lies next to the trace"
     timeline = until(
-        lambda: isinstance(answer := opened.timeline(whole.head.id, 0, 1_000, 1, work=True), TimelinePage) and answer
+        lambda: isinstance(answer := opened.timeline(whole.head.id, (0, 1_000), 1, work=True), TimelinePage) and answer
     )
     assert timeline.tracks[0].label == "Steps"
     with pytest.raises(UnknownSpan):

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests import PROJECT
 
 PACKAGE = PROJECT / "tb_steptime"
-ROOMS = ("metrics", "analyses")
+ROOMS = ("metrics", "analyses", "compare")
 
 
 def builds_sentences(path: Path) -> bool:

@@ -29,6 +29,11 @@ const ids: Codec<ReadonlySet<string>> = {
   write: (value) => [...value].join(","),
 };
 
+/** One of a few words. What stands in the address by default is none of them. */
+function oneOf<Word extends string>(...words: readonly Word[]): Codec<Word> {
+  return { read: (written) => words.find((word) => word === written), write: (value) => value };
+}
+
 /** The one character that no name of a folder holds in practice. */
 const BETWEEN_NAMES = "\n";
 
@@ -46,14 +51,18 @@ const SORTS = {
   blocking: sort,
   copies: sort,
   could_sort: sort,
+  collectives: sort,
   cpu_ops: sort,
+  drives: sort,
   gpus: sort,
   grown: sort,
   holders: sort,
   lines: sort,
   loaders: sort,
+  parts: sort,
   pauses: sort,
   phases: sort,
+  ranges: sort,
   rates: sort,
   sites: sort,
   slow: sort,
@@ -75,7 +84,16 @@ const KEYS = {
   /** "recording": the whole of it as one step. */
   steps: text,
   zoom: timeRange,
+  /** That is measured in the timeline. */
+  range: timeRange,
   event: wholeNumber,
+  /** "table:key" of the row that a card leads to. */
+  mark: text,
+  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  folds: ids,
+  pins: ids,
+  /** "all": every Python frame of the timeline, not only those of the user's code. */
+  frames: text,
   device: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,
@@ -83,15 +101,24 @@ const KEYS = {
   metric: text,
   over: text,
   strip: text,
+  /** The job's own scalar, by its tag. */
+  scalar: text,
   runs: names,
   by: text,
   idle: text,
   off: ids,
   bins: ids,
+  // how figures are given, in every view: totals of all steps, and the unit of times
+  totals: oneOf("recording"),
+  unit: oneOf("us", "ms", "s"),
+  /** Columns that the reader added or took away: "+gpus.name", "-sites.launches". */
+  columns: ids,
   // what is typed into the filters
   kernel: text,
   could: text,
   calls: text,
+  find: text,
+  tracks: text,
   ...SORTS,
 };
 

@@ -2,6 +2,7 @@
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import type { Address, Changes } from "./keys";
+import { shortNames } from "./short_names";
 
 export interface Selection {
   run: RunEntry;
@@ -10,7 +11,16 @@ export interface Selection {
 }
 
 /** Keys of the address that mean something only within one span. */
-const WITHIN_SPAN = { step: null, steps: null, zoom: null, event: null } as const;
+const WITHIN_SPAN = {
+  step: null,
+  steps: null,
+  zoom: null,
+  range: null,
+  event: null,
+  mark: null,
+  folds: null,
+  pins: null,
+} as const;
 
 /** What the address says for a recording as one step, and what the span's id ends in then. */
 export const WHOLE_RECORDING = "recording";
@@ -80,8 +90,29 @@ export function comparedWith(index: Index, state: Address, chosen: Selection): S
   return found?.span.id === chosen.span.id ? null : found;
 }
 
-/** What says two spans distinctName, in one word: the run, else the worker, else the span. */
-export function distinctName(other: Selection, chosen: Selection): string {
-  if (other.run.name !== chosen.run.name) return other.run.name;
-  return other.worker.name !== chosen.worker.name ? other.worker.name : `span ${other.span.number}`;
+/** What says two spans apart, in one word: the run, else the worker, else the span. */
+export function namesApart(chosen: Selection, other: Selection): { own: string; name: string } {
+  if (chosen.run.name !== other.run.name) {
+    const names = shortNames([chosen.run.name, other.run.name]);
+    return { own: names.get(chosen.run.name)!, name: names.get(other.run.name)! };
+  }
+  if (chosen.worker.name !== other.worker.name) {
+    const labels = workerLabels([chosen.worker, other.worker]);
+    return { own: labels.get(chosen.worker.name)!, name: labels.get(other.worker.name)! };
+  }
+  return { own: `span ${chosen.span.number}`, name: `span ${other.span.number}` };
+}
+
+/** Which of its run's workers and spans it is, where there are several: "rank 1", "span 3". */
+export function namesIn({ run, worker, span }: Selection): string[] {
+  const workers = run.workers.length > 1 ? [workerLabels(run.workers).get(worker.name)!] : [];
+  return [...workers, ...(worker.spans.length > 1 ? [`span ${span.number}`] : [])];
+}
+
+/** By name: the rank, where each has its own, else the shortest name. */
+export function workerLabels(workers: readonly WorkerEntry[]): ReadonlyMap<string, string> {
+  const ranks = new Set(workers.map(({ rank }) => rank).filter((rank) => rank !== null));
+  return ranks.size === workers.length
+    ? new Map(workers.map(({ name, rank }) => [name, `rank ${rank}`]))
+    : shortNames(workers.map(({ name }) => name));
 }

@@ -1,5 +1,6 @@
 import type { CardMeaning, Evidence, Insight } from "../api.gen";
 import { fillClass } from "../colour";
+import { hint } from "../dom/hint";
 import { DASH, ns, share } from "../format";
 import { sentence } from "../phrase";
 import { Basis } from "./basis";
@@ -27,7 +28,7 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
           <h3>
             <Sentence phrase={insight.title} />
           </h3>
-          <span class="meta" title={sentence(insight.why_confidence)}>
+          <span class="meta" {...hint(sentence(insight.why_confidence))}>
             <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
           </span>
         </div>
@@ -63,7 +64,7 @@ function Gain({ insight }: { insight: Insight }) {
   const { gain_ns: gain, gain_fraction: part, later_ns: later } = insight;
   const now = gain > 0;
   return (
-    <div class="gain" title={sentence(insight.gain_formula)}>
+    <div class="gain" {...hint(sentence(insight.gain_formula))}>
       {now && "up to "}
       <b>{now ? ns(gain) : later === null ? DASH : `${ns(0)} now`}</b>
       <span class="share-bar">

@@ -26,7 +26,7 @@ export function Chips({ label, name, chosen, options, choose, children }: ChipsP
         <button
           key={option.id}
           aria-pressed={option.id === chosen}
-          title={option.meaning}
+          data-hint={option.meaning}
           onClick={() => choose(option.id)}
         >
           {option.label}

@@ -38,6 +38,11 @@ function csvCell(cell: Cell): string {
   return /[",\r\n]/.test(written) ? `"${written.replaceAll('"', '""')}"` : written;
 }
 
+const isFigure = (column: DataColumn): column is Required<DataColumn> =>
+  column.unit !== undefined && column.unit !== "text" && column.unit !== "code";
+
+const numberOf = (cell: Cell | undefined): number | null => (typeof cell === "number" ? cell : null);
+
 type Row = readonly [at: number, cells: readonly Cell[]];
 
 /** The figures behind a picture, in its place. */
@@ -48,12 +53,12 @@ export function DataTable({ data }: { data: TableData }) {
     (column, at): Column<Row> => ({
       id: String(at),
       label: column.label,
-      numeric: column.unit !== undefined && column.unit !== "text",
-      cell: ([, cells]) => cellText(cells[at] ?? null, column),
-      order: ([, cells]) => cells[at] ?? null,
+      ...(isFigure(column)
+        ? { figures: { of: ([, cells]) => numberOf(cells[at]), unit: column.unit } }
+        : { cell: ([, cells]) => cellText(cells[at] ?? null, column), order: ([, cells]) => cells[at] ?? null }),
       width: `${widthOf(
         column.label,
-        rows.map(([, cells]) => cellText(cells[at] ?? null, column)),
+        rows.slice(0, MEASURED).map(([, cells]) => cellText(cells[at] ?? null, column)),
       )}px`,
     }),
   );
@@ -77,5 +82,5 @@ const BESIDE = 22;
 const MEASURED = 200;
 
 function widthOf(label: string, cells: readonly string[]): number {
-  return Math.min(320, Math.round(widestOf([label, ...cells.slice(0, MEASURED)], "small")) + BESIDE);
+  return Math.min(320, Math.round(widestOf([label, ...cells], "small")) + BESIDE);
 }

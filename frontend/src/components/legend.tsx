@@ -53,10 +53,10 @@ function LegendButton({ part: { meaning, ns, share, absent }, scale, off, press 
     <button
       class={off ? "off" : ""}
       aria-pressed={absent ? undefined : !off}
-      disabled={absent !== undefined}
-      title={`${meaning.meaning}${absent ? ` Here: ${sentence(absent)}` : " Double click shows it alone."}`}
-      onClick={(event) => press(event.altKey)}
-      onDblClick={() => press(true)}
+      aria-disabled={absent ? true : undefined}
+      data-hint={`${meaning.meaning}${absent ? ` Here: ${sentence(absent)}` : " Double click shows it alone."}`}
+      onClick={(event) => !absent && press(event.altKey)}
+      onDblClick={() => !absent && press(true)}
     >
       <span class="k">
         <i class={`swatch ${hollow ? "hollow" : fillClass(meaning.colour, meaning.hatched)}`} />

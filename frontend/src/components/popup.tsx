@@ -1,7 +1,7 @@
 /** What opens over the page: a menu of actions, a list with a search. A press elsewhere or Esc closes it. */
 
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/latest";
 
 /** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
@@ -30,6 +30,21 @@ export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, c
   }, [open, root, latest]);
 }
 
+/** Room between what opens and the edge of the frame, px. */
+const EDGE = 4;
+
+/** Moves what opens to the side, as far as it would stand outside the frame. */
+function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
+  useLayoutEffect(() => {
+    const pop = open ? root.current?.querySelector<HTMLElement>(".pop") : null;
+    if (!pop) return;
+    const { left, right } = pop.getBoundingClientRect();
+    const over = Math.max(0, right + EDGE - document.documentElement.clientWidth);
+    pop.style.translate = `${Math.round(Math.max(EDGE - left, -over))}px`;
+    if (left >= EDGE && over === 0) pop.style.translate = "";
+  }, [root, open]);
+}
+
 const MENU_ENTRIES = "[role=menuitem]";
 const LIST_ENTRIES = ".pop input, .list button";
 
@@ -43,12 +58,19 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
+  useInFrame(root, open);
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>(MENU_ENTRIES)?.focus();
   }, [open]);
   return (
     <div class="menu" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, MENU_ENTRIES)}>
-      <button aria-haspopup="menu" aria-expanded={open} aria-label={label} title={label} onClick={() => setOpen(!open)}>
+      <button
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-label={label}
+        data-hint={label}
+        onClick={() => setOpen(!open)}
+      >
         <svg viewBox="0 0 14 4" aria-hidden="true">
           {[2, 7, 12].map((x) => (
             <circle key={x} cx={x} cy="2" r="1.4" />
@@ -61,8 +83,10 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
             <button
               key={entry.label}
               role="menuitem"
+              tabIndex={-1}
               onClick={() => {
                 setOpen(false);
+                root.current?.querySelector("button")?.focus();
                 entry.choose();
               }}
             >
@@ -75,14 +99,15 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
   );
 }
 
-/** Up and down arrows go around the entries that the selector finds. */
+/** Up and down arrows go around the entries that the selector finds; Home and End go to the ends. */
 function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: string): void {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined || !root) return;
-  event.preventDefault();
-  const all = [...root.querySelectorAll<HTMLElement>(entries)];
+  const all = [...(root?.querySelectorAll<HTMLElement>(entries) ?? [])];
   const at = all.indexOf(document.activeElement as HTMLElement);
-  all[(at + step + all.length) % all.length]?.focus();
+  const inText = document.activeElement instanceof HTMLInputElement; // there, Home and End are the text's
+  const next = { ArrowDown: at + 1, ArrowUp: at - 1, ...(!inText && { Home: 0, End: all.length - 1 }) }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  all[(next + all.length) % all.length]?.focus();
 }
 
 interface DropdownProps {
@@ -104,7 +129,12 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
     setOpen(false);
     setTyped("");
   };
+  const chosen = () => {
+    close();
+    root.current?.querySelector("button")?.focus();
+  };
   useDismiss(root, open, close);
+  useInFrame(root, open);
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
   }, [open]);
@@ -123,7 +153,7 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
             value={typed}
             onInput={(event) => setTyped(event.currentTarget.value)}
           />
-          <div class="list">{children(typed.trim().toLowerCase(), close)}</div>
+          <div class="list">{children(typed.trim().toLowerCase(), chosen)}</div>
         </div>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { Phrase } from "../api.gen";
+import { hint } from "../dom/hint";
 import { type Style, shortened } from "../format";
 import { type Segment, segmentsOf } from "../phrase";
 
@@ -20,6 +21,6 @@ function words(text: string) {
   const parts = text.split(/(\S{49,})/);
   if (parts.length === 1) return text;
   return parts.map((part) =>
-    part.length > LONG_WORD && !/\s/.test(part) ? <span title={part}>{shortened(part, LONG_WORD)}</span> : part,
+    part.length > LONG_WORD && !/\s/.test(part) ? <span {...hint(part)}>{shortened(part, LONG_WORD)}</span> : part,
   );
 }

@@ -2,6 +2,7 @@
 
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
 import { Spark, type SparkRun } from "../charts/lines/spark";
+import { hint } from "../dom/hint";
 import { change, figure, scaleFor, text } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -78,7 +79,7 @@ function changeLine(
 
 function Why({ reason }: { reason: Phrase }) {
   return (
-    <span title={sentence(reason)}>
+    <span {...hint(sentence(reason))}>
       <Sentence phrase={reason} />
     </span>
   );
@@ -89,7 +90,12 @@ function against(value: number | null, { name, value: other }: { name: string; v
   if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
   const moved = change(other, value, unit);
   const said = moved.replace(/^[+-]/, "") + (moved.startsWith("+") ? " more" : moved.startsWith("-") ? " less" : "");
-  return <span title={`${said} than in ${name}`}>{said}</span>;
+  if (moved === "unchanged") return `the same in ${name}`;
+  return (
+    <span {...hint(`${said} than in ${name}`)}>
+      {said} than {name}
+    </span>
+  );
 }
 
 function nearest(

@@ -2,8 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count } from "../format";
+import { ColumnsMenu, type TableChoice } from "./columns_menu";
+import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
+import { useMarkedRow } from "./table_mark";
 
 export interface Column<Row> {
   id: string;
@@ -13,9 +18,22 @@ export interface Column<Row> {
   numeric?: boolean;
   /** As for a CSS grid column; columns without one share what is left. */
   width?: string;
-  cell(row: Row): ComponentChildren;
+  /** What the column holds where that is a figure: then all its cells have one unit, and the column sorts by it. */
+  figures?: Figures<Row>;
+  /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
+  cell?(row: Row, written: string, write: Write): ComponentChildren;
   /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
   order?(row: Row): number | string | null;
+  /** Shown only where the reader asks for it. */
+  extra?: boolean;
+}
+
+/** A line under the rows. */
+export interface Foot {
+  /** Stands under the first columns, up to the first that has a figure here. */
+  name: ComponentChildren;
+  /** By column: a figure as the column's own are given, or what to show. */
+  cells: Readonly<Record<string, ComponentChildren>>;
 }
 
 interface TableProps<Row> {
@@ -25,60 +43,146 @@ interface TableProps<Row> {
   rowKey(row: Row): string | number;
   /** "total" up, "-total" down; undefined keeps the order of the rows. */
   sort: string | undefined;
-  onSort(sort: string): void;
+  /** Null: the rows have one order. */
+  onSort: ((sort: string) => void) | null;
   /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
+  /** The row that a link led to, framed and in view. */
+  marked?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
+  /** Where rows fold: how deep one lies, from 1, and whether it is open; undefined where nothing is in it. */
+  branch?(row: Row): { level: number; open: boolean | undefined };
   /** Rows before the box scrolls. */
   maxRows?: number;
   /** Totals, under the rows. */
-  foot?: ComponentChildren;
+  foot?: Foot | false | null | undefined;
+  /** What the reader chose of columns, units and totals. */
+  choice?: TableChoice;
   /** In place of rows where there are none. */
   empty?: ComponentChildren;
 }
 
 export const ROW_PX = 26;
 
+const MENU_PX = 28;
+
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, rows, sort, onSort, maxRows = 20 } = props;
+  const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
-  const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
+  const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
+  const columns = all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra));
+  const reading = choice?.reading ?? PLAIN;
+  const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
-  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
+  const { chosen, rowKey } = props;
+  const start = useMemo(
+    () =>
+      chosen === undefined
+        ? 0
+        : Math.max(
+            0,
+            ordered.findIndex((row) => rowKey(row) === chosen),
+          ),
+    [ordered, rowKey, chosen],
+  );
+  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
+  const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
+  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
-    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > maxRows ? 0 : undefined}>
-      <table aria-label={label} aria-rowcount={ordered.length + 1}>
-        <colgroup>
-          {columns.map((column) => (
-            <col key={column.id} style={column.width ? { width: column.width } : {}} />
-          ))}
-        </colgroup>
-        <thead>
-          <tr>
+    <div class={choice ? "table-box chooses" : "table-box"}>
+      <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
+        <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
+          <colgroup>
             {columns.map((column) => (
-              <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+              <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
             ))}
-          </tr>
-        </thead>
-        <tbody onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-          {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
-          {ordered.slice(view.first, view.end).map((row) => (
-            <Line key={props.rowKey(row)} row={row} {...props} />
-          ))}
-          {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
-          {ordered.length === 0 && (
+          </colgroup>
+          <thead>
             <tr>
-              <td colSpan={columns.length} class="quiet">
-                {props.empty ?? `${count(0)} rows`}
-              </td>
+              {columns.map((column) => (
+                <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+              ))}
             </tr>
+          </thead>
+          <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+            {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
+            {ordered.slice(view.first, view.end).map((row, at) => (
+              <Line
+                key={props.rowKey(row)}
+                {...props}
+                row={row}
+                at={view.first + at}
+                stop={keys.stop}
+                columns={columns}
+                writers={writers}
+              />
+            ))}
+            {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
+            {ordered.length === 0 && (
+              <tr>
+                <td colSpan={columns.length} class="quiet">
+                  {props.empty ?? `${count(0)} rows`}
+                </td>
+              </tr>
+            )}
+          </tbody>
+          {foot && (
+            <tfoot>
+              <FootLine foot={foot} columns={columns} writers={writers} />
+            </tfoot>
           )}
-        </tbody>
-        {props.foot && <tfoot>{props.foot}</tfoot>}
-      </table>
+        </table>
+      </div>
+      {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
+      <Sorted columns={columns} sort={sort} />
     </div>
+  );
+}
+
+/** The last column has the button of the menu at its end. */
+const widthOf = (width: string | undefined, last: boolean) =>
+  width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
+
+const directionOf = (sort: string | undefined, id: string) =>
+  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
+
+/** Says aloud by what the rows are sorted, once that changes. */
+function Sorted<Row>({ columns, sort }: { columns: readonly Column<Row>[]; sort: string | undefined }) {
+  const first = useRef(sort);
+  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
+  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
+  if (said !== "") first.current = undefined;
+  return (
+    <p class="visually-hidden" role="status">
+      {said}
+    </p>
+  );
+}
+
+interface FootLineProps<Row> {
+  foot: Foot;
+  columns: readonly Column<Row>[];
+  writers: ReadonlyMap<string, Write>;
+}
+
+function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
+  const filled = columns.findIndex(({ id }) => Object.hasOwn(foot.cells, id));
+  const named = Math.max(1, filled < 0 ? columns.length : filled);
+  return (
+    <tr>
+      <td colSpan={named}>{foot.name}</td>
+      {columns.slice(named).map(({ id, numeric, figures }) => {
+        const cell = foot.cells[id];
+        const write = writers.get(id);
+        return (
+          <td key={id} class={numeric || figures ? "num" : undefined}>
+            {write && typeof cell === "number" ? write(cell) : cell}
+          </td>
+        );
+      })}
+    </tr>
   );
 }
 
@@ -89,20 +193,23 @@ function Head<Row>({
 }: {
   column: Column<Row>;
   sort: string | undefined;
-  onSort(sort: string): void;
+  /** Null: the rows have one order. */
+  onSort: ((sort: string) => void) | null;
 }) {
-  const className = column.numeric ? "num" : "";
-  if (!column.order)
+  const className = column.numeric || column.figures ? "num" : "";
+  if (column.label === "") return <td />; // over bars; a head without words would be read as one
+  if (!onSort || !orderOf(column))
     return (
-      <th class={className} title={column.meaning}>
-        {column.label}
+      <th class={className}>
+        <span {...hint(column.meaning)}>{column.label}</span>
       </th>
     );
-  const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
-  const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
+  const direction = directionOf(sort, column.id);
+  const next =
+    direction === "descending" || (direction === undefined && className === "") ? column.id : `-${column.id}`;
   return (
-    <th class={className} title={column.meaning} aria-sort={direction}>
-      <button onClick={() => onSort(next)}>
+    <th class={className} aria-sort={direction}>
+      <button data-hint={column.meaning} onClick={() => onSort(next)}>
         {column.label}
         {direction && (
           <svg viewBox="0 0 7 6" aria-hidden="true">
@@ -114,26 +221,66 @@ function Head<Row>({
   );
 }
 
-function Line<Row>({ row, columns, rowKey, chosen, onChoose, onHover }: TableProps<Row> & { row: Row }) {
+interface LineProps<Row> extends TableProps<Row> {
+  row: Row;
+  /** The row's place among all. */
+  at: number;
+  stop: TableKeys["stop"];
+  writers: ReadonlyMap<string, Write>;
+}
+
+function Line<Row>({
+  row,
+  at,
+  stop,
+  columns,
+  writers,
+  rowKey,
+  chosen,
+  marked,
+  branch,
+  onChoose,
+  onHover,
+}: LineProps<Row>) {
   const key = rowKey(row);
+  const { level, open } = branch?.(row) ?? {};
   return (
     <tr
+      aria-rowindex={at + ROW_INDEX_FROM}
+      aria-level={level}
+      aria-expanded={open}
       aria-selected={chosen === key ? true : undefined}
-      tabIndex={onChoose && 0}
+      aria-current={marked === key ? "true" : undefined}
+      tabIndex={at === stop ? 0 : -1}
       onClick={onChoose && (() => onChoose(row))}
-      onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
+      onKeyDown={onChoose && ((event) => presses(event) && onChoose(row))}
       onPointerEnter={onHover && (() => onHover(row))}
-      onFocus={onHover && (() => onHover(row))}
-      onBlur={onHover && (() => onHover(null))}
+      onFocusIn={onHover && (() => onHover(row))}
+      onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric ? "num" : "clip"}>
-          {column.cell(row)}
+        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
+          {cellOf(column, row, writers)}
         </td>
       ))}
     </tr>
   );
 }
+
+/** Enter and Space act as a click where the row or a cell has the focus, not a button within. */
+function presses(event: KeyboardEvent): boolean {
+  if ((event.key !== "Enter" && event.key !== " ") || !(event.target as Element).matches("tr, td")) return false;
+  event.preventDefault();
+  return true;
+}
+
+function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+  const write = writers.get(id) ?? String;
+  const written = figures ? write(figures.of(row)) : "";
+  return cell ? cell(row, written, write) : written;
+}
+
+const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
 
 /** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
 export function sorted<Row>(
@@ -142,7 +289,8 @@ export function sorted<Row>(
   sort: string | undefined,
 ): readonly Row[] {
   const down = sort?.startsWith("-") ?? false;
-  const order = columns.find((column) => column.id === sort?.replace(/^-/, ""))?.order;
+  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
+  const order = column && orderOf(column);
   if (!order) return rows;
   const keyed = rows.map((row) => [order(row), row] as const);
   keyed.sort(([a], [b]) =>

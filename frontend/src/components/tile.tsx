@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { hint } from "../dom/hint";
 import type { Figure } from "../format";
 
 interface TileProps {
@@ -16,7 +17,7 @@ interface TileProps {
 /** A figure with its name, its line over the steps and what changed. All tiles have one height, whatever is known. */
 export function Tile({ label, meaning, figure, other, spark, remark }: TileProps) {
   return (
-    <li title={meaning}>
+    <li {...hint(meaning)}>
       <div class="k">{label}</div>
       <div class="v">
         <div>

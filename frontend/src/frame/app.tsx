@@ -15,10 +15,13 @@ import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
-import { compares, isViewId, VIEWS } from "../views";
+
+import { hasTotals, isViewId, VIEWS } from "../views";
+
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { CONTENT, SkipLink } from "./skip";
 
 interface AppProps {
   client: Client;
@@ -37,7 +40,9 @@ export function App({ client, url }: AppProps) {
     catalogue.again();
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
-  const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
+  const { update, address } = url;
+  const asked = { events: client, comparisons: client, scalars: client };
+  const tab: Tab = { meanings, index, state, steps: 1, ...asked, update, address };
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
@@ -70,13 +75,14 @@ function Inside({ tab, source, entitle }: InsideProps) {
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
+      <SkipLink />
       <Patterns />
       <Bar
         index={tab.index}
         selection={selection}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
-        compares={compares(view)}
+        totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
       />
@@ -84,7 +90,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
       {selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (
-        <main class="wide" data-state="empty">
+        <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
           <Empty index={tab.index} />
         </main>
       )}

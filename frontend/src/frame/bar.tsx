@@ -1,12 +1,16 @@
 /** The slim bar: which run, worker and span, what is being read, and a link to share. */
 
 import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
-import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
+import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
-import { bytes, bytesOf, count, counted, ns, rangeText } from "../format";
+import { Hints } from "../components/hints";
+import { hint } from "../dom/hint";
+import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
+import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { Picker, type PickerEntry } from "./picker";
+import { ShortcutsButton } from "./shortcuts";
 
 interface BarProps {
   index: Index;
@@ -14,29 +18,30 @@ interface BarProps {
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
-  /** Whether the view can show another span next to the chosen one. */
-  compares: boolean;
+  /** Whether the view has totals over the steps. */
+  totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
   tab: Pick<Tab, "state" | "update" | "address">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, compares, many, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
       {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
       {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
-      {selection && compares && index.spans_total > 1 && (
-        <ComparePicker index={index} selection={selection} tab={tab} />
-      )}
+      {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
+      {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
       {simulated && (
-        <b class="stamp" title="These figures come from a simulator, not from a recording.">
+        <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
           Simulated
         </b>
       )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <Hints />
+      <ShortcutsButton />
     </header>
   );
 }
@@ -49,14 +54,14 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
       <Picker
         label="Run"
         many="runs"
-        entries={index.runs.map((other) => runEntry(other, selection))}
+        entries={runEntries(index.runs, selection)}
         chosen={run.name}
         choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
       />
       <Picker
         label="Worker"
         many="workers"
-        entries={run.workers.map((other) => workerEntry(other, selection))}
+        entries={workerEntries(run, selection)}
         chosen={worker.name}
         choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
       />
@@ -64,7 +69,7 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
         label="Span"
         many="spans"
         firm
-        entries={worker.spans.map(spanEntry)}
+        entries={spanEntries(worker.spans)}
         chosen={String(span.number)}
         value={spanValue(span, worker)}
         choose={(number) =>
@@ -100,7 +105,7 @@ function FocusPicker({
     <Picker
       label="Run in focus"
       many="runs"
-      entries={runs.map((run) => runEntry(run, selection))}
+      entries={runEntries(runs, selection)}
       chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
       choose={(name) => open(inRun(runs.find((run) => run.name === name)!, selection))}
     />
@@ -128,7 +133,7 @@ function ComparePicker({
         label="Compare with"
         many="spans"
         firm
-        entries={[NONE, ...others.map(compareEntry)]}
+        entries={[NONE, ...compareEntries(others, index)]}
         chosen={compared ? compareKey(compared) : NONE.id}
         choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
       />
@@ -136,45 +141,31 @@ function ComparePicker({
   );
 }
 
-function compareEntry(other: Selection): PickerEntry {
-  const worker = other.run.workers.length > 1 ? [other.worker.name] : [];
-  const span = other.worker.spans.length > 1 ? [`span ${other.span.number}`] : [];
-  return { id: compareKey(other), label: [other.run.name, ...worker, ...span].join(", "), ...asideOf(other.span) };
+/** One step, or a recording whose steps nobody marked, has no mean to tell from its sum. */
+const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;
+
+/** Whether times and counts are of a mean step or of all steps, in every table and tile. */
+function TotalsPicker({ tab }: { tab: Pick<Tab, "state" | "update"> }) {
+  return (
+    <Picker
+      label="Totals"
+      many="choices"
+      firm
+      entries={TOTALS}
+      chosen={tab.state.totals ?? "step"}
+      choose={(id) => tab.update({ totals: id === "recording" ? id : null })}
+    />
+  );
 }
 
-function runEntry(run: RunEntry, like: Selection): PickerEntry {
-  const { aside, faint } = asideOf(inRun(run, like)?.span);
-  return {
-    id: run.name,
-    label: run.name,
-    aside: run.simulated ? `simulated, ${aside}` : aside,
-    ...(faint && { faint }),
-  };
-}
-
-function workerEntry(worker: WorkerEntry, like: Selection): PickerEntry {
-  return { id: worker.name, label: worker.name, ...asideOf(inWorker(like.run, worker, like)?.span) };
-}
-
-function spanEntry(span: SpanEntry): PickerEntry {
-  return { id: String(span.number), label: `${span.number}${steps(span)}`, ...asideOf(span) };
-}
-
-/** The mean step of the span that an entry opens; of one that is not read, its size. */
-function asideOf(span: SpanEntry | undefined): Pick<PickerEntry, "aside" | "faint"> {
-  if (!span) return { aside: "" };
-  if (span.state === "failed") return { aside: "failed", faint: true };
-  return span.mean_step_ns === null
-    ? { aside: bytes(span.file_bytes), faint: span.state !== "ready" }
-    : { aside: ns(span.mean_step_ns) };
-}
+const TOTALS: readonly PickerEntry[] = [
+  { id: "step", label: "per step", aside: "mean of the recorded steps" },
+  { id: "recording", label: "all steps", aside: "sum over the whole recording" },
+];
 
 function spanValue(span: SpanEntry, worker: WorkerEntry): string {
   return `${span.number} of ${count(worker.spans.length)}${steps(span)}`;
 }
-
-const steps = ({ first_step: first, last_step: last }: SpanEntry): string =>
-  first === null || last === null ? "" : first === last ? `, step ${first}` : `, steps ${rangeText(first, last)}`;
 
 /** "2 of 2 spans read", or what is being read. */
 export function readState(index: Index, spansAtFirst: number): string {

@@ -1,8 +1,9 @@
 /** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { asOneStep, comparedWith, distinctName, type Selection, WHOLE_RECORDING } from "../address/selection";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
+import { shortNames } from "../address/short_names";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
@@ -10,10 +11,13 @@ import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
 import { isReading, type Watched } from "../server/watch";
 import { Boundary } from "../states/failed";
 import { Gone } from "../states/gone";
-import { compares, VIEWS } from "../views";
+import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
-import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { withShortNames } from "../views/trends/cast";
+import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
+import { CONTENT } from "./skip";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -46,8 +50,10 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
     ),
   );
   const asked = view === ofSpan ? page : trends;
-  const compared = useCompared(view, selection, tab, source);
+  const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
+  const meanings = useMeaningsOf(tab, head);
+  const own = { ...tab, meanings };
   const again = async () => {
     if (asked.trouble) {
       source.watch.now();
@@ -60,14 +66,14 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const { trouble, received_ms } = source.watched;
   return (
     <>
-      <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
-      <main data-state={stateOf(asked)} tabIndex={-1}>
+      <ViewList current={view} meanings={meanings} head={head} tab={tab} />
+      <main id={CONTENT} data-state={stateOf(asked)} tabIndex={-1}>
         {trouble && stateOf(asked) !== "failed" && (
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
-            <SpanContent view={view} asked={page} compared={compared} selection={selection} tab={tab} again={again} />
+            <SpanContent view={view} asked={page} {...{ comparison, selection, tab: own, again }} />
           ) : (
             <TrendsContent view={view} asked={trends} selection={selection} tab={tab} again={again} />
           )}
@@ -104,11 +110,11 @@ function usePage(
 function SpanContent({
   view,
   asked,
-  compared,
+  comparison,
   selection,
   tab,
   again,
-}: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
+}: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null }) {
   const { answer } = asked;
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
@@ -123,39 +129,63 @@ function SpanContent({
         notes={page.head.notes}
         tab={tab}
       />
-      <View page={page} tab={tab} compared={compared} />
+      {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
+      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
     </>
   );
 }
 
-/** The page next to the chosen one, once it is there. */
-function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, cache }: Source): Compared<ViewId> | null {
-  const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
+/** With the labels of the span's machine: an AMD GPU has matrix cores. */
+function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"] {
+  const vendor = head?.job.vendor ?? null;
+  const accelerator = head?.job.accelerator ?? "GPU";
+  return useMemo(() => meanings.of({ vendor, accelerator }), [meanings, vendor, accelerator]);
+}
+
+/** What the address compares with, and its page once it is there. */
+function useComparison(
+  view: ViewId,
+  ofSpan: boolean,
+  chosen: Selection,
+  tab: Tab,
+  { client, cache }: Source,
+): Comparison | null {
+  const other = ofSpan ? comparedWith(tab.index, tab.state, chosen) : null;
   const version = other ? spanVersion(other) : "";
   const { answer } = useAnswer(cache, other && `${view} ${other.span.id}`, version, (signal) =>
     client.view(other!.span.id, view, signal),
   );
-  return other && answer?.kind === "ready" ? { name: distinctName(other, chosen), page: answer.value } : null;
+  if (!other) return null;
+  const names = namesApart(chosen, other);
+  const compared = answer?.kind === "ready" ? { ...names, page: answer.value } : null;
+  return { ...names, chosen, other, compared, answer };
 }
 
 function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<TrendsPage>) {
   const { answer } = asked;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+  const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
+  if (page === null) return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
-      <Top job={null} headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
-      <View page={answer.value} tab={tab} />
+      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <View page={page} tab={tab} />
     </>
   );
 }
 
 /** A picture of many runs says which of them nobody recorded. */
-function simulatedRuns(index: Index): string | null {
-  const names = index.runs.filter((run) => run.simulated).map((run) => run.name);
-  return names.length === 0 ? null : `These runs come from a simulator: ${names.join(", ")}.`;
+function simulatedRuns({ runs }: Index): string | null {
+  const labels = shortNames(runs.map(({ name }) => name));
+  const names = runs.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
+  const more = names.length - MOST_NAMED;
+  if (names.length === 0) return null;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
 }
+
+/** Names in a note. */
+const MOST_NAMED = 6;
 
 function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";

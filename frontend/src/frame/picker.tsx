@@ -2,14 +2,19 @@
  * A choice among few or thousands: label and value in one control, a searchable list that draws only what is visible.
  */
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/popup";
+import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
 export interface PickerEntry {
   id: string;
   label: string;
+  /** The whole name, where the label is a part of it: shown on hover, and found by the search. */
+  full?: string;
+  /** Entries of one group stand together under its name. */
+  group?: string;
   /** At the right end: the mean step, or the size of what is not read yet. */
   aside: string;
   /** Not read yet. */
@@ -41,10 +46,12 @@ export function Picker(props: PickerProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
-  const shown = value ?? entries.find((entry) => entry.id === chosen)?.label ?? "none";
+  const entry = entries.find((each) => each.id === chosen);
+  const shown = value ?? entry?.label ?? "none";
+  const whole = value ?? entry?.full ?? shown;
   if (entries.length < 2)
     return (
-      <span class={firm ? "pick only firm" : "pick only"} title={shown}>
+      <span class={firm ? "pick only firm" : "pick only"} {...hint(whole)}>
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
       </span>
@@ -56,7 +63,13 @@ export function Picker(props: PickerProps) {
   };
   return (
     <div class={firm ? "picker firm" : "picker"} ref={root}>
-      <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={shown} onClick={() => setOpen(!open)}>
+      <button
+        class="pick"
+        aria-haspopup="listbox"
+        aria-expanded={open}
+        data-hint={whole}
+        onClick={() => setOpen(!open)}
+      >
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
         <svg viewBox="0 0 8 8" aria-hidden="true">
@@ -71,18 +84,20 @@ export function Picker(props: PickerProps) {
 function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   const [search, setSearch] = useState("");
   const found = matching(entries, search);
+  const lines = useMemo(() => linesOf(found), [found]);
   const [at, setAt] = useState(() =>
     Math.max(
       0,
       entries.findIndex((entry) => entry.id === chosen),
     ),
   );
+  const line = lines.findIndex((each) => each.at === at);
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLUListElement>(null);
   const id = useId();
-  const view = useRowWindow(box, found.length, ROW_PX);
+  const view = useRowWindow(box, lines.length, ROW_PX);
   useEffect(() => field.current?.focus(), []);
-  useEffect(() => scrollIntoList(box.current, at), [at]);
+  useEffect(() => scrollIntoList(box.current, line), [line]);
   const typed = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (step !== undefined) setAt(Math.min(found.length - 1, Math.max(0, at + step)));
@@ -109,23 +124,25 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
       />
       <ul role="listbox" id={id} aria-label={label} ref={box} style={{ maxHeight: `${ROWS_SHOWN * ROW_PX}px` }}>
         <li role="presentation" style={{ height: `${view.above_px}px` }} />
-        {found.slice(view.first, view.end).map((entry, row) => (
-          <li
-            key={entry.id}
-            id={`${id}-${view.first + row}`}
-            role="option"
-            title={entry.label}
-            class={entry.faint ? "entry faint" : "entry"}
-            aria-selected={view.first + row === at}
-            aria-setsize={found.length}
-            aria-posinset={view.first + row + 1}
-            onPointerMove={() => setAt(view.first + row)}
-            onClick={() => choose(entry.id)}
-          >
-            <span class={entry.id === chosen ? "clip chosen" : "clip"}>{shortened(entry.label, LABEL_LENGTH)}</span>
-            <span class="aside">{entry.aside}</span>
-          </li>
-        ))}
+        {lines.slice(view.first, view.end).map((each) =>
+          each.at === null ? (
+            <li key={`group ${each.group}`} role="presentation" class="group">
+              {each.group}
+            </li>
+          ) : (
+            <Option
+              key={found[each.at]!.id}
+              id={`${id}-${each.at}`}
+              entry={found[each.at]!}
+              place={each.at}
+              count={found.length}
+              active={each.at === at}
+              chosen={found[each.at]!.id === chosen}
+              point={setAt}
+              choose={choose}
+            />
+          ),
+        )}
         <li role="presentation" style={{ height: `${view.below_px}px` }} />
       </ul>
       <p>
@@ -144,6 +161,46 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   );
 }
 
+interface OptionProps {
+  id: string;
+  entry: PickerEntry;
+  /** Among those that the search finds. */
+  place: number;
+  count: number;
+  active: boolean;
+  chosen: boolean;
+  point(place: number): void;
+  choose(id: string): void;
+}
+
+function Option({ id, entry, place, count: all, active, chosen, point, choose }: OptionProps) {
+  return (
+    <li
+      id={id}
+      role="option"
+      data-hint={entry.full ?? entry.label}
+      class={entry.faint ? "entry faint" : "entry"}
+      aria-selected={active}
+      aria-setsize={all}
+      aria-posinset={place + 1}
+      onPointerMove={() => point(place)}
+      onClick={() => choose(entry.id)}
+    >
+      <span class={chosen ? "clip chosen" : "clip"}>{shortened(entry.label, LABEL_LENGTH)}</span>
+      <span class="aside">{entry.aside}</span>
+    </li>
+  );
+}
+
+/** A line of the list: an entry by its place, or the name of the group that begins there. */
+type Line = { at: number } | { at: null; group: string };
+
+function linesOf(entries: readonly PickerEntry[]): Line[] {
+  return entries.flatMap(({ group }, at): Line[] =>
+    group !== undefined && group !== entries[at - 1]?.group ? [{ at: null, group }, { at }] : [{ at }],
+  );
+}
+
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: ROWS_SHOWN, PageUp: -ROWS_SHOWN };
 
 /** Entries that hold every word of the search, whatever their order and case. */
@@ -153,8 +210,10 @@ export function matching(entries: readonly PickerEntry[], search: string): reado
     .split(/\s+/)
     .filter((word) => word !== "");
   if (words.length === 0) return entries;
-  return entries.filter((entry) => words.every((word) => entry.label.toLowerCase().includes(word)));
+  return entries.filter((entry) => words.every((word) => nameOf(entry).includes(word)));
 }
+
+const nameOf = ({ full, label, group = "" }: PickerEntry): string => `${full ?? ""} ${label} ${group}`.toLowerCase();
 
 function scrollIntoList(box: HTMLElement | null, row: number): void {
   if (!box) return;

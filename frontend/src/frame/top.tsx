@@ -5,6 +5,7 @@ import type { Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
+import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
 import type { Tab } from "../views/props";
@@ -57,13 +58,13 @@ function Job({ job }: { job: JobText }) {
   const line = sentence(job.line);
   const shownBy = job.shown_by.map((each) => sentence(each)).join("\n");
   return line === "" ? null : (
-    <p class="job" title={shownBy}>
+    <p class="job" {...hint(shownBy)}>
       {line}
     </p>
   );
 }
 
-function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {
+function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { headline: Headline; tab: Tab }) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
   const paragraph = action && (
@@ -78,6 +79,11 @@ function Verdict({ headline: { verdict, action, view, code }, tab }: { headline:
           <Sentence phrase={verdict} />
         </h1>
         {!coded && paragraph}
+        {basis && (
+          <p class="whole">
+            <Sentence phrase={basis} />
+          </p>
+        )}
       </div>
       {coded && <Code text={code} />}
       {coded && paragraph}

@@ -2,6 +2,7 @@
 
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
+import { hint } from "../dom/hint";
 import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -19,22 +20,27 @@ interface ViewListProps {
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const views = meanings.views.filter((view) => isViewId(view.id));
   const explainsPart = (id: string) => id !== "overview" && id !== "trends";
+  const shareOf = (view: ViewMeaning) =>
+    explainsPart(view.id) && view.share !== "" ? (head?.sidebar[view.id] ?? null) : undefined;
   const entry = (view: ViewMeaning) => (
     <ViewLink
       key={view.id}
       title={view.title}
       shareMeaning={view.share}
       current={view.id === current}
-      sidebarShare={explainsPart(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
+      sidebarShare={shareOf(view)}
       meanings={meanings}
       address={tab.address({ view: view.id })}
-      open={() => tab.update({ view: view.id })}
+      open={() => tab.update({ view: view.id, mark: null })}
     />
   );
   return (
     <nav class="views" aria-label="Views">
       {views.filter((view) => !explainsPart(view.id)).map(entry)}
       <hr />
+      <p class="shares-of" {...hint(SHARES_OF)}>
+        Share of the step
+      </p>
       {views.filter((view) => explainsPart(view.id)).map(entry)}
       {head && <Origin head={head} />}
     </nav>
@@ -63,7 +69,7 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
+      data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
       onClick={follow}
     >
       <span>{title}</span>
@@ -76,8 +82,13 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
 }
 
 /** What the share means; where it is not known, why. */
-const titleOf = ({ reason }: SidebarShare, meaning: string, meanings: Meanings): string | undefined =>
-  [meaning, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
+const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string | undefined =>
+  [own ? sentence(own) : usual, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
+
+/** What the bars have in common. */
+const SHARES_OF =
+  "How much of the mean step, as the overview shows it, each view explains. Two views may explain the same " +
+  "time, so the shares have no sum.";
 
 function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
   return sidebarShare.share ? (
@@ -89,14 +100,12 @@ function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
 }
 
 function Origin({ head }: { head: SpanHead }) {
-  const names = [...new Set(head.device_names)];
-  const many = head.device_names.length > 1 && names.length === 1 ? `${head.device_names.length} × ` : "";
   const ranks =
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
-  const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
+  const machine = [...(head.job.units === null ? [] : [sentence(head.job.units)]), ...ranks].join(", ");
   return (
-    <p class="origin" title={head.file}>
-      <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
+    <p class="origin" {...hint(head.file)}>
+      <b>{sentence(head.job.machine)}</b>
       {machine && (
         <>
           {machine}

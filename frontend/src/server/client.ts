@@ -4,11 +4,16 @@
  */
 
 import type {
+  BusyBins,
   Catalogue,
+  ChainPage,
+  ComparePage,
   EventDetail,
   Index,
   PageOf,
   Problem,
+  Scalars,
+  SearchPage,
   TimelinePage,
   TrendsPage,
   ViewId,
@@ -32,14 +37,31 @@ export interface Client {
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
   trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
-  /** Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. */
+  /** The job's own scalars, of its event files; without a tag only which there are. */
+  scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
+  /**
+   * Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. Folded:
+   * without the Python frames that are not of the user's code.
+   */
   timeline(
     span: string,
-    range: { from: number; to: number; detail_ns: number },
+    range: { from: number; to: number; detail_ns: number; folded: boolean },
     signal: AbortSignal,
   ): Promise<Answer<TimelinePage>>;
-  /** All about one event. */
-  event(span: string, event: number, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** How busy a range of a span was, in so many bins. */
+  busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
+  /** All about one event, its rows as the picture has them. */
+  event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** The worker of one span, all that is read of it, held against that of another. */
+  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
+  /** These runs (none named: all) in the order in which they were recorded. */
+  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
+  search(
+    span: string,
+    asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
+    signal: AbortSignal,
+  ): Promise<Answer<SearchPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -59,12 +81,42 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal) =>
       ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
-    timeline: (span, { from, to, detail_ns }, signal) =>
-      ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
-    event: (span, event, signal) => ask("event", { span, event: String(event) }, signal),
+    scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
+    busy: (span, { from, to, bins }, signal) =>
+      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
+    timeline: (span, { from, to, detail_ns, folded }, signal) =>
+      ask(
+        "timeline",
+        { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
+        signal,
+      ),
+    event: (span, { event, folded }, signal) =>
+      ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
+    chain: (runs, signal) =>
+      ask(
+        "chain",
+        runs.map((run) => ["run", run]),
+        signal,
+      ),
+    search: (span, { words, track, folded, from, first }, signal) =>
+      ask(
+        "search",
+        {
+          span,
+          words,
+          from: String(from),
+          ...(first === undefined ? {} : { first: String(first) }),
+          ...(track === null ? {} : { track: String(track) }),
+          ...framesOf(folded),
+        },
+        signal,
+      ),
     retry: (span) => ask("retry", { span }),
   };
 }
+
+const framesOf = (folded: boolean): Record<string, string> => (folded ? { frames: "own" } : {});
 
 function address(route: string, query: Record<string, string> | string[][]): string {
   const asked = new URLSearchParams(query).toString();

@@ -2,6 +2,8 @@
 
 import { useState } from "preact/hooks";
 import type { Address, Changes, SortKey } from "../address/keys";
+import type { TableChoice } from "../components/columns_menu";
+import type { Reading } from "../components/figures";
 import { lengthOf, type TimeRange } from "../time_range";
 import type { Tab } from "./props";
 
@@ -40,11 +42,37 @@ export function focusRun(state: Address, shown: readonly string[]): string | nul
   return state.run !== undefined && shown.includes(state.run) ? state.run : null;
 }
 
-/** The order of a table's rows, kept in the address. */
-export const sorting = ({ state, update }: Tab, key: SortKey, initial?: string) => ({
-  sort: state[key] ?? initial,
-  onSort: (sort: string) => update({ [key]: sort }),
+/** How the reader wants figures: of a step or of the recording, and in which unit. */
+export const readingOf = ({ state, steps }: Pick<Tab, "state" | "steps">): Reading => ({
+  totals: state.totals ?? "step",
+  steps,
+  unit: state.unit ?? "auto",
 });
+
+/** The order of a table's rows, its columns and units, kept in the address. */
+export const sorting = (tab: Tab, key: SortKey, initial?: string) => ({
+  sort: tab.state[key] ?? initial,
+  onSort: (sort: string) => tab.update({ [key]: sort }),
+  choice: choiceOf(tab, key),
+});
+
+function choiceOf(tab: Tab, key: SortKey): TableChoice {
+  const { state, update } = tab;
+  const said = state.columns ?? NONE;
+  const without = (column: string) => [...said].filter((each) => each.slice(1) !== `${key}.${column}`);
+  const keep = (columns: readonly string[]) => update({ columns: columns.length > 0 ? new Set(columns) : null });
+  return {
+    reading: readingOf(tab),
+    wants: (column) => (said.has(`+${key}.${column}`) ? true : said.has(`-${key}.${column}`) ? false : undefined),
+    want: (column, shown) => keep([...without(column), `${shown ? "+" : "-"}${key}.${column}`]),
+    choose: ({ totals, unit }) =>
+      update({
+        ...(totals && { totals: totals === "step" ? null : totals }),
+        ...(unit && { unit: unit === "auto" ? null : unit }),
+      }),
+    reset: () => keep([...said].filter((each) => !each.slice(1).startsWith(`${key}.`))),
+  };
+}
 
 /** The step for all pictures of a view: hovered while the pointer is there, kept in the address after a press. */
 export interface StepSelection {
@@ -60,22 +88,6 @@ export function useStepSelection({ state, update }: Tab): StepSelection {
   const [hovered, hover] = useState<string | null>(null);
   const selected = state.step ?? null;
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
-}
-
-/**
- * What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed.
- */
-const MARGIN = 0.25;
-
-/** A shorter range would show a single call and nothing around it. */
-const MIN_NS = 20_000;
-
-/** Shows a range of time in the timeline, ns from the span's origin, and the step in which it begins. */
-export function timelineKeys(range: { step: string; start_ns: number; end_ns: number }): Changes {
-  const length = range.end_ns - range.start_ns;
-  const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
-  const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
-  return { view: "timeline", step: range.step, zoom };
 }
 
 /** What the address zooms to, where it lies within a step or a span; another span's zoom does not. */

@@ -1,26 +1,26 @@
 /** What ranks exchange in a step: which collectives, how many bytes, and how long nothing computes beside them. */
 
-import { useState } from "preact/hooks";
 import type { CollectiveRow, Communication } from "../api.gen";
+import { totalsText } from "../components/figures";
 import { type Column, Table } from "../components/table";
-import { bytes, counted, DASH, ns, text } from "../format";
+import { counted, DASH } from "../format";
 import type { Meanings } from "../meanings";
+import { readingOf, sorting } from "./choices";
+import type { Tab } from "./props";
 
-export function Collectives({ found, meanings }: { found: Communication; meanings: Meanings }) {
-  const [sort, setSort] = useState<string | undefined>();
+export function Collectives({ found, tab }: { found: Communication; tab: Tab }) {
   return (
     <section class="devices">
       <div class="head">
-        <h2>What ranks exchange in a step</h2>
-        <span class="sub">the most exposed first; its card shows the longest ranges in the timeline</span>
+        <h2>What do the ranks exchange?</h2>
+        <span class="sub">{totalsText(readingOf(tab))}; the most exposed first</span>
       </div>
       <Table
-        label="Collectives of the mean step"
-        columns={columnsOf(meanings)}
+        label="Collectives"
+        columns={columnsOf(tab.meanings)}
         rows={found.rows}
         rowKey={keyOf}
-        sort={sort}
-        onSort={setSort}
+        {...sorting(tab, "collectives")}
       />
     </section>
   );
@@ -29,13 +29,10 @@ export function Collectives({ found, meanings }: { found: Communication; meaning
 const keyOf = (row: CollectiveRow) => [row.kind, row.group, row.ranks, row.dtype].join();
 
 function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
-  const figure = (
-    metric: string,
-    cell: (row: CollectiveRow) => string,
-    order: (row: CollectiveRow) => number | null,
-  ): Column<CollectiveRow> => {
-    const { label, meaning } = meanings.metric(metric);
-    return { id: metric, label, meaning, numeric: true, width: "112px", cell, order };
+  const figure = (metric: string, of: (row: CollectiveRow) => number | null): Column<CollectiveRow> => {
+    const { label, meaning, unit } = meanings.metric(metric);
+    const siblings = unit === "ns" ? { siblings: "time" } : {};
+    return { id: metric, label, meaning, width: "112px", figures: { of, unit, adds: "step", ...siblings } };
   };
   const group = meanings.metric("collective_group");
   return [
@@ -49,31 +46,11 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
       cell: groupText,
       order: (row) => row.group,
     },
-    figure(
-      "collective_count",
-      (row) => text(row.count, "number"),
-      (row) => row.count,
-    ),
-    figure(
-      "collective_bytes",
-      (row) => bytes(row.bytes),
-      (row) => row.bytes,
-    ),
-    figure(
-      "collective_running_ns",
-      (row) => ns(row.running_ns),
-      (row) => row.running_ns,
-    ),
-    figure(
-      "collective_exposed_ns",
-      (row) => ns(row.exposed_ns),
-      (row) => row.exposed_ns,
-    ),
-    figure(
-      "collective_wait_ns",
-      (row) => ns(row.wait_ns),
-      (row) => row.wait_ns,
-    ),
+    figure("collective_count", (row) => row.count),
+    figure("collective_bytes", (row) => row.bytes),
+    figure("collective_running_ns", (row) => row.running_ns),
+    figure("collective_exposed_ns", (row) => row.exposed_ns),
+    figure("collective_wait_ns", (row) => row.wait_ns),
   ];
 }
 

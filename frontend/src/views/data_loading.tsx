@@ -6,7 +6,6 @@ import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
 import { Activities } from "./data_loading/activities";
-import { BatchCopyPicture } from "./data_loading/batch_copy";
 import { BatchSplit } from "./data_loading/batch_split";
 import { BurstPicture, showsBurst } from "./data_loading/burst";
 import { LoaderLanes } from "./data_loading/lanes";
@@ -17,7 +16,7 @@ import { Slowest } from "./data_loading/slowest";
 import { SlowLines, WorkerLines } from "./data_loading/source_lines";
 import { StepLines } from "./data_loading/step_lines";
 import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
-import { Receiving, Shares } from "./data_loading/waits";
+import { OtherWaits, Receiving, Shares } from "./data_loading/waits";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
 import { Workers } from "./data_loading/workers";
 import { remarkOf, type SpanViewProps } from "./props";
@@ -26,7 +25,8 @@ import { comparedFigure } from "./tiles";
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
-  const shared = { result, titles: page.titles, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const name = `${head.run} ${head.worker} span ${head.number}`;
+  const shared = { result, titles: page.titles, chosen, tab, name, compared };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);
   const alone = result.multiprocess === false; // its left column is full: it says what a batch is made of
@@ -67,7 +67,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {place !== null && !alone && <RecordHint asks="workers" place={place} />}
           </div>
           <div class="column">
-            {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} compared={compared} />}
+            {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} />}
             {!result.curve && <NoCurve why={result.why_unknown} tab={tab} />}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
@@ -95,6 +95,7 @@ function Waits(shared: LoaderPictureProps) {
   return (
     <div>
       <StepTable {...shared} />
+      {shared.compared && <OtherWaits compared={shared.compared} />}
       <Shares result={shared.result} />
       {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={causes?.starts ?? null} />}
       {causes?.overhead && <Receiving overhead={causes.overhead} tab={shared.tab} />}
@@ -107,14 +108,9 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** What a batch is made of and how it reaches the GPU. */
-function Batches({ result, titles, tab, name }: LoaderPictureProps) {
-  return (
-    <>
-      {result.activities && <Activities activities={result.activities} titles={titles} tab={tab} name={name} />}
-      {result.copy && <BatchCopyPicture copy={result.copy} title={titles.copy ?? null} tab={tab} name={name} />}
-    </>
-  );
+/** What a batch is made of. */
+function Batches({ result, titles, tab, name, compared = null }: LoaderPictureProps) {
+  return result.activities && <Activities activities={result.activities} {...{ titles, tab, name, compared }} />;
 }
 
 function Lines({ result, tab, name }: LoaderPictureProps) {

@@ -1,10 +1,10 @@
 /** The GPUs that one process drives, side by side: the tiles speak of the busiest alone. */
 
-import { useState } from "preact/hooks";
 import type { DeviceFigures } from "../api.gen";
 import { type Column, Table } from "../components/table";
-import { counted, percent } from "../format";
-import type { Meanings } from "../meanings";
+import { counted } from "../format";
+import { sorting } from "./choices";
+import type { Tab } from "./props";
 
 /** Metrics of a device, with the field that holds each. */
 const FIGURES = [
@@ -14,17 +14,14 @@ const FIGURES = [
   ["kineto_achieved_occupancy", "kineto_achieved_occupancy"],
 ] as const;
 
-export function Devices({ devices, meanings }: { devices: readonly DeviceFigures[]; meanings: Meanings }) {
-  const [sort, setSort] = useState<string | undefined>();
+export function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab }) {
   const figures = FIGURES.map(([metric, field]): Column<DeviceFigures> => {
-    const { label, meaning } = meanings.metric(metric);
+    const { label, meaning } = tab.meanings.metric(metric);
     return {
       id: field,
       label,
       meaning,
-      numeric: true,
-      cell: (device) => percent(device[field]),
-      order: (device) => device[field],
+      figures: { of: (device) => device[field], unit: "fraction" },
     };
   });
   const names: Column<DeviceFigures>[] = [
@@ -32,7 +29,7 @@ export function Devices({ devices, meanings }: { devices: readonly DeviceFigures
     {
       id: "name",
       label: "Name",
-      cell: (device) => <span title={device.name}>{device.name}</span>,
+      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
       order: (device) => device.name,
     },
   ];
@@ -47,8 +44,7 @@ export function Devices({ devices, meanings }: { devices: readonly DeviceFigures
         columns={[...names, ...figures]}
         rows={devices}
         rowKey={(device) => device.device}
-        sort={sort}
-        onSort={setSort}
+        {...sorting(tab, "drives")}
       />
     </section>
   );

@@ -6,17 +6,19 @@ import { Sentence } from "../components/sentence";
 import { useStepSelection } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
+import type { OtherGpu } from "./gpu/other";
 import { GpuOverTime } from "./gpu/over_time";
 import { KernelSplit } from "./gpu/split";
-import { type SpanViewProps, titleOf } from "./props";
+import { type Compared, type SpanViewProps, titleOf } from "./props";
 
-export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
+export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
   const name =
     `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
   const opened = tab.state.opened ?? null;
+  const other = otherDevice(device, compared);
   return (
     <div class="view" data-view="gpu">
       {device === undefined && result.unknown && (
@@ -46,12 +48,15 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
           <KernelSplit
             device={device}
             title={titleOf(page, `split.${device.device}`)}
-            steps={result.steps.length}
+            kernelTime={titleOf(page, `kernel_time.${device.device}`)}
             tab={tab}
             name={name}
+            other={other}
           />
           <GpuKernels
             device={device}
+            steps={result.steps.length}
+            other={other}
             title={titleOf(page, `kernels.${device.device}`)}
             tab={tab}
             name={name}
@@ -73,6 +78,15 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
       )}
     </div>
   );
+}
+
+/** The GPU of the same number in the other span, else its only one. */
+function otherDevice(device: DeviceGpu | undefined, compared: Compared<"gpu"> | null): OtherGpu | null {
+  if (!device || !compared) return null;
+  const { devices, steps } = compared.page.result;
+  const found =
+    devices.find((each) => each.device === device.device) ?? (devices.length === 1 ? devices[0] : undefined);
+  return found ? { name: compared.name, own: compared.own, device: found, steps: steps.length } : null;
 }
 
 interface DevicePickerProps {

@@ -4,10 +4,10 @@ import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
-import { text } from "../format";
+import { counted, text } from "../format";
 import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
-import { BlockingCalls, blockingShown } from "./host/blocking";
+import { BlockingCalls } from "./host/blocking";
 import { Copies } from "./host/copies";
 import { CpuOps } from "./host/cpu_ops";
 import { HostPhases } from "./host/host_phases";
@@ -20,9 +20,10 @@ import { SeveralGpus } from "./host/several_gpus";
 import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
+import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
-export function Host({ page, tab }: SpanViewProps<"host">) {
+export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const { result, head } = page;
   const part: HostPart = {
     result,
@@ -30,6 +31,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
     tab,
     name: `${head.run} ${head.worker} span ${head.number}`,
     off: hiddenParts(tab.state),
+    compared,
   };
   const tiles = result.tiles.length > 0 && (
     <Tiles label="Launches of this span">
@@ -41,11 +43,11 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
           head={head}
           neighbours={page.neighbours}
           meanings={tab.meanings}
+          compared={comparedFigure(series, compared)}
         />
       ))}
     </Tiles>
   );
-  const wide = blockingShown(part);
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
@@ -76,13 +78,12 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">
+        <Sites {...part} />
         <div class="column">
-          <Sites {...part} />
-          {!wide && <BlockingCalls {...part} />}
+          <BlockingCalls {...part} />
+          <ToDo page={page} here="host" tab={tab} />
         </div>
-        <ToDo page={page} here="host" tab={tab} />
       </div>
-      {wide && <BlockingCalls {...part} />}
       <div class="split host-halves">
         <Reasons {...part} />
         <Ranges {...part} />
@@ -102,30 +103,34 @@ interface AnswerProps {
   meanings: Meanings;
 }
 
-/** Is the CPU the limit? In a sentence, with the numbers that it rests on. */
+/** Is the CPU the limit? In a sentence; the figures that it rests on are folded, each with what it means. */
 function AnswerBox({ answer, figures, meanings }: AnswerProps) {
+  const found = Object.entries(figures);
   return (
-    <section class="answer">
-      <div class="head">
+    <details class="answer">
+      <summary>
         <h2>Is the CPU the limit?</h2>
         <p>
           <Sentence phrase={answer} />
         </p>
-      </div>
+        <span class="link">{counted(found.length, "figure")} behind this</span>
+      </summary>
       <dl>
-        {Object.entries(figures).map(([id, value]) => (
+        {found.map(([id, value]) => (
           <HostFigure key={id} metric={meanings.metric(id)} value={value} />
         ))}
       </dl>
-    </section>
+    </details>
   );
 }
 
 function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
   return (
-    <div title={meaning}>
+    <div>
       <dt>{label}</dt>
-      <dd>{text(value, unit)}</dd>
+      <dd>
+        <b>{text(value, unit)}</b> {meaning}
+      </dd>
     </div>
   );
 }

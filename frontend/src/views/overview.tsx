@@ -1,7 +1,8 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase } from "../api.gen";
+import { stepInTimeline } from "../address/timeline";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { Swatch } from "../colour";
@@ -10,11 +11,14 @@ import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { hint } from "../dom/hint";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Collectives } from "./collectives";
+import { BarName } from "./compare/bar_name";
+import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
@@ -31,13 +35,14 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         meanings={tab.meanings}
         result={result}
         couldBe={page.could_be}
+        machine={page.head.job.machine}
         compared={compared}
         off={off}
         parts={tab.meanings.parts}
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
+        parts={shownParts(result, tab.meanings).map((meaning) => legendPart(meaning, result, tab.meanings))}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -55,21 +60,21 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           />
         ))}
       </Tiles>
+      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class="split">
-        <Steps
-          result={result}
-          title={titleOf(page, "steps")}
-          off={off}
-          tab={tab}
-          name={`${page.head.run} ${page.head.worker} span ${page.head.number}`}
-        />
+        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
-      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
-      {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
+      {result.communication && <Collectives found={result.communication} tab={tab} />}
+      {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
     </div>
   );
 }
+
+const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
+/** Without a GPU the parts that it would have are no choice. */
+const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
+  onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
 
 /** A job on the CPU has no use for figures of a GPU. */
 const shownTiles = ({ tiles, job }: OverviewResult) =>
@@ -87,6 +92,8 @@ function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Mean
 interface MeanStepBarProps {
   result: OverviewResult;
   couldBe: CouldBe | null;
+  /** What the job ran on, or what of that is not recorded. */
+  machine: Phrase;
   compared: Compared<"overview"> | null;
   off: ReadonlySet<string>;
   parts: readonly PartMeaning[];
@@ -94,18 +101,12 @@ interface MeanStepBarProps {
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanStepBarProps) {
+function MeanStepBar({ result, couldBe, machine, compared, off, parts, meanings }: MeanStepBarProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
   const mean: StepBarRow = {
-    label: (
-      <>
-        Mean step
-        <br />
-        <b>{ns(result.mean_duration_ns)}</b>
-      </>
-    ),
+    label: <BarName name={compared?.own ?? "Mean step"} mean_ns={result.mean_duration_ns} />,
     parts: barParts(result.mean_parts_ns, parts, scale),
     thin: false,
   };
@@ -115,12 +116,12 @@ function MeanStepBar({ result, couldBe, compared, off, parts, meanings }: MeanSt
   return (
     <StepBar
       label={
-        meanStepLabel(result, other ? null : couldBe) +
+        meanStepLabel(result, other ? null : couldBe, machine) +
         (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
       }
       end={scale.of(longest)}
       endText={ns(longest)}
-      braces={braces(result, scale, meanings)}
+      braces={braces(result, scale, meanings, machine)}
       bars={second ? [mean, second] : [mean]}
       off={off}
     />
@@ -141,15 +142,7 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
 }
 
 function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
-  const label = (
-    <>
-      <span class="clip" title={name}>
-        {name}
-      </span>
-      <br />
-      <b>{ns(other.mean_duration_ns)}</b>
-    </>
-  );
+  const label = <BarName name={name} mean_ns={other.mean_duration_ns} />;
   return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 
@@ -167,14 +160,13 @@ function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): 
 }
 
 /** Who works, and who does not: of several GPUs any of them, and none. */
-const SPLIT = {
-  one: { works: "GPU works", waits: "GPU waits", spoken: ["the GPU works", "waits"] },
-  several: { works: "A GPU works", waits: "No GPU works", spoken: ["a GPU works", "no GPU works"] },
-} as const;
+function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
+  return devices.length > 1
+    ? { works: `A ${it} works`, waits: `No ${it} works`, spoken: [`a ${it} works`, `no ${it} works`] }
+    : { works: `${it} works`, waits: `${it} waits`, spoken: [`the ${it} works`, "waits"] };
+}
 
-const splitOf = ({ devices }: OverviewResult) => SPLIT[devices.length > 1 ? "several" : "one"];
-
-function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace[] {
+function braces(result: OverviewResult, scale: Scale, meanings: Meanings, machine: Phrase): Brace[] {
   const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   if (!onDevice)
@@ -183,7 +175,7 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
         value: scale.of(whole),
         label: (
           <>
-            CPU only <b>{ns(whole)}</b>, no GPU activity in this trace
+            {sentence(machine)} <b>{ns(whole)}</b>
           </>
         ),
       },
@@ -191,7 +183,7 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
-      <span title={meaning}>
+      <span {...hint(meaning)}>
         {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
       </span>
     ),
@@ -199,10 +191,10 @@ function braces(result: OverviewResult, scale: Scale, meanings: Meanings): Brace
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
 
-function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null): string {
+function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null, machine: Phrase): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   const [working, waiting] = splitOf(result).spoken;
-  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : ": no GPU activity";
+  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : `: ${sentence(machine)}`;
   return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
 }
 
@@ -253,6 +245,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
         hover={hover}
         tip={tip}
         select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
       />
     </Picture>
   );

@@ -11,7 +11,11 @@ import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } 
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
-export type EventSource = Pick<Client, "timeline" | "event">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
+
+export type ScalarSource = Pick<Client, "scalars">;
+
+export type ComparisonSource = Pick<Client, "compare" | "chain">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -21,18 +25,30 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Steps of the span that is shown; 1 where none is. */
+  steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
+  /** What runs are held against each other by, which no span's page has. */
+  comparisons: ComparisonSource;
+  /** What the job itself logged. */
+  scalars: ScalarSource;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */
   address(changes?: Changes): string;
 }
 
-/** The same view of another span, next to the chosen one. */
-export interface Compared<V extends ViewId> {
-  /** What says it apart: its run, worker or span. */
+/** How the two spans of a comparison are called. */
+export interface Names {
+  /** The other span. */
   name: string;
+  /** The chosen one, of which the view is. */
+  own: string;
+}
+
+/** The same view of another span, next to the chosen one. */
+export interface Compared<V extends ViewId> extends Names {
   page: PageOf<V>;
 }
 
@@ -47,7 +63,7 @@ export const remarkOf = (titles: Titles, id: string): Phrase | undefined =>
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;
-  /** Null where nothing is compared; a view may leave it unused. */
+  /** Null where nothing is compared, or the other span's page is not there yet. */
   compared: Compared<V> | null;
 }
 
@@ -56,9 +72,12 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), which may show another next to it, or of many spans (route `trends`). */
+/**
+ * A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). `totals`:
+ * whether it has any over the steps.
+ */
 export type View<V extends ViewId> =
-  | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
 
 export interface HostPart {
@@ -70,4 +89,5 @@ export interface HostPart {
   name: string;
   /** Parts that a legend hides, by id. */
   off: ReadonlySet<string>;
+  compared?: Compared<"host"> | null;
 }

@@ -60,11 +60,12 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             <SplitPicture
               device={device}
               title={titleOf(page, `split.${device.device}`)}
+              kernelTime={titleOf(page, `kernel_time.${device.device}`)}
               off={off}
               tab={tab}
               name={name}
               choose={(next) => tab.update({ bins: next.size ? next : null })}
-              other={other && { name: compared!.name, device: other }}
+              other={other && { name: compared!.name, own: compared!.own, device: other }}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
@@ -76,6 +77,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             off={off}
             tab={tab}
             name={name}
+            other={other && { name: compared!.name, own: compared!.own, device: other }}
           />
         </>
       )}

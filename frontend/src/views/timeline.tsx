@@ -1,27 +1,36 @@
 /** One step in lanes: what ran when, what launched it, and what it waited for. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
 import { Picture } from "../components/picture";
 import { useLatest } from "../dom/latest";
 import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
-import { around, middleOf, showing, type TimeRange, timeScale, zoomed } from "../time_range";
+import { around, middleOf, showing, type TimeRange, timeScale, withNeighbours, zoomed } from "../time_range";
 import type { SpanViewProps } from "./props";
-import type { Box } from "./timeline/data/boxes";
+import { type Box, coloursOf } from "./timeline/data/boxes";
+import { useBusy } from "./timeline/data/busy";
 import { readyDetail, useDetail } from "./timeline/data/detail";
+import { useFound } from "./timeline/data/found";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
-import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
-import { stepTitle, tableOf, visibleText } from "./timeline/figures";
+import { matcherOf } from "./timeline/data/search";
+import { stepTitle, tableOf, visibleText, whyStep } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
+import { TracksAndLegend } from "./timeline/legend";
+import { useMeasuring } from "./timeline/measuring";
+import { Minimap } from "./timeline/minimap";
 import { Notice } from "./timeline/notice";
 import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
+import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
+import { Frames, Search } from "./timeline/search";
 import { Stage } from "./timeline/stage";
-import { Search, StepTools } from "./timeline/tools";
+import { StepTools } from "./timeline/tools";
+import { choicesOf, type TrackChoices, turnedKeys } from "./timeline/tracks";
 import { useVisibleRange } from "./timeline/visible";
 
 /** Another span is another picture: nothing of the last one is kept. */
@@ -31,19 +40,25 @@ export function Timeline(props: SpanViewProps<"timeline">) {
 
 function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { result, head } = page;
-  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab);
+  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab, page.shown_step);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
+  const filterField = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
-  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole);
+  const folded = tab.state.frames !== "all";
+  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole, folded);
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.events, head.id, event);
+  const asked = useDetail(tab.events, head.id, event, folded);
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
-  const [toggledTracks, setToggledTracks] = useState<ReadonlySet<number>>(new Set());
-  const [words, write] = useState("");
+  const words = tab.state.find ?? "";
+  const [searched, within] = useState<number | null>(null);
+  const [headOf, focusHead] = useState<number | null>(null);
+
+  const { range, measure } = useMeasuring(tab);
+  const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
 
   const time = timeScale(visible, GUTTER_PX, size.width);
   const layers = useMemo(
@@ -51,12 +66,13 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     [loaded.pages, visible, time.ns_per_px],
   );
   const hasQueue = loaded.pages.some(({ boxes }) => boxes.queue !== null);
+  const choices = useChoices(tab.state);
   const layout = useMemo(
-    () => layoutOf(loaded.tracks, hasQueue, toggledTracks),
-    [loaded.tracks, hasQueue, toggledTracks],
+    () => layoutOf(loaded.tracks, hasQueue, choices, size.height),
+    [loaded.tracks, hasQueue, choices, size.height],
   );
+  const colours = useMemo(() => coloursOf(loaded.pages), [loaded.pages]);
   const matches = useMemo(() => matcherOf(words), [words]);
-  const found = useMemo(() => matches && matchCount(layers, matches), [matches, layers]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
     setVisible((before) => showing(before, range, whole)),
   );
@@ -67,30 +83,56 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     tab.update({ event: number });
   };
   const go = (link: EventLink) => {
-    choose(link.event, 1);
+    setTogether(1);
+    tab.update({ event: link.event, ...(link.row < 0 ? { frames: "all" } : {}) });
     setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
-  const next = (backwards: boolean) => {
-    const box = matches && nextMatch(layers, matches, pointed, backwards);
-    if (!box) return;
-    point(box);
-    choose(box.event, box.count);
+  const found = useFound(
+    tab.events,
+    head.id,
+    { words, track: searched, folded },
+    { event, start_ns: chosen?.event === event ? chosen.start_ns : visible.from },
+    ({ event, row, from, to }) => {
+      setTogether(1);
+      tab.update({ event, ...(row < 0 ? { frames: "all" } : {}) });
+      setVisible((before) => showing(before, { from, to }, whole));
+    },
+  );
+  const hits = useMemo(
+    () => found.page && { from: found.page.bins_from_ns, to: found.page.bins_to_ns, counts: found.page.bins },
+    [found.page],
+  );
+  const write = (words: string) => {
+    within(null);
+    tab.update({ find: words || null });
+  };
+  const findNext = (event: KeyboardEvent) => {
+    if (event.key !== "F3" || event.defaultPrevented) return;
+    event.preventDefault();
+    if (words.trim() === "") field.current?.focus();
+    else found.next(event.shiftKey);
   };
   const actions: Actions = {
     setVisible,
+    measure,
     point,
     reset,
     choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
-    fold: (track) => setToggledTracks(toggled(toggledTracks, track)),
+    focusHead,
+    fold: (track) => tab.update(turnedKeys(choices, "folds", track)),
+    pin: (track) => tab.update(turnedKeys(choices, "pins", track)),
     step: (by) => at !== null && goTo(at + by),
     find: () => field.current?.focus(),
+    filter: () => filterField.current?.focus(),
   };
   const scale = scaleFor(Math.max(Math.abs(visible.from - step.start_ns), Math.abs(visible.to - step.start_ns)), "ns");
   return (
-    <div class={event === null ? "view" : "view opened"} data-view="timeline">
+    <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={findNext}>
       <Picture
         title={stepTitle(step)}
-        sub={visibleText(step, visible)}
+        sub={[whyStep(result, step, isAsked(tab.state), page.shown_step), visibleText(step, visible)]
+          .filter(Boolean)
+          .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -101,13 +143,40 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               field={field}
               words={words}
               found={found}
+              tracks={loaded.tracks}
+              track={searched}
               write={write}
-              next={next}
+              within={within}
               leave={() => scroller.current?.focus()}
             />
           </>
         }
       >
+        <Minimap
+          width={size.width}
+          whole={whole}
+          visible={visible}
+          setVisible={setVisible}
+          steps={result.steps}
+          step={step}
+          busy={busy}
+          palette={palette}
+          range={range}
+          hits={hits}
+        />
+        <TracksAndLegend
+          field={filterField}
+          filter={choices.filter}
+          write={(words) => tab.update({ tracks: words === "" ? null : words })}
+          leave={() => scroller.current?.focus()}
+          shown={layout.tracks.size}
+          all={loaded.tracks.length}
+          colours={colours}
+        >
+          {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
+            <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />
+          )}
+        </TracksAndLegend>
         <div class="staged">
           <Stage
             label={
@@ -125,7 +194,9 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               scale,
               matches,
               pointed,
+              head: headOf,
               chosen,
+              range,
             }}
             whole={whole}
             size={size}
@@ -138,20 +209,48 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
       </Picture>
       <Panel
         asked={asked}
+        above={
+          range && (
+            <RangeLine
+              events={tab.events}
+              span={head.id}
+              range={range}
+              steps={result.steps}
+              zoom={() => setVisible(withNeighbours(range, whole))}
+              clear={() => measure(null)}
+            />
+          )
+        }
         together={together}
-        origin_ns={step.start_ns}
+        steps={result.steps}
+        first_ns={whole.from}
         go={go}
-        close={() => choose(null, 1)}
+        unfold={() => tab.update({ frames: "all" })}
+        close={() => {
+          choose(null, 1);
+          scroller.current?.focus();
+        }}
         zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>
   );
 }
 
-function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
-  const next = new Set(tracks);
-  if (!next.delete(track)) next.add(track);
-  return next;
+/** Whether the address says what to show. */
+const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
+
+/** As fine as a wide screen shows it. */
+const OVERVIEW_BINS = 1024;
+
+/** Both ends on whole nanoseconds. */
+const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
+
+/** The same object while the address says the same, so that nothing is laid out anew. */
+function useChoices(state: Address): TrackChoices {
+  const { folds, pins, filter } = choicesOf(state);
+  const key = JSON.stringify([[...folds], [...pins], filter]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says it all
+  return useMemo(() => ({ folds, pins, filter }), [key]);
 }
 
 /** An address that names an event shows it; what was chosen by a press is visible already. */

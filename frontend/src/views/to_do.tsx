@@ -1,9 +1,10 @@
 /** The cards: what to do, most gain first, each with the way to its evidence. */
 
+import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { timelineKeys } from "./choices";
+import { evidenceKeys } from "./marks";
 import type { Tab } from "./props";
 
 interface ToDoProps {
@@ -38,18 +39,27 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
 
 const TIMELINE = "timeline";
 
+/** "Its row in Host": where the link leads. */
+const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): string =>
+  row ? (view === here ? "Its row" : `Its row in ${meanings.viewTitle(view)}`) : `Open ${meanings.viewTitle(view)}`;
+
 /** A card with its links: the view with the evidence, and the timeline where the insight says when. */
 function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: Tab }) {
   const [first] = insight.evidence;
-  const shown = insight.view === here || (insight.view === TIMELINE && first !== undefined);
+  const shown = (insight.view === here && insight.row === null) || (insight.view === TIMELINE && first !== undefined);
   return (
     <Card
       insight={insight}
-      evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
-      open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state.step ?? null })}
-      timeline={first && { name: tab.meanings.viewTitle(TIMELINE), open: () => tab.update(timelineKeys(first)) }}
+      evidence={shown ? undefined : leadsTo(insight, here, tab)}
+      open={() => tab.update(evidenceKeys(insight, tab.state))}
+      timeline={
+        first && {
+          name: `Step ${first.step} in ${tab.meanings.viewTitle(TIMELINE)}`,
+          open: () => tab.update(rangeInTimeline(first)),
+        }
+      }
       meaning={tab.meanings.card(insight.id)}
-      openRange={(range) => tab.update(timelineKeys(range))}
+      openRange={(range) => tab.update(rangeInTimeline(range))}
     />
   );
 }

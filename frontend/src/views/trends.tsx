@@ -1,16 +1,22 @@
 /** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
-import { useMemo } from "preact/hooks";
-import type { TrendsPage, TrendsTitleId } from "../api.gen";
-import { focusRun, namedRuns, useStepSelection } from "./choices";
+import { useMemo, useState } from "preact/hooks";
+import { compareKey, selections } from "../address/selection";
+import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
+import type { Overlay } from "../charts/lines/overlay_data";
+import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
-import { axisOver, isOver, type Over } from "./trends/axis";
+import { axisOver, isOver, type Over, type TrendAxis } from "./trends/axis";
+import { type Cast, castOf } from "./trends/cast";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { OpenSpan, RunLegend } from "./trends/focus";
 import { HeatmapPicture } from "./trends/heatmap_picture";
+import { useTrendSelection } from "./trends/hover";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
+import { ScalarPicker } from "./trends/scalar_picker";
+import { loggedRange, placed, useScalars } from "./trends/scalars";
 import { SlowSteps } from "./trends/slow_steps";
 
 /** Each has its own title in `page.titles`. */
@@ -23,17 +29,30 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const shownNames = (named.length > 0 ? named : names).join("\n");
   const shown = useMemo(() => new Set(shownNames.split("\n")), [shownNames]);
   const focus = focusRun(tab.state, [...shown]);
+  const compared = comparedRun(tab);
+  const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
-  const runs = useMemo(() => focusLast(chosen, focus), [chosen, focus]);
-  const over = isOver(tab.state.over) ? tab.state.over : naturalOver(runs);
+  const cast = useMemo(() => castOf(chosen, focus, compared, typed), [chosen, focus, compared, typed]);
+  const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
   const metric = tab.meanings.metrics.find((each) => each.id === tab.state.metric) ?? tab.meanings.metrics[0]!;
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
-      {runs.length > 0 && <Pictures page={page} all={chosen} runs={runs} over={over} metric={metric} tab={tab} />}
+      {cast.lines.length > 0 && (
+        <Pictures
+          {...{ page, cast, compared, over, metric, tab, typed }}
+          search={chosen.length > cast.lines.length || typed !== "" ? search : null}
+        />
+      )}
     </div>
   );
 }
+
+/** The run of the span that the address compares with. */
+const comparedRun = ({ index, state }: Tab): string | null =>
+  state.with === undefined
+    ? null
+    : (selections(index).find((each) => compareKey(each) === state.with)?.run.name ?? null);
 
 /** More steps than this are a band of ink; spans show more, until steps are asked for. */
 const MOST_STEPS = 600;
@@ -41,29 +60,31 @@ const MOST_STEPS = 600;
 const naturalOver = (runs: readonly Run[]): Over =>
   Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps";
 
-/** The pictures take the last run for the one in focus, and draw it over the others. */
-const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] => [
-  ...runs.filter((run) => run.name !== focus),
-  ...runs.filter((run) => run.name === focus),
-];
-
 interface PicturesProps {
   page: TrendsPage;
-  /** In the order of the pickers, then the same with the one in focus last. */
-  all: readonly Run[];
-  runs: readonly Run[];
+  cast: Cast;
+  compared: string | null;
+  /** What was searched for among many runs, and how to search; null: there are few. */
+  typed: string;
+  search: ((typed: string) => void) | null;
   over: Over;
   metric: Tab["meanings"]["metrics"][number];
   tab: Tab;
 }
 
-function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
-  const chosen = useStepSelection(tab);
-  const axis = useMemo(() => axisOver(over, runs), [over, runs]);
+function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
+  const chosen = useTrendSelection(tab);
+  const { lines: runs, group } = cast;
+  // the focus first: its strips are in sight however many runs there are
+  const strips = useMemo(() => [...runs].reverse().concat(group), [runs, group]);
+  const focus = runs[runs.length - 1]!;
+  const tag = tab.state.scalar ?? null;
+  const { tags, series } = useScalars(tab.scalars, focus.name, tag);
+  const axis = useMemo(() => axisOver(over, [...group, ...runs], loggedRange(series)), [over, group, runs, series]);
+  const overlay = useMemo(() => overlayOf(series, over, axis, focus), [series, over, axis, focus]);
   const { changes } = page;
   // The catalogue's metrics have a title each.
   const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
-  const focus = runs[runs.length - 1]!;
   const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
   return (
     <>
@@ -71,8 +92,14 @@ function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
         <TrendPicture
           metric={metric}
           title={titleOf(page, main)}
-          sub={metric.label}
+          sub={`${metric.label}${scalarSub(tag, overlay, focus)}`}
+          overlay={overlay}
+          tools={
+            tags.length > 0 && <ScalarPicker tags={tags} chosen={tag} choose={(scalar) => tab.update({ scalar })} />
+          }
           runs={runs}
+          group={group}
+          compared={compared}
           axis={axis}
           changes={shown}
           chosen={chosen}
@@ -86,7 +113,14 @@ function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
             chosen={chosen}
             tab={tab}
           />
-          <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
+          {search && <RunSearch typed={typed} search={search} />}
+          <RunLegend
+            runs={runs}
+            group={group}
+            compared={compared}
+            metric={metric}
+            choose={(run) => tab.update({ run })}
+          />
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
       </div>
@@ -98,6 +132,8 @@ function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
             metric={tab.meanings.metric(id)}
             title={titleOf(page, id)}
             runs={runs}
+            group={group}
+            compared={compared}
             axis={axis}
             changes={shown}
             chosen={chosen}
@@ -105,8 +141,40 @@ function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
           />
         ))}
       </div>
-      <HeatmapPicture title={titleOf(page, "time_bins")} runs={all} chosen={chosen} tab={tab} />
+      <HeatmapPicture title={titleOf(page, "time_bins")} runs={strips} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
+  );
+}
+
+/** Of several folders with the tag the one of training, else the first by name. */
+function overlayOf(series: readonly ScalarSeries[], over: Over, axis: TrendAxis, focus: Run): Overlay | null {
+  const first = series.find(({ source }) => /train/i.test(source)) ?? series[0];
+  return first ? { name: first.tag, points: placed(first, over, axis, focus) } : null;
+}
+
+function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run): string {
+  if (tag === null || overlay === null) return "";
+  return overlay.points.length > 0
+    ? `; dotted: ${tag}`
+    : `; ${label} logged no ${tag} at these steps: choose wall time`;
+}
+
+interface RunSearchProps {
+  typed: string;
+  search(typed: string): void;
+}
+
+/** Of many runs those that are found are drawn one by one. */
+function RunSearch({ typed, search }: RunSearchProps) {
+  return (
+    <input
+      class="field run-search"
+      type="search"
+      placeholder="Search runs to draw them"
+      aria-label="Search runs to draw them one by one"
+      value={typed}
+      onInput={(event) => search(event.currentTarget.value.trim().toLowerCase())}
+    />
   );
 }

@@ -85,6 +85,6 @@ describe("the address", () => {
   test("a comparison asks for both spans", async () => {
     const asked = await openTab("run=a&span=2&with=b/worker0/3");
     await waitFor(() => expect(asked.log).toContain("view overview id-3"));
-    expect(await screen.findAllByTitle(/than in b$/)).not.toHaveLength(0);
+    expect(await screen.findAllByText("the same in b")).not.toHaveLength(0);
   });
 });

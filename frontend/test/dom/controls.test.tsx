@@ -26,6 +26,23 @@ describe("a picker", () => {
     expect(screen.getAllByRole("option").length).toBeLessThan(60);
   });
 
+  test("arrow keys pass the names of groups, and the search finds the whole name", () => {
+    const choose = vi.fn();
+    const grouped = ["amp", "base"].map((label, at) => ({
+      ...{ id: label, label, aside: "", full: `jobs/${label}_v100` },
+      group: ["With a GPU", "CPU only"][at]!,
+    }));
+    render(<Picker label="Run" many="runs" entries={grouped} chosen="amp" choose={choose} />);
+    press(/Run/);
+    expect(screen.getByText("CPU only").getAttribute("role")).toBe("presentation");
+    type("ArrowDown");
+    expect(active()!.textContent).toBe("base");
+    fireEvent.input(focused(), { target: { value: "v100 cpu" } });
+    expect(screen.getAllByRole("option").map(({ textContent }) => textContent)).toEqual(["base"]);
+    type("Enter");
+    expect(choose).toHaveBeenCalledWith("base");
+  });
+
   test("arrow keys move, Enter chooses and gives the focus back", () => {
     const choose = draw();
     type("ArrowDown");
@@ -120,7 +137,7 @@ describe("a table", () => {
     const field = await screen.findByRole("searchbox", { name: "Filter by kernel, op or module" });
     fireEvent.input(field, { target: { value: "softmax" } });
     expect(keys().kernel).toBe("softmax");
-    const table = screen.getByRole("table", { name: "Kernels by kernel" });
+    const table = screen.getByRole("grid", { name: "Kernels by kernel" });
     expect(within(table).queryByText(/volta/)).toBeNull();
     expect(within(table).getByText(/6\smore kernels/)).toBeTruthy();
     fireEvent.input(field, { target: { value: "none of it" } });
@@ -154,9 +171,9 @@ describe("a menu", () => {
     const menu = within(picture).getByRole("button", { name: /Show as table/ });
     fireEvent.click(menu);
     press("Show as table", "menuitem");
-    expect(within(picture).getByRole("table", { name: "Figures of this picture" })).toBeTruthy();
+    expect(within(picture).getByRole("grid", { name: "Figures of this picture" })).toBeTruthy();
     fireEvent.click(menu);
     press("Show as picture", "menuitem");
-    expect(within(picture).queryByRole("table")).toBeNull();
+    expect(within(picture).queryByRole("grid")).toBeNull();
   });
 });

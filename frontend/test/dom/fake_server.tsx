@@ -3,7 +3,7 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Address } from "../../src/address/keys";
 import { openUrlStore } from "../../src/address/url";
-import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
+import type { Catalogue, Index, PageOf, Scalars, TrendsPage, ViewId } from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
 import { type Answer, type Client, SILENT } from "../../src/server/client";
@@ -24,6 +24,7 @@ export interface Says {
   catalogue: Answer<Catalogue>;
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
+  scalars(tag: string | null): Answer<Scalars>;
   /** How long views and the catalogue take. */
   slow_ms?: number;
   slow_trends_ms?: number;
@@ -52,6 +53,7 @@ export function says(): Says {
       gpu: ready(gpuPage()),
       host: ready(hostPage()),
     },
+    scalars: () => ready({ tags: [], series: [] }),
     trends: ready(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })])),
   };
 }
@@ -84,8 +86,13 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     catalogue: (signal) => slowly("catalogue", server.catalogue, signal),
     view: (id, view, signal) => slowly(`view ${view} ${id}`, (server.views[view] ?? GONE) as never, signal),
     trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
+    scalars: (_run, tag) => answer(`scalars ${tag}`, server.scalars(tag)),
     timeline: () => answer("timeline", GONE),
+    busy: () => answer("busy", GONE),
+    search: () => answer("search", GONE),
     event: () => answer("event", GONE),
+    compare: () => answer("compare", GONE),
+    chain: () => answer("chain", GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }

@@ -2,7 +2,7 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact
 import { useReducer } from "preact/hooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
-import type { EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
+import type { BusyBins, EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
 import { type Answer, SILENT } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
@@ -16,19 +16,23 @@ const STEPS = [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: sta
 
 const PAGE: PageOf<"timeline"> = {
   head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null },
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
   titles: {},
   insights: [],
   insights_remark: null,
   notes: [],
   could_be: null,
   neighbours: [],
+  shown_step: null,
   result: { first_ns: 0, last_ns: 500, steps: STEPS },
 };
 
 const DETAIL: EventDetail = {
   event: 0,
   name: "aten::a",
+  short_name: "aten::a",
+  kind: "CPU op",
+  on: "Training thread 1",
   track: 0,
   row: 0,
   start_ns: 0,
@@ -40,7 +44,23 @@ const DETAIL: EventDetail = {
 };
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
-let events: { timeline(): Promise<Answer<TimelinePage>>; event(): Promise<Answer<EventDetail>> };
+/** Half of each range is busy, and a kernel starts in each bin. */
+const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
+  ready<BusyBins>({
+    start_ns: from,
+    end_ns: to,
+    of: "gpu",
+    devices: 1,
+    busy_ns: Array.from({ length: bins }, () => (to - from) / bins / 2),
+    kernels: Array.from({ length: bins }, () => 1),
+  });
+
+let events: {
+  timeline(): Promise<Answer<TimelinePage>>;
+  busy: typeof busyBins;
+  search: typeof TAB.events.search;
+  event(): Promise<Answer<EventDetail>>;
+};
 
 function Held() {
   const url = openUrlStore(window);
@@ -52,15 +72,21 @@ function Held() {
   return <Timeline page={PAGE} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
 }
 
-const stage = () => screen.getByRole("img", { name: /tracks of events/ });
+const stage = () => screen.getByRole("application", { name: /tracks of events/ });
 const type = (key: string) => fireEvent.keyDown(stage(), { key });
 const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
+const said = () => screen.getAllByRole("status").map((each) => each.textContent);
 const zoom = () => keys().zoom ?? null;
 
 beforeEach(async () => {
   vi.useFakeTimers();
   window.location.hash = "#tb_steptime&p.tb_steptime.step=5";
-  events = { timeline: async () => ready(EVENTS), event: async () => ready(DETAIL) };
+  events = {
+    timeline: async () => ready(EVENTS),
+    busy: busyBins,
+    event: async () => ready(DETAIL),
+    search: TAB.events.search,
+  };
   render(<Held />);
   await rest();
 });
@@ -95,29 +121,16 @@ test("brackets go to the next step and back", async () => {
 test("arrow keys go from event to event, Enter opens one, Escape closes it", async () => {
   type("ArrowRight");
   await rest();
-  expect(screen.getAllByRole("status").some((said) => said.textContent!.startsWith("a, Duration"))).toBe(true);
+  expect(said()).toContain("The thread, a, 300\u00a0ns, step 5");
   type("ArrowDown");
   await rest();
-  expect(screen.getAllByRole("status").some((said) => said.textContent!.startsWith("c, Duration"))).toBe(true);
+  expect(said()).toContain("The stream, c, 100\u00a0ns, step 5");
   type("Enter");
   await rest();
   expect(keys().event).toBe(2);
   expect(screen.getByRole("heading", { name: "aten::a" })).toBeTruthy();
   type("Escape");
   expect(keys().event).toBeUndefined();
-});
-
-test("a slash goes to the search, Enter to the next match, Escape back to the picture", async () => {
-  type("/");
-  const field = screen.getByRole("searchbox");
-  expect(document.activeElement).toBe(field);
-  fireEvent.input(field, { target: { value: "c" } });
-  expect(screen.getByText("1 visible")).toBeTruthy();
-  fireEvent.keyDown(field, { key: "Enter" });
-  expect(keys().event).toBe(2);
-  fireEvent.keyDown(field, { key: "Escape" });
-  expect(document.activeElement).toBe(stage());
-  expect((field as HTMLInputElement).value).toBe("");
 });
 
 test("dragging the axis zooms to what it marks, dragging the tracks moves, a double click shows the step", async () => {
@@ -205,4 +218,62 @@ describe("events that do not come", () => {
     await wait(1_000);
     expect(screen.queryByRole("progressbar")).toBeNull();
   });
+});
+
+test("M measures the selected event, Z zooms to the range, Escape clears it", async () => {
+  type("ArrowRight");
+  type("m");
+  await rest();
+  expect(keys().range).toEqual({ from: 0, to: 300 });
+  expect(said()).toContainEqual(expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of/));
+  type("z");
+  await rest();
+  expect(zoom()).toEqual({ from: 0, to: 312 });
+  type("Escape");
+  expect(keys().range).toBeUndefined();
+});
+
+test("Shift and a drag measures, and its ends snap to those of an event", async () => {
+  // the stream's row
+  const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 });
+  fireEvent.pointerDown(stage(), { ...at(61), button: 0, shiftKey: true });
+  fireEvent.pointerMove(stage(), at(159));
+  expect(keys().range).toBeUndefined();
+  fireEvent.pointerUp(stage(), at(159));
+  await rest();
+  expect(keys().range).toEqual({ from: 60, to: 160 });
+  fireEvent.pointerDown(stage(), { ...at(200), button: 0, shiftKey: true });
+  fireEvent.pointerUp(stage(), at(200));
+  expect(keys().range).toBeUndefined();
+});
+
+test("H goes to the track's name, P pins it, T filters", async () => {
+  type("ArrowRight");
+  type("h");
+  await rest();
+  expect(said()).toContain("Track The thread, Process 1");
+  type("p");
+  await rest();
+  expect(keys().pins).toEqual(new Set(["0"]));
+  expect(said()).toContain("Track The thread pinned");
+  type("ArrowDown");
+  type("ArrowRight");
+  await rest();
+  expect(said()).toContain("The stream, c, 100\u00a0ns, step 5");
+  type("t");
+  const field = screen.getByRole("searchbox", { name: /tracks/ });
+  expect(document.activeElement).toBe(field);
+  fireEvent.input(field, { target: { value: "runtime" } });
+  expect(keys().tracks).toBe("runtime");
+  expect(said()).toContain("1 of 2\u00a0tracks");
+  fireEvent.keyDown(field, { key: "Escape" });
+  expect(keys().tracks).toBeUndefined();
+});
+
+test("the overview is a slider that keys move", async () => {
+  const slider = screen.getByRole("slider", { name: "Visible part of the recording" });
+  expect(slider.getAttribute("aria-valuetext")).toMatch(/of 500\sns: steps 5 to 6/);
+  fireEvent.keyDown(slider, { key: "End" });
+  await rest();
+  expect(zoom()!.to).toBe(500);
 });

@@ -68,7 +68,7 @@ test.each([
   "%s show a tip under the pointer, select what is pressed, and lose the tip when the pointer leaves",
   (name, picture, selected) => {
     render(picture);
-    const image = screen.getByRole("img", { name });
+    const image = screen.getByRole("slider", { name });
     expect(shown()).toBeNull();
     fireEvent.pointerMove(image, { clientX: 500, clientY: 50 });
     expect(shown()).toBe("Step 6Kernel1 ms");
@@ -82,17 +82,23 @@ test.each([
 test.each([
   ["bars", <Bars key="bars" />, "0"],
   ["lines", <Lines key="lines" />, "5"],
-])("%s are read by arrow keys; Enter keeps, Escape drops", (name, picture, first) => {
+])("%s are read by arrow keys; Space keeps, Escape drops", (name, picture, first) => {
   render(picture);
-  const image = screen.getByRole("img", { name });
+  const image = screen.getByRole("slider", { name });
   const type = (key: string) => fireEvent.keyDown(image, { key });
+  expect(image.getAttribute("aria-valuetext")).toBe("Nothing chosen. Arrow keys choose.");
   type("End");
   expect(shown()).toContain("Step 7");
+  expect(image.getAttribute("aria-valuetext")).toBe("Step 7, Kernel 2 ms");
+  expect(image.getAttribute("aria-valuenow")).toBe("3");
   type("ArrowRight");
   expect(shown()).toContain("Step 7");
   type("Home");
   expect(shown()).toContain("Step 5");
-  type("Enter");
+  type("ArrowUp");
+  expect(shown()).toContain("Step 6");
+  type("ArrowDown");
+  type(" ");
   expect(document.querySelector("output")!.textContent).toBe(first);
   type("Escape");
   expect(document.querySelector("output")!.textContent).toBe("");
@@ -102,7 +108,7 @@ test.each([
 test("a tip stands inside the frame: at the left of the pointer where there is no room at its right", () => {
   Object.defineProperty(HTMLElement.prototype, "offsetWidth", { configurable: true, get: () => 200 });
   render(<Bars />);
-  fireEvent.pointerMove(screen.getByRole("img", { name: "bars" }), { clientX: 950, clientY: 50 });
+  fireEvent.pointerMove(screen.getByRole("slider", { name: "bars" }), { clientX: 950, clientY: 50 });
   expect(Number.parseFloat(document.querySelector<HTMLElement>(".tip")!.style.left)).toBeLessThan(800);
   Reflect.deleteProperty(HTMLElement.prototype, "offsetWidth");
 });

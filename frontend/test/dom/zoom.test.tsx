@@ -88,7 +88,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       label="picture"
       scale={SCALE}
       colour="kernel"
-      tip={tip}
+      tip={(row, step) => ({ title: `row ${row}, step ${step}`, rows: [] })}
       {...still}
       select={select}
       rows={[{ key: "a", name: "run", second: "span 1", value: "50 %", bins: BINS, steps: STEPS }]}
@@ -111,11 +111,31 @@ function Held({
 const axis = () => [...document.querySelectorAll("svg.chart[height='22'] text")].map((tick) => tick.textContent);
 
 function drag(from: number, to: number): void {
-  const picture = screen.getByRole("img", { name: "picture" });
+  const picture = screen.getByLabelText("picture");
   fireEvent.pointerDown(picture, { clientX: from, button: 0 });
   fireEvent.pointerMove(picture, { clientX: to });
   fireEvent.pointerUp(picture, { clientX: to });
 }
+
+/** What a screen reader says of the place that keys have chosen: a slider's value, or a grid's active cell. */
+function heard(picture: HTMLElement): string | null {
+  if (picture.getAttribute("role") === "grid")
+    return document.getElementById(picture.getAttribute("aria-activedescendant") ?? "")?.textContent ?? null;
+  return picture.getAttribute("aria-valuenow") === "0"
+    ? null
+    : picture.getAttribute("aria-valuetext")!.replaceAll("\u00a0", " ");
+}
+
+/** Heard at the first place and at the last. */
+const ENDS: Readonly<Record<string, readonly string[]>> = {
+  "rows of figures": ["Step 5, 0.25 to 0.26 ms, Busy 25.0 %", "Step 6, 0.75 to 0.76 ms, Busy 75.0 %"],
+  "the queue": [
+    "0 ms, Queue, mean 0, Queue, peak 0, Run-ahead, mean 0 ms, Kernel 0 %",
+    "1.0 ms, Queue, mean 0.99, Queue, peak 990, Run-ahead, mean 990 ns, Kernel 99.0 %",
+  ],
+  production: ["tip, Step 5", "tip, Step 6"],
+  "heatmap rows": ["row 0, step 0", "row 0, step 1"],
+};
 
 describe.each(Object.keys(PICTURES))("%s", (name) => {
   const draw = (select = vi.fn()) => {
@@ -132,7 +152,7 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     expect(zoomed).not.toEqual(all);
     expect(zoomed.length).toBeGreaterThan(2);
     expect(Number.parseFloat(zoomed[0]!)).toBeGreaterThan(0.4); // ms
-    fireEvent.dblClick(screen.getByRole("img", { name: "picture" }));
+    fireEvent.dblClick(screen.getByLabelText("picture"));
     expect(axis()).toEqual(all);
   });
 
@@ -148,16 +168,28 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     draw();
     const all = axis();
     drag(600, 800);
-    act(() => screen.getByRole("img", { name: "picture" }).focus());
-    fireEvent.keyDown(screen.getByRole("img", { name: "picture" }), { key: "Escape" });
+    act(() => screen.getByLabelText("picture").focus());
+    fireEvent.keyDown(screen.getByLabelText("picture"), { key: "Escape" });
     expect(axis()).toEqual(all);
+  });
+
+  test("keys go to the ends, and say where they are", () => {
+    draw();
+    const picture = screen.getByLabelText("picture");
+    expect(heard(picture)).toBeNull();
+    fireEvent.keyDown(picture, { key: "End" });
+    const last = heard(picture);
+    fireEvent.keyDown(picture, { key: "Home" });
+    expect([heard(picture), last]).toEqual(ENDS[name]);
+    fireEvent.keyDown(picture, { key: "Escape" });
+    expect(heard(picture)).toBeNull();
   });
 
   if (name === "the queue") return; // it shows one step
 
   test("a press keeps the step under it", () => {
     const select = draw();
-    const picture = screen.getByRole("img", { name: "picture" });
+    const picture = screen.getByLabelText("picture");
     fireEvent.pointerMove(picture, { clientX: 900, clientY: 10 });
     drag(900, 900);
     expect(select).toHaveBeenLastCalledWith("6");

@@ -11,80 +11,62 @@ import numpy as np
 
 from tb_steptime.ingest.recorder_files.decoding import ROW, RecorderFile, Rows
 from tb_steptime.record.file import format as layout
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, LineSamples
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, Begun, LineSamples, Produced, Received
 from tb_steptime.trace.table import Int64
 
 
-def received_rows(read: Sequence[RecorderFile], low: int, high: int) -> list[Int64]:
-    """Batches that the loop asked for during the trace, or that were outstanding at its end."""
-    columns = _columns(read, layout.RECEIVED, ("pass_number", "batch"), range(7))
-    columns = [np.concatenate(parts) for parts in zip(columns, _received_when_produced(read, columns), strict=True)]
-    requested, asked, returned = columns[3], columns[4], columns[8]
-    requested = np.where(requested == UNKNOWN_TIME, asked, requested)
-    inside = np.flatnonzero((returned > low) & (np.minimum(requested, asked) < high))
-    return _sorted([column[inside] for column in columns], by=8)
-
-
-def _received_when_produced(read: Sequence[RecorderFile], received: Sequence[Int64]) -> list[Int64]:
-    """The columns of `received` for batches of a loader without workers: the loop has them once they are produced, and
-    there is no second row. They are pinned by the loop itself, or not at all."""
-    loader, worker, number, batch, flags, asked, end = _columns(
-        read, layout.PRODUCED, ("worker", "pass_number", "batch", "flags"), (0, 3)
+def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[Produced, Received]:
+    """Batches that were produced, or that the loop waited for, between these times; of each both rows, if there are."""
+    produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
+    made = (produced.end_ns > low) & (produced.start_ns < high)
+    taken = (received.returned_ns > low) & (received.asked_ns < high)
+    made, taken = (
+        made | np.isin(produced.keys, received.keys[taken]),
+        taken | np.isin(received.keys, produced.keys[made]),
     )
-    known = np.isin(batch_key(loader, number, batch), batch_key(*received[:3]))
-    rows = np.flatnonzero((worker == layout.NO_WORKER) & (flags == 0) & ~known)
-    loader, number, batch, asked, end = (column[rows] for column in (loader, number, batch, asked, end))
-    never = np.full(len(rows), UNKNOWN_TIME, np.int64)
-    return [loader, number, batch, asked, asked, end, end, never, end, np.zeros(len(rows), np.int64)]
+    return produced.of(made).by("start_ns"), received.of(taken).by("returned_ns")
 
 
-def produced_rows(read: Sequence[RecorderFile], received: Sequence[Int64], low: int, high: int) -> list[Int64]:
-    """Batches that were produced during the trace, or received in it."""
-    fields = ("worker", "pid", "pass_number", "batch", "flags")
-    columns = _columns(read, layout.PRODUCED, fields, range(layout.NUMBERS))
-    flags = columns.pop(5)
-    loader, number, batch = columns[0], columns[3], columns[4]
-    wanted = (columns[8] > low) & (columns[6] < high)
-    wanted |= np.isin(batch_key(loader, number, batch), batch_key(*received[:3]))
-    return _sorted([column[wanted & (flags == 0)] for column in columns], by=6)
+def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> Begun:
+    """Passes that the loop began between these times."""
+    loader, rows = _rows(read, layout.BEGAN)
+    begun = Begun(loader, *rows["values"][:, :2].T)
+    inside = (rows["worker"] == layout.NO_WORKER) & (begun.ready_ns > low) & (begun.begin_ns < high)
+    return begun.of(inside).by("begin_ns")
 
 
-def begun_rows(read: Sequence[RecorderFile], low: int, high: int) -> list[Int64]:
-    """Passes that the loop began during the trace."""
-    loader, worker, begin, ready = _columns(read, layout.BEGAN, ("worker",), (0, 1))
-    inside = (worker == layout.NO_WORKER) & (ready > low) & (begin < high)
-    return _sorted([column[inside] for column in (loader, begin, ready)], by=1)
+def _produced(read: Sequence[RecorderFile]) -> Produced:
+    loader, rows = _rows(read, layout.PRODUCED)
+    fields = _fields(rows, "pass_number", "batch", "worker", "pid")
+    return Produced(loader, *fields, *rows["values"][:, 1:].T).of(rows["flags"] == 0)
 
 
-def _columns(read: Sequence[RecorderFile], kind: int, fields: Sequence[str], values: Sequence[int]) -> list[Int64]:
-    """int64 columns of all files: the loader's number, fields of a row, numbers of a row."""
+def _received(mains: Sequence[RecorderFile]) -> Received:
+    """mains: files of the training process. It has a batch of a loader without workers once that is produced, which is
+    pinned by the loop itself, or not at all: then there is no second row."""
+    loader, rows = _rows(mains, layout.RECEIVED)
+    received = Received(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
+    loader, rows = _rows(mains, layout.PRODUCED)
+    number, batch = _fields(rows, "pass_number", "batch")
+    asked, end = rows["values"][:, 0], rows["values"][:, 3]
+    alone = Received(loader, number, batch, asked, end, end, np.full_like(end, UNKNOWN_TIME), end)
+    alone = alone.of((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
+    return Received(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
+
+
+def _rows(read: Sequence[RecorderFile], kind: int) -> tuple[Int64, Rows]:
+    """Rows of one kind in all files, and the loader of each."""
     parts = [(each.loader, each.rows[each.rows["kind"] == kind]) for each in read]
-    loader = np.concatenate([np.full(len(rows), number, np.int64) for number, rows in parts] or [np.empty(0, np.int64)])
-    rows = np.concatenate([rows for _, rows in parts] or [np.empty(0, ROW)])
-    return [loader, *(rows[name].astype(np.int64) for name in fields), *(rows["values"][:, at] for at in values)]
+    loader = np.repeat([number for number, _ in parts], [len(rows) for _, rows in parts]).astype(np.int64)
+    return loader, np.concatenate([np.empty(0, ROW), *(rows for _, rows in parts)])
 
 
-def batch_key(loader: Int64, pass_number: Int64, batch: Int64) -> Int64:
-    """One number for each batch of a process."""
-    key: Int64 = (loader << 56) + (pass_number << 32) + batch
-    return key
+def _fields(rows: Rows, *names: str) -> list[Int64]:
+    return [rows[name].astype(np.int64) for name in names]
 
 
-def _sorted(columns: list[Int64], by: int) -> list[Int64]:
-    order = np.argsort(columns[by], kind="stable")
-    return [column[order] for column in columns]
-
-
-def from_origin(columns: Sequence[Int64], times: range, origin_ns: int) -> list[Int64]:
-    """Columns in which those numbered `times` count from the trace's origin."""
-    return [
-        np.where(column == UNKNOWN_TIME, UNKNOWN_TIME, column - origin_ns) if place in times else column
-        for place, column in enumerate(columns)
-    ]
-
-
-def read_line_samples(read: Sequence[RecorderFile], origin_ns: int) -> LineSamples:
-    """Of workers' files, times from the trace's origin on."""
+def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
+    """Of workers' files."""
     locations: dict[str, int] = {}
     parts: list[tuple[Int64, ...]] = [(np.empty(0, np.int64),) * 5]
     late = 0
@@ -95,7 +77,7 @@ def read_line_samples(read: Sequence[RecorderFile], origin_ns: int) -> LineSampl
         pairs = rows["values"][:, 1:].reshape(len(rows), layout.LINES_IN_ROW, 2)
         row, column = np.nonzero(pairs[:, :, 1])
         loader = np.full(len(row), each.loader, np.int64)
-        worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0] - origin_ns
+        worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0]
         parts.append((loader, worker, at_ns, number[row, column], pairs[row, column, 1]))
     loader, worker, at_ns, location, count = (np.concatenate(column) for column in zip(*parts, strict=True))
     return LineSamples(loader, worker, at_ns, location, count, tuple(locations), late)

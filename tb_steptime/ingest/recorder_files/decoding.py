@@ -25,9 +25,9 @@ class RecorderFile:
     """What a file still holds.
 
     loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.file.header`.
-    rows: by sequence number; times in epoch ns, unknown ones UNKNOWN_TIME. clock_steps: how often the wall clock was
-    set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones, because the file
-    was full.
+    rows: by sequence number; times in ns from an origin, unknown ones UNKNOWN_TIME. clock_steps: how often the wall
+    clock was set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones,
+    because the file was full.
     """
 
     name: str
@@ -39,13 +39,13 @@ class RecorderFile:
     overwritten_rows: int
 
 
-def read_all(folder: Path, names: Sequence[str]) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, and the names of those that cannot."""
+def read_all(folder: Path, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
+    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
         try:
-            read.append(decode((folder / name).read_bytes(), name))
+            read.append(decode((folder / name).read_bytes(), name, origin_ns))
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken
@@ -58,7 +58,7 @@ def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
     return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 
-def decode(content: bytes, name: str = "") -> RecorderFile:
+def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:
     """Raises FormatError where the header cannot be used."""
     header = layout.decode_header(content)
     rows_at = layout.rows_begin(content)
@@ -68,7 +68,7 @@ def decode(content: bytes, name: str = "") -> RecorderFile:
         name=name,
         loader=0,
         header=header,
-        rows=_on_wall_clock(rows),
+        rows=_on_wall_clock(rows, origin_ns),
         clock_steps=int(((rows["kind"] == layout.CLOCK) & ((rows["flags"] & layout.STEPPED) != 0)).sum()),
         lost_bytes=len(content) - rows_at - rows.nbytes,
         overwritten_rows=max(0, written - layout.FIRST_ROWS - layout.LATEST_ROWS),
@@ -88,8 +88,8 @@ def _valid_rows(content: bytes, rows_at: int) -> Rows:
     return rows[np.argsort(rows["sequence"], kind="stable")]
 
 
-def _on_wall_clock(rows: Rows) -> Rows:
-    ahead = _ahead_ns(rows)
+def _on_wall_clock(rows: Rows, origin_ns: int) -> Rows:
+    ahead = _ahead_ns(rows) - origin_ns
     for kind, times in layout.TIMES.items():
         mine = np.flatnonzero(rows["kind"] == kind)
         values = rows["values"][mine, :times]

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_steptime.ingest.recorder_files.columns import batch_key
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, Quantity, count, nbytes
+from tb_steptime.trace.loader_records import Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 
 def recorder_note(id: str, **values: Quantity) -> Note:
@@ -31,29 +30,28 @@ def of_files(read: Sequence[RecorderFile]) -> list[Note]:
     return [recorder_note(id, **values) for id, values in found.items() if values is not None]
 
 
-def early_end(trace: Trace, read: Sequence[RecorderFile], received: Sequence[Int64]) -> list[Note]:
+def early_end(trace: Trace, read: Sequence[RecorderFile], received: Received) -> list[Note]:
     """Steps after the last row of the main process, although its pass over the data has not ended: the disk was
     full, or the recorder was closed. Where the clock was set, rows may be of the span and not look so."""
     mains = [each.rows for each in read if each.header.get("process") == "main"]
     clock_steps = any(each.clock_steps for each in read)
-    if clock_steps or not len(received[0]) or any(len(rows) and rows["kind"][-1] == layout.ENDED for rows in mains):
+    if clock_steps or not len(received) or any(len(rows) and rows["kind"][-1] == layout.ENDED for rows in mains):
         return []
-    last = int(received[8].max()) - trace.origin_ns
+    last = int(received.returned_ns.max())
     missing = sum(step.host_start_ns > last for step in find_steps(trace).steps)
     return [recorder_note("recorder_ended_early", missing=count(missing))] if missing else []
 
 
 def unrecorded_batches(
-    read: Sequence[RecorderFile], produced: Sequence[Int64], received: Sequence[Int64], low: int, high: int
+    read: Sequence[RecorderFile], produced: Produced, received: Received, low: int, high: int
 ) -> list[Note]:
     """Batches that the loop received and no worker's file holds, or not any more, or the other way round."""
-    if len(produced[0]) and not any(each.header.get("process") == "main" for each in read):
+    if len(produced) and not any(each.header.get("process") == "main" for each in read):
         return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(each.clock_steps for each in read):
         return []  # another note says so, with the reason
-    asked = (received[4] >= low) & (received[4] < high) & (received[2] >= 0)
-    known = np.isin(batch_key(*received[:3]), batch_key(produced[0], produced[3], produced[4]))
-    missing = int((asked & ~known).sum())
+    asked = (received.asked_ns >= low) & (received.asked_ns < high) & (received.batch >= 0)
+    missing = int((asked & ~np.isin(received.keys, produced.keys)).sum())
     if not missing:
         return []
     if any(each.overwritten_rows for each in read):

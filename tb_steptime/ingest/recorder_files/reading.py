@@ -8,13 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_steptime.ingest.recorder_files.columns import (
-    begun_rows,
-    from_origin,
-    produced_rows,
-    read_line_samples,
-    received_rows,
-)
+from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
 from tb_steptime.ingest.recorder_files.finding import (
     MAX_FILES,
@@ -35,7 +29,7 @@ from tb_steptime.ingest.recorder_files.missing import (
 )
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, count, text
-from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
+from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -48,7 +42,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     host = host_of(trace, pids)
     mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
-    read, broken = read_all(folder, mine)
+    read, broken = read_all(folder, mine, trace.origin_ns)
     notes = []
     if broken:
         notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
@@ -57,7 +51,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
         read = []
     low, high = window_of(trace)
     seen = [
-        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, trace.origin_ns + high))
+        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]
@@ -82,25 +76,23 @@ def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
 def _records(
     trace: Trace, read: Sequence[RecorderFile], window: tuple[int, int], notes: list[Note]
 ) -> LoaderRecords | None:
-    low, high = (trace.origin_ns + each for each in window)
-    received = received_rows([each for each in read if each.header.get("process") == "main"], low, high)
-    produced = produced_rows(read, received, low, high)
-    used = sorted({int(number) for number in np.unique(np.concatenate((received[0], produced[0])))})
-    if read and not len(received[0]) and not len(produced[0]):
+    produced, received = batches_between(read, *window)
+    used = np.union1d(received.loader, produced.loader).tolist()
+    if read and not used:
         notes = [*notes, recorder_note("recorder_not_then")]
     mine = [each for each in read if each.loader in used]
     notes = [*notes, *of_files(mine), *early_end(trace, mine, received)]
-    notes += unrecorded_batches(mine, produced, received, low, high)
+    notes += unrecorded_batches(mine, produced, received, *window)
     if not mine and not notes:
         return None
     return LoaderRecords(
         files=len(mine),
         cores=next((cores for each in mine if isinstance(cores := each.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(mine, number) for number in used),
-        produced=Produced(*from_origin(produced, range(5, 9), trace.origin_ns)),
-        received=Received(*from_origin(received, range(3, 9), trace.origin_ns)),
-        begun=Begun(*from_origin(begun_rows(mine, low, high), range(1, 3), trace.origin_ns)),
-        lines=read_line_samples(mine, trace.origin_ns),
+        produced=produced,
+        received=received,
+        begun=begun_between(mine, *window),
+        lines=read_line_samples(mine),
         killed=killed_workers(mine),
         notes=tuple(notes),
     )

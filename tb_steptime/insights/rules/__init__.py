@@ -16,7 +16,6 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
     loader_jitter,
     loader_overhead,
-    pageable_batch_copies,
 )
 from tb_steptime.insights.rules.gpu.alignment import alignment
 from tb_steptime.insights.rules.gpu.device_copies import device_copies
@@ -40,7 +39,7 @@ from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
-from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
+from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work

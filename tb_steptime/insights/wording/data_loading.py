@@ -5,7 +5,6 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.metrics.data_loading.batch_copies import BatchCopy
 from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
@@ -41,8 +40,6 @@ def data_loading_titles(facts: Facts) -> Titles:
         found["activities"] = _activities_title(result.activities.rows)
         if not any(row.lines for row in result.activities.rows):
             found["lines_missing"] = phrase("No Python frames are recorded; {stack} records them.", stack=_WITH_STACK)
-    if result.copy is not None:
-        found["copy"] = _copy_title(result.copy)
     main = main_label(result)
     if main is not None:
         found["main_loader"] = phrase("Figures are of the {main}.", main=label(main))
@@ -88,14 +85,6 @@ def _activities_title(rows: list[Activity]) -> Phrase:
         share = fraction(rows[0].ns_per_batch / total)
         return phrase("{share} of batch production is Python without an op", share=share)
     return phrase("What takes the time of a batch?")
-
-
-def _copy_title(copy: BatchCopy) -> Phrase:
-    if copy.pageable:
-        return phrase("The batch is copied from pageable memory")
-    if copy.total_ns and 2 * copy.hidden_ns >= copy.total_ns:
-        return phrase("The copy of the batch hides behind kernels")
-    return phrase("The copy of the batch takes {time} a step", time=ns(copy.total_ns))
 
 
 def _recorded_titles(recorded: Recorded) -> Titles:

@@ -37,7 +37,7 @@ def host_titles(facts: Facts) -> Titles:
     found = {
         "answer": _answer(facts, idle),
         "queue": _queue_title(facts),
-        "reasons": _reasons_title(idle),
+        "reasons": _reasons_title(facts, idle),
         "sites": _sites_title(host.phases),
         "blocking": _blocking_title(facts),
     }
@@ -111,13 +111,26 @@ def _queue_title(facts: Facts) -> Phrase:
     return phrase("The launch queue is empty {empty} of the time", empty=empty)
 
 
-def _reasons_title(idle: IdleNs) -> Phrase:
+def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
+    """idle: what is judged of it; the picture shows what is left out as well."""
     reasons = msgspec.structs.asdict(idle)
-    largest = max(IDLE_MEANINGS, key=lambda meaning: reasons[meaning.id])
-    if not idle.total_ns:
+    left_ns = _idle_left_out_ns(facts)
+    if not idle.total_ns + left_ns:
         return phrase("The GPU is never idle")
-    share = fraction(reasons[largest.id] / idle.total_ns)
-    return phrase("{reason} is {share} of the GPU's idle time", reason=text(largest.label), share=share)
+    if left_ns > idle.total_ns:
+        left = fraction(left_ns / (left_ns + idle.total_ns))
+        return phrase("{left} of the GPU's idle time is left out of the verdict (see the notes)", left=left)
+    largest = max(IDLE_MEANINGS, key=lambda meaning: reasons[meaning.id])
+    values = {"reason": text(largest.label), "share": fraction(reasons[largest.id] / idle.total_ns)}
+    if left_ns > WORTH_SAYING * idle.total_ns:
+        return Phrase("{reason} is {share} of the GPU's idle time, without what the verdict leaves out", values)
+    return Phrase("{reason} is {share} of the GPU's idle time", values)
+
+
+def _idle_left_out_ns(facts: Facts) -> int:
+    """Of the main device's mean step."""
+    mean = next(each.mean for each in facts.host.devices if each.device == facts.host.device)
+    return mean.total_ns - mean.judged.total_ns
 
 
 def _blocking_title(facts: Facts) -> Phrase:

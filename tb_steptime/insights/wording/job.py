@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.overview import DeviceFigures
 from tb_steptime.insights.base import JobText
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.vendors import processors_short
 from tb_steptime.metrics.job.evidence import JobEvidence
 from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.kind import JobKind
@@ -53,7 +54,31 @@ def job_text(facts: Facts) -> JobText:
     words = [text(word) for word in (_PURPOSES[job.purpose], _execution(job), _where(facts)) if word]
     parts = [Phrase(f"{{part_{n}}}", {f"part_{n}": word}) for n, word in enumerate(words)]
     shown_by = [*_shares(job), *map(_evidence, job.evidence)]
-    return JobText(joined(*parts, *_ranks(job), by=" · "), shown_by)
+    return JobText(
+        joined(*parts, *_ranks(job), by=" · "), shown_by, _machine(facts), _units(facts), job.accelerator, job.vendor
+    )
+
+
+def _machine(facts: Facts) -> Phrase:
+    """What the job ran on, as far as that is recorded: no more is said than the trace shows."""
+    job = facts.job
+    if facts.overview.devices:
+        return phrase("{names}", names=text(_where(facts)))
+    if job.device == "cpu":
+        return phrase("CPU only")
+    if facts.overview.cut_short:
+        return phrase("{device} part of the file cut off", device=text(job.accelerator))
+    if job.device == "gpu":
+        return phrase("{device} work not recorded", device=text(job.accelerator))
+    return phrase("No {device} activity recorded", device=text(job.accelerator))
+
+
+def _units(facts: Facts) -> Phrase | None:
+    """Of the busiest device."""
+    device = facts.gpu.devices[0] if facts.gpu and facts.gpu.devices else None
+    if device is None or device.sm_count is None:
+        return None
+    return phrase("{count} {units}", count=count(device.sm_count), units=processors_short(facts.job.vendor))
 
 
 def _execution(job: JobKind) -> str:
@@ -67,13 +92,15 @@ def _where(facts: Facts) -> str:
         return "CPU" if facts.job.device == "cpu" else ""
     names = [_named(each, facts.job) for each in facts.overview.devices]
     if not names:
-        return "GPU, not recorded"
+        return f"{facts.job.accelerator}, not recorded"
     return f"{len(names)} × {names[0]}" if len(names) > 1 and len(set(names)) == 1 else ", ".join(dict.fromkeys(names))
 
 
 def _named(device: DeviceFigures, job: JobKind) -> str:
     """As the trace names it; where it does not, by whose it is."""
-    return _VENDORS[job.vendor] if device.name in ("", f"GPU {device.device}") else device.name
+    if device.name not in ("", f"{job.accelerator} {device.device}"):
+        return device.name
+    return _VENDORS[job.vendor] if job.accelerator == "GPU" else job.accelerator
 
 
 def _ranks(job: JobKind) -> list[Phrase]:

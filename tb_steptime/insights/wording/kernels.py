@@ -9,10 +9,13 @@ from math import prod
 
 import msgspec
 
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
+from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, fraction, phrase, text
+from tb_steptime.text import Phrase, filled, fraction, ns, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -26,6 +29,9 @@ FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
 
 #: Kernel time that could use tensor cores is mentioned from this share on.
 WORTH_SAYING_FRACTION = 0.05
+
+#: Kernel time over the time in which any kernel runs: from here on the difference shows.
+OVERLAP_RATIO = 1.01
 
 #: What kernels are called when all of them do the same, by a word in the description of their family.
 KINDS = {
@@ -60,16 +66,41 @@ def _kind(rows: Sequence[tuple[float, str]]) -> str:
     return next((word for key, word in KINDS.items() if all(key in family for _, family in rows)), "")
 
 
-def split_title(split: Split, has_tensor_cores: bool) -> Phrase:
+def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
+    """Of the mean step: the sum over all kernels of the span. Where some run at the same time it may exceed the step,
+    so how long any of them runs stands next to it."""
+    total = ns(kernel_ns / max(1, len(facts.overview.steps)))
+    runs_ns = _any_runs_ns(facts, device)
+    if runs_ns is None or kernel_ns <= OVERLAP_RATIO * runs_ns:
+        return phrase("{total} of kernel time a step", total=total)
+    return phrase(
+        "{total} of kernel time a step: the sum over all kernels. Some run at the same time, so for {runs} of the step "
+        "at least one of them runs",
+        total=total,
+        runs=ns(runs_ns / max(1, len(facts.overview.steps))),
+    )
+
+
+def _any_runs_ns(facts: Facts, device: int) -> float | None:
+    """In which at least one kernel of the device runs, over the span; None where the view of the GPU was left out."""
+    found = [each for each in facts.gpu.devices if each.device == device] if facts.gpu else []
+    shares = [tile.value for each in found for tile in each.tiles if tile.metric == "gpu_utilization"]
+    if facts.gpu is None or not shares or shares[0] is None:
+        return None
+    return shares[0] * (facts.gpu.end_ns - facts.gpu.start_ns)
+
+
+def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> Phrase:
     """How much kernel time runs on tensor cores, within its bounds, and how much more could."""
     low, high, eligible = split.share_low, split.share_high, split.matmul_like_share
     if not has_tensor_cores or low is None or high is None or eligible is None:
         return phrase("Kernel time by what it does")
-    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    cores = {"cores": matrix_units(vendor)}
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)} | cores
     worth_saying = eligible >= WORTH_SAYING_FRACTION
     if not high and not worth_saying:
-        return phrase("No kernel runs on tensor cores, and hardly any could")
-    return Phrase(_SPLIT_TITLES[_use(low, high), worth_saying], values)
+        return Phrase("No kernel runs on {cores}, and hardly any could", cores)
+    return filled(_SPLIT_TITLES[_use(low, high), worth_saying], values)
 
 
 def _use(low: float, high: float) -> str:
@@ -80,11 +111,11 @@ def _use(low: float, high: float) -> str:
 
 #: By what is known of the time on tensor cores, and whether much more could move there.
 _SPLIT_TITLES = {
-    ("none", True): "{eligible} of kernel time could use tensor cores, and none of it does",
-    ("share", False): "{low} of kernel time runs on tensor cores",
-    ("share", True): "{low} of kernel time runs on tensor cores, another {eligible} could",
-    ("bounds", False): "Between {low} and {high} of kernel time runs on tensor cores",
-    ("bounds", True): "Between {low} and {high} of kernel time runs on tensor cores, another {eligible} could",
+    ("none", True): "{eligible} of kernel time could use {cores}, and none of it does",
+    ("share", False): "{low} of kernel time runs on {cores}",
+    ("share", True): "{low} of kernel time runs on {cores}, another {eligible} could",
+    ("bounds", False): "Between {low} and {high} of kernel time runs on {cores}",
+    ("bounds", True): "Between {low} and {high} of kernel time runs on {cores}, another {eligible} could",
 }
 
 

@@ -21,11 +21,12 @@ NOTE_WORDS: dict[str, NoteWords] = {
     # what was repaired or lost while the file was read
     "corrupt-file": NoteWords(
         "The compressed file is damaged.",
-        "Events after the damage are missing from every figure.",
+        "Every figure is partial: events after the damage are missing.",
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
-        "It is still being written, or the job ended while it wrote: the last events are missing.",
+        "It is still being written, or the job ended while it wrote. Every figure is partial: of the steps before the "
+        "cut alone.",
     ),
     "lost-events": NoteWords(
         "[{count}] (event|events) could not be read.",
@@ -62,17 +63,21 @@ NOTE_WORDS: dict[str, NoteWords] = {
     # what the recording is like
     "cpu_only": NoteWords(
         "CPU only.",
-        "If the job used a GPU, record with {code}. Every GPU figure below is a dash, not a zero.",
+        "What the job does on a GPU, if it uses one, is not recorded: record with {code}.",
         code="ProfilerActivity.CUDA",
     ),
     "cpu_job": NoteWords(
         "A job on the CPU.",
-        "Every GPU figure below is a dash, not a zero.",
+        "There are no figures of a GPU; the Host view shows what the CPU computes.",
+    ),
+    "cut_before_device": NoteWords(
+        "Nothing that ran on a GPU is in what is left of the file.",
+        "The profiler writes it last, so the cut took it if the job used one. What is shown is the part of the CPU.",
     ),
     "kernels_missing": NoteWords(
         "Calls of the GPU's runtime are recorded, but nothing that they launched.",
-        "Every GPU figure below is a dash, not a zero. Is another profiler attached to the process, or did the "
-        "recording end before its kernels ran?",
+        "So there are no figures of the GPU. Is another profiler attached to the process, or did the recording end "
+        "before its kernels ran?",
     ),
     "no_steps": NoteWords(
         "No step marks.",
@@ -111,6 +116,51 @@ NOTE_WORDS: dict[str, NoteWords] = {
     "profiling_slows": NoteWords(
         "Profiling slows the host by 1.5 to 2 times.",
         "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",
+    ),
+    # what makes a comparison unfair
+    "one_simulated": NoteWords(
+        "One of the two is simulated, the other recorded.",
+        "Their times say nothing about each other.",
+    ),
+    "one_without_gpu": NoteWords(
+        "Only one of the two recorded a GPU.",
+        "Compare how the steps are divided, not how fast they are.",
+    ),
+    "other_gpus": NoteWords(
+        "The GPUs differ: [{base}] and [{candidate}].",
+        "Part of the difference is the hardware's.",
+    ),
+    "other_ranks": NoteWords(
+        "The number of ranks differs: [{base}] and [{candidate}].",
+        "A step does another share of the work.",
+    ),
+    "other_runtime": NoteWords(
+        "The versions of the runtime differ: [{base}] and [{candidate}].",
+        "Libraries and kernels differ with it.",
+    ),
+    "other_shapes": NoteWords(
+        "The first product of a step has other shapes: [{base}] and [{candidate}].",
+        "A step does another amount of work: compare times per sample.",
+    ),
+    "other_dtypes": NoteWords(
+        "The first product of a step has another type: [{base}] and [{candidate}].",
+        "Fine if that is the change which you test.",
+    ),
+    "other_purpose": NoteWords(
+        "One looks like {base}, the other like {candidate}.",
+        "They are different jobs.",
+    ),
+    "other_options": NoteWords(
+        "Only one of the two was recorded with [{options}].",
+        "Recording more slows the host: record both alike.",
+    ),
+    "few_steps": NoteWords(
+        "One side has [{count}] (step|steps).",
+        "Record at least 5, better 20: the interval is wide.",
+    ),
+    "steps_left_out": NoteWords(
+        "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",
+        "(It holds|They hold) what comes once, or work from before or after the recording.",
     ),
     "with_stack": NoteWords(
         "Recorded with call stacks.",

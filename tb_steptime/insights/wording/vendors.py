@@ -16,12 +16,33 @@ def processors(vendor: Vendor | None) -> Quantity:
     return text("compute units (CUs)" if vendor == "amd" else "multiprocessors (SMs)")
 
 
+def processors_short(vendor: Vendor | None) -> Quantity:
+    """The same, abbreviated."""
+    return text("CUs" if vendor == "amd" else "SMs")
+
+
 def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
     """A captured sequence of launches."""
     if accelerator != "GPU":
         return text("graph")
     return text("HIP graph" if vendor == "amd" else "CUDA graph")
 
+
+#: Labels of the catalogue that AMD's words change, by the id of the view, metric or bin.
+AMD_LABELS = {
+    "tensor_cores": "Matrix cores",
+    "tensor_core": "Matrix cores",
+    "kernel_bin": "Matrix cores",
+    "tensor_core_share": "Matrix-core share",
+    "tensor_core_share_high": "Matrix-core share, at most",
+    "tensor_core_time": "Time on matrix cores",
+    "matmul_like_time": "Matmul-like without matrix cores",
+    "matmul_like_share": "Matmul-like without matrix cores",
+    "matmul_like": "Matmul-like, no matrix cores",
+    "est_sm_efficiency": "Est. CU efficiency",
+    "blocks_per_sm": "Blocks per CU",
+    "sm_active_share": "CUs with work",
+}
 
 #: PyTorch's ProfilerActivity by what it calls the devices; CUDA stands for ROCm too.
 _ACTIVITIES = {"GPU": "CUDA", "XPU": "XPU", "MTIA": "MTIA", "HPU": "HPU"}

@@ -9,8 +9,8 @@ COLUMNS = (
     Metric(
         "collective_group", "Group", Unit.TEXT, "The process group, by the name that PyTorch gives it, and its ranks."
     ),
-    Metric("collective_count", "A step", Unit.NUMBER, "Collectives of this kind in a step."),
-    Metric("collective_bytes", "Bytes a step", Unit.BYTES, "Of the larger of what this rank sends and receives."),
+    Metric("collective_count", "Calls", Unit.NUMBER, "Collectives of this kind."),
+    Metric("collective_bytes", "Bytes", Unit.BYTES, "Of the larger of what this rank sends and receives."),
     Metric(
         "collective_running_ns", "Runs", Unit.NS,
         "Time a step in which one of them runs. It includes the wait for the slowest rank: a collective begins when "

@@ -75,5 +75,4 @@ COLUMNS = (
     Metric(
         "batch_reader_wait_ns", "Waited", Unit.NS, "How long the thread that reads the loader waited for this batch."
     ),
-    Metric("batch_copy_blocked_ns", "Host blocked", Unit.NS, "Time in which the call of the copy blocks the host."),
 )  # fmt: skip

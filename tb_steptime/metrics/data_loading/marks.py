@@ -29,8 +29,6 @@ _NO_WORK = {
     "aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided", "aten::is_pinned", "aten::pin_memory",
     "aten::_pin_memory", "aten::record_stream",
 }  # fmt: skip
-#: Ops that follow one mark or two show nothing about the next.
-ENOUGH_MARKS = 3
 #: By how much the clocks of a trace and of a recorder may differ.
 _CLOCKS_NS = 20_000
 
@@ -72,8 +70,8 @@ def find_marks(trace: Trace) -> Marks:
     marks = Marks(rows, step, works, seed_ns, np.full(len(rows), NOT_RECORDED, np.int64), seed_ns != NO_SEED)
     if trace.loader_records is not None and len(rows) and len(trace.loader_records.received):
         marks = _as_recorded(trace, marks, trace.loader_records)
-    ends = np.append((marks.seed_ns[1:] != NO_SEED) & (np.diff(marks.chain) == 0), _ends_the_loop(trace, marks))
-    return marks.of(~(ends[: len(marks.row)] & (marks.recorded == NOT_RECORDED)))
+    ends = np.append((marks.seed_ns[1:] != NO_SEED) & (np.diff(marks.chain) == 0), False)[: len(marks.row)]
+    return marks.of(~(ends & (marks.recorded == NOT_RECORDED)))
 
 
 def outermost_marks(trace: Trace) -> Int64:
@@ -111,27 +109,6 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
         seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]  # no op of the loop draws them
         seed_ns[i] = events.start_ns[seeds[0]] if len(seeds) else NO_SEED
     return works, seed_ns
-
-
-def _ends_the_loop(trace: Trace, marks: Marks) -> bool:
-    """Whether no batch came of the last mark and none was asked for again: ops follow it in its step, but not all of
-    those that follow every other mark in its own step, before the next one.
-
-    loader   l....l....l....m...
-    op       .abc..abd..abe...d.    a and b follow each batch, and not m: the loop was at its end
-    """
-    events, rows, ops, last = trace.events, marks.row, trace.events.rows(Kind.CPU_OP), len(marks.row) - 1
-    if len(rows) < ENOUGH_MARKS:
-        return False
-    step_ends = np.array([step.host_start_ns + step.host_ns for step in find_steps(trace).steps], np.int64)[marks.step]
-    until = np.minimum(np.append(events.start_ns[rows[1:]], step_ends[-1]), step_ends)
-    after = np.searchsorted(events.ends(rows), events.start_ns[ops], side="right") - 1
-    ops, after = ops[after >= 0], after[after >= 0]
-    inside = (events.start_ns[ops] < until[after]) & np.isin(events.thread[ops], events.thread[rows])
-    names = len(trace.strings)
-    mark, name = np.divmod(np.unique(after[inside] * names + events.name[ops[inside]]), names)
-    always, then = np.bincount(name[mark < last], minlength=names) == last, name[mark == last]
-    return len(then) > 0 and not np.isin(np.flatnonzero(always), then).all()
 
 
 def _is_work(trace: Trace) -> Bool:

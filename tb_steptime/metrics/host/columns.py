@@ -9,18 +9,18 @@ COLUMNS = (
     # where work is launched
     Metric("site_bound", "Verdict", Unit.TEXT, "What limits the phase."),
     Metric(
-        "site_idle_ns", "GPU idle a step", Unit.NS,
-        "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.",
+        "site_idle_ns", "GPU idle", Unit.NS,
+        "Idle time that ended with work launched from here; a press shows the longest gap in the timeline.",
     ),
     # blocking calls
     Metric(
         "blocking_source", "Made by", Unit.TEXT,
         "The source line, or the module; for backward those of the forward op that made it.",
     ),
-    Metric("blocked_ns", "Blocked", Unit.NS, "Time a step in which the call blocks the host."),
+    Metric("blocked_ns", "Blocked", Unit.NS, "Time in which the call blocks the host."),
     Metric(
         "bubble_ns", "GPU idle", Unit.NS,
-        "Time a step in which the GPU is idle because of the call: from when it runs out of work to the next work "
+        "Time in which the GPU is idle because of the call: from when it runs out of work to the next work "
         "launched after the call returned.",
     ),
     # copies

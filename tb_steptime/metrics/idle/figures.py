@@ -40,8 +40,8 @@ REASON_METRICS = {
         "Time in which the GPU is idle and the thread that launches its next work runs ops or other calls first.",
         colour="cpu"),
     "nothing_recorded": Metric(
-        "idle_nothing_recorded_time", "Idle, nothing recorded", Unit.NS,
-        "Time in which the GPU is idle and nothing is recorded on the thread that launches its next work: mostly "
+        "idle_nothing_recorded_time", "Idle, outside ops", Unit.NS,
+        "Time in which the GPU is idle and no op or call is recorded on the thread that launches its next work: mostly "
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS,

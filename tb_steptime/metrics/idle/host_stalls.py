@@ -32,7 +32,7 @@ PauseCause = Literal["garbage_collection", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
-    "unexplained": "Nothing recorded",
+    "unexplained": "No cause recorded",
 }
 
 #: Python between two ops takes microseconds; a training loop that reads a file or prints takes less than this.

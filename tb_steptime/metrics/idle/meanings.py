@@ -16,8 +16,9 @@ IDLE_MEANINGS = (
             "blocking"),
     _reason("allocator", "Allocator", "The host allocates or frees GPU memory through the driver.", "blocking", True),
     _reason("cpu_work", "CPU work", "The host runs ops or calls on its way to the next launch.", "cpu"),
-    _reason("nothing_recorded", "Nothing recorded",
-            "The trace shows nothing on the launching thread: Python between ops, or a paused process.", "other"),
+    _reason("nothing_recorded", "Outside ops",
+            "No op or call is recorded on the launching thread: Python between ops, or a paused process. Recorded call "
+            "stacks name the Python code.", "other"),
     _reason("launch_latency", "Launch latency", "The launch call has begun, its work has not.", "runtime"),
     _reason("queued", "Gap", "The next work is already launched: a hardware gap of at most 10 us.", "other", True),
     _reason("collective_wait", "Wait before a collective",

@@ -33,7 +33,7 @@ class KernelAggregates:
     module             name of the innermost module's frame; -1 for none
     why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are no products
     gain_ns            by which they would be shorter on tensor cores, at most
-    count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those whose grid says something of a tail
+    count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those of kernels that are not persistent
     weight, weighted   per column of `launch_columns`: lengths of the launches that say it, and lengths x value
     """
 

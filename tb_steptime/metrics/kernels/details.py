@@ -51,7 +51,7 @@ class LaunchShape(msgspec.Struct, frozen=True):
 
     It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
     calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
-    GPU's limits do not say. persistent: the waves say nothing about a tail.
+    GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
     """
 
     grid: list[int]

@@ -62,14 +62,11 @@ def sm_counts(trace: Trace) -> Int64:
     return counts
 
 
-@shared(blocks)
+@shared()
 def is_persistent(trace: Trace) -> Bool:
-    """Of each kernel: does the shape of its grid tell nothing of a tail?"""
-    event = trace.kernels.event
-    name = trace.events.name[event]
+    """Of each kernel: do its blocks loop over tiles, by its name? A grid as small as the GPU is no sign of that."""
+    name = trace.events.name[trace.kernels.event]
     by_name = np.zeros(len(trace.strings), bool)
     by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True
-    counted, sms = blocks(trace), sm_counts(trace)
-    few = np.zeros(len(event), bool) if counted is None else (counted > 0) & (counted <= sms)
-    result: Bool = by_name[name] | few
+    result: Bool = by_name[name]
     return result

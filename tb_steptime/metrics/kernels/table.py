@@ -86,7 +86,7 @@ class KernelGroup(msgspec.Struct, frozen=True):
                         these kernels
     short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
                         summaries of before it was made, as in all rows of kernels
-    persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+    persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
     """
 
     name: str

@@ -81,7 +81,7 @@ def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str
 
 def _gaps(idle: IdleNs) -> list[Segment]:
     return [
-        _wait("nothing_recorded", "Nothing recorded", idle.nothing_recorded, "other"),
+        _wait("nothing_recorded", "Outside ops", idle.nothing_recorded, "other"),
         _wait("launch_latency", "Launch latency", idle.launch_latency, "runtime"),
         _wait("gap", "Gap, dependency", idle.queued + idle.dependency, "comm", True, ("queued", "dependency")),
         _wait("collective_wait", "Wait before a collective", idle.collective_wait, "comm"),

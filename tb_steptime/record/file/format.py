@@ -102,13 +102,12 @@ VALUES: dict[int, tuple[str, ...]] = {
         "samples",  # in the batch; -1: not known
     ),
     RECEIVED: (
-        "requested_ns",  # put into the worker's queue of requests
+        "requested_ns",  # by recorders up to 0.2 when the worker was asked for it; 0 today
         "asked_ns",  # the training loop asked for its next batch
-        "arrived_ns",  # the batch's message was read from the result queue; 0: not measured, to save time
+        "arrived_ns",  # the batch's message was read from the result queue; 0: not measured
         "unpickled_ns",  # ... and is an object of this process; 0: not measured
         "pinned_ns",  # the thread that pins memory handed it over; 0 without such a thread
         "returned_ns",  # the training loop has it
-        "ready",  # batches that were ready when the loop asked
     ),
     BEGAN: ("begin_ns", "ready_ns"),  # training process: from iter(loader) to its return, including worker start-up
     ENDED: ("end_ns",),

@@ -47,9 +47,7 @@ Waiting = tuple[int, int, int, tuple[int, ...]]
 
 class Journal:
     """The file of one process. on_failure is called with the reason when it cannot be written; after that the journal
-    does nothing.
-
-    waiting: rows for the next write. Callers may append to it, and call `add` soon after, which limits its length.
+    does nothing. waiting: rows for the next write.
 
     A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """

@@ -12,7 +12,6 @@ class IteratorState:
 
     def __init__(self, journal: Journal, pass_number: int) -> None:
         self.journal = journal
-        self.waiting = journal.waiting
         self.begin(pass_number)
 
     def begin(self, pass_number: int) -> None:

@@ -22,8 +22,6 @@ thread_cpu_ns = time.thread_time_ns
 #: After a measurement that took d, none is made for 2000 d: less than a tenth of a percent of the time is spent so. d
 #: is the shorter of the last two: a single one may have been interrupted.
 REST = 2000
-#: Rows that wait for the next measurement are handed to the journal at least this often, measured or not.
-MAX_WAIT_NS = 50_000_000
 #: The readings at the start and between the parts, in readings of those at the end.
 _READINGS = 2
 
@@ -51,13 +49,10 @@ class ProductionMeter:
         lines: LineSampler | None = None,
     ) -> None:
         self.journal = journal
-        self.waiting = journal.waiting
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
-        self.next_due_ns = 0
-        self._rests_until_ns = 0
-        self._measures = False
+        self.next_due_ns = 0  # a batch that begins later is measured
         self._lines = lines
         self._core_wait_ns = core_wait_ns
         self._took_ns = 0
@@ -65,22 +60,13 @@ class ProductionMeter:
         self._waited_ns = UNKNOWN
 
     def start(self) -> None:
-        """next_due_ns has come; where the last measurements took long, only waiting rows are due."""
-        self._measures = now_ns() >= self._rests_until_ns
-        if self._measures:
-            self._waited_ns = self._core_wait_ns()
-            self._cpu_ns[0] = thread_cpu_ns()
+        self._waited_ns = self._core_wait_ns()
+        self._cpu_ns[0] = thread_cpu_ns()
 
     def collate(self) -> None:
-        if self._measures:
-            self._cpu_ns[1] = thread_cpu_ns()
+        self._cpu_ns[1] = thread_cpu_ns()
 
     def end(self, batch: Any, end_ns: int) -> Costs:
-        costs = self._costs(batch, end_ns) if self._measures else NOT_MEASURED
-        self.next_due_ns = min(self._rests_until_ns, now_ns() + MAX_WAIT_NS)
-        return costs
-
-    def _costs(self, batch: Any, end_ns: int) -> Costs:
         cpu_ns = thread_cpu_ns()
         waited_ns = self._core_wait_ns()
         start, collate = self._cpu_ns
@@ -93,7 +79,7 @@ class ProductionMeter:
             self._lines.write()
         after_ns = now_ns()
         took_ns = after_ns - end_ns
-        self._rests_until_ns = after_ns + REST * _READINGS * min(took_ns, self._took_ns)
+        self.next_due_ns = after_ns + REST * _READINGS * min(took_ns, self._took_ns)
         self._took_ns = took_ns
         return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
 

@@ -20,15 +20,3 @@ def swap_methods(item: Any, methods: Callable[[type], dict[str, Any]]) -> None:
 def _subclass(cls: type, methods: Callable[[type], dict[str, Any]]) -> type:
     named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,), {**named, **methods(cls)})
-
-
-#: Packages whose functions are known; torchdata's are copies of torch's.
-_KNOWN_PACKAGES = ("torch", "torchdata")
-
-
-def refers_to(function: Any, names: set[str]) -> bool:
-    """Whether a function of torch's refers to these names and to no others: it most likely does what is known of it. A
-    user's own may refer to the same and return something else."""
-    code = getattr(function, "__code__", None)
-    package = str(getattr(function, "__module__", None)).partition(".")[0]
-    return code is not None and package in _KNOWN_PACKAGES and set(code.co_names) == names

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import explain, kernels, summarize
+from tb_steptime.terminal.commands import compare, explain, kernels, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
     kernels.COMMAND,
     explain.COMMAND,
+    compare.COMMAND,
 )

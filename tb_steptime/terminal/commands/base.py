@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.spans import StepChoice
+
+_FROM_TO = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 @dataclass(frozen=True)
@@ -35,18 +39,24 @@ def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
-    """What is a step; see `as_one_step`."""
+    """What is a step, and which are measured; see `as_one_step` and `only_steps`."""
     parser.add_argument(
         "--steps",
-        choices=("found", "recording"),
+        type=_step_choice,
         default="found",
-        help="found: as marked, or as repeated calls show them; recording: the whole recording as one step; default: "
-        "found",
+        metavar="STEPS",
+        help="found: as marked, or as repeated calls show them; recording: the whole recording as one step; 10-20: "
+        "these alone; default: found",
     )
 
 
-def wants_whole_recording(options: argparse.Namespace) -> bool:
-    return bool(options.steps == "recording")
+def _step_choice(text: str) -> StepChoice:
+    if text in ("found", "recording"):
+        return "recording" if text == "recording" else "found"
+    numbers = _FROM_TO.fullmatch(text)
+    if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
+        raise argparse.ArgumentTypeError(f'"{text}" is not found, recording, a step or two of them such as 10-20')
+    return int(numbers[1]), int(numbers[2] or numbers[1])
 
 
 def exit_code(problems: Sequence[Problem]) -> int:

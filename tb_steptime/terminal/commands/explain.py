@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code, wants_whole_recording
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -33,8 +33,7 @@ def _run(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     found, known = [], set[str]()
-    one_step = wants_whole_recording(options)
-    for span, (trace, measured) in read_each([options.path], problems, measured_trace, whole_recording=one_step):
+    for span, (trace, measured) in read_each([options.path], problems, measured_trace, options.steps):
         device = Facts(measured.results).overview.device
         insights = judge(measured.results).insights
         known |= {insight.id for insight in insights}

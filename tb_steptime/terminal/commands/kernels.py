@@ -12,7 +12,6 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
-    wants_whole_recording,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    traces = read_each(options.paths, problems, trace_of, whole_recording=wants_whole_recording(options))
+    traces = read_each(options.paths, problems, trace_of, options.steps)
     spans = (span_kernels(span, trace, options.by) for span, trace in traces)
     if options.format == "json":
         found = list(spans)  # first: reading them finds the problems

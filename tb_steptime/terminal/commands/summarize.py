@@ -15,7 +15,6 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
-    wants_whole_recording,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []
-    spans = read_each(options.paths, problems, measured_span, whole_recording=wants_whole_recording(options))
+    spans = read_each(options.paths, problems, measured_span, options.steps)
     if options.format == "json":
         _print_json(spans, problems)
     else:

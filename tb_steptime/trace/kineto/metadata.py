@@ -18,6 +18,8 @@ _WANTED = {
     "baseTimeNanoseconds",
     "with_stack",
     "profile_memory",
+    "cuda_runtime_version",
+    "hip_runtime_version",
     "tb_steptime_simulated",
     "tb_steptime_unfinished_step",
 }
@@ -66,10 +68,21 @@ class Metadata:
             world_size=_integer(group.get("world_size")),
             with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
             with_memory=bool(_flag(self._values.get("profile_memory"))),
+            runtime=self._runtime(),
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
         )
+
+    def _runtime(self) -> str | None:
+        """CUDA writes 12.4 as 12040, HIP 6.2.41133 as 60241133."""
+        cuda, hip = (
+            _integer(self._values.get("cuda_runtime_version")),
+            _integer(self._values.get("hip_runtime_version")),
+        )
+        if cuda:
+            return f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
+        return f"HIP {hip // 10_000_000}.{hip // 100_000 % 100}" if hip else None
 
 
 def _device(of: dict[str, Any]) -> Device | None:

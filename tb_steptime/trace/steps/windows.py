@@ -80,14 +80,30 @@ def find_steps(trace: Trace) -> Steps:
     if trace.whole_recording:
         return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
     if len(marks):
-        return _marked_steps(trace, marks)
+        return _chosen(trace, _marked_steps(trace, marks))
     inferred = inferred_steps(trace)
-    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+    return _chosen(trace, _inferred_steps(trace, inferred)) if inferred else _one_step(trace, Note("no_steps"))
 
 
 def as_one_step(trace: Trace) -> Trace:
     """The same recording as one step, whatever its marks or repeated calls show."""
     return replace(trace, whole_recording=True, memo={})
+
+
+def only_steps(trace: Trace, first: int, last: int) -> Trace:
+    """The same recording of which only these steps are measured, by their numbers. Raises ValueError where it has none
+    of them, with those that it has."""
+    names = [step.name for step in find_steps(trace).steps]
+    if not any(first <= int(name) <= last for name in names):
+        raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
+    return replace(trace, only_steps=(first, last), memo={})
+
+
+def _chosen(trace: Trace, steps: Steps) -> Steps:
+    if trace.only_steps is None:
+        return steps
+    first, last = trace.only_steps
+    return replace(steps, steps=tuple(step for step in steps.steps if first <= int(step.name) <= last))
 
 
 def _marked_steps(trace: Trace, marks: Int64) -> Steps:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.ingest.recorder_files.columns import produced_rows, read_line_samples, received_rows
+from tb_steptime.ingest.recorder_files.columns import batches_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.ingest.recorder_files.missing import killed_workers, of_files, unrecorded_batches
 from tb_steptime.record.file.format import ENDED, EXHAUSTED, FAILED
@@ -51,9 +51,8 @@ def persistent(name: str) -> bool:
 @pytest.mark.parametrize("name", LOADERS)
 def test_nothing_is_missing_in_a_whole_recording(name):
     files, broken = read_all(FOLDER / name, [path.name for path in sorted((FOLDER / name).glob("*.loader"))])
-    received = received_rows(files, 0, FOREVER)
-    produced = produced_rows(files, received, 0, FOREVER)
-    assert (len(received[0]), len(produced[0])) == (8, 8)
+    produced, received = batches_between(files, 0, FOREVER)
+    assert (len(received), len(produced)) == (8, 8)
     assert [broken, of_files(files), unrecorded_batches(files, produced, received, 0, FOREVER)] == [[]] * 3
 
 
@@ -61,7 +60,7 @@ def test_batches_out_of_order_keep_their_numbers():
     order = [[int(batch[0, 0]) // 4 for batch in batches] for batches in batches_of("out_of_order")]
     assert order[0] != sorted(order[0]), "the first worker should have been overtaken"
     files, _ = read_all(FOLDER / "out_of_order", [file.name for file in recordings(FOLDER / "out_of_order")])
-    assert received_rows(files, 0, FOREVER)[2].tolist() == [*order[0], *order[1]]
+    assert batches_between(files, 0, FOREVER)[1].batch.tolist() == [*order[0], *order[1]]
 
 
 def test_a_worker_that_was_killed_is_known_by_its_missing_end():
@@ -70,7 +69,7 @@ def test_a_worker_that_was_killed_is_known_by_its_missing_end():
     assert killed_workers(files) == {known["killed"]}
     assert [note.id for note in of_files(files)] == ["worker_killed"]
     assert [row.flags for row in rows(FOLDER / "killed_worker", ENDED, "main")] == [FAILED]
-    assert len(received_rows(files, 0, FOREVER)[0]) == len(known["passes"][0])
+    assert len(batches_between(files, 0, FOREVER)[1]) == len(known["passes"][0])
 
 
 def test_lines_are_sampled_as_often_as_they_take_time():
@@ -79,7 +78,7 @@ def test_lines_are_sampled_as_often_as_they_take_time():
     from benchmarks.lines import shares
 
     files, _ = read_all(FOLDER / "lines", [file.name for file in recordings(FOLDER / "lines")])
-    parts, bursts, _ = shares(truth("lines")["shares"], read_line_samples(files, 0))
+    parts, bursts, _ = shares(truth("lines")["shares"], read_line_samples(files))
     assert bursts >= 10
     assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts

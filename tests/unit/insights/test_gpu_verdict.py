@@ -30,13 +30,13 @@ def working(cells: str, blocks: int | None) -> Trace:
 @pytest.mark.parametrize(
     ("cells", "blocks", "expected"),
     [
-        ("." + "x" * 10, 800, "The GPU is full when it works, but it works only 50 % of the time."),
-        ("." + "x" * 19, 800, "The GPU works 95 % of the time and is full when it does."),
+        ("." + "x" * 10, 800, "Kernels fill the GPU when they run, but they run for only 50 % of the recorded time."),
+        ("." + "x" * 19, 800, "Kernels run on the GPU for 95 % of the recorded time, and fill it."),
         ("." + "x" * 10, 20,
-         "The GPU works 50 % of the time, and then its kernels have blocks for only 25 % of its SMs."),
+         "Kernels run on the GPU for 50 % of the recorded time, and have blocks for only 25 % of its SMs then."),
         ("." + "x" * 19, 20,
-         "The GPU works 95 % of the time, but its kernels have blocks for only 25 % of its SMs."),
-        ("." + "x" * 10, None, "The GPU works 50 % of the time."),
+         "Kernels run on the GPU for 95 % of the recorded time, but have blocks for only 25 % of its SMs."),
+        ("." + "x" * 10, None, "Kernels run on the GPU for 50 % of the recorded time."),
     ],
 )  # fmt: skip
 def test_the_verdict_says_how_long_and_how_full(cells: str, blocks: int | None, expected: str):

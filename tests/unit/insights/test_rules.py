@@ -42,6 +42,16 @@ def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
     assert insight.how == "DataLoader(..., num_workers=2)"
 
 
+def test_the_timeline_opens_with_the_step_of_the_first_cards_longest_evidence():
+    waits = ["l.........", "ll........", "llllll....", "lll......."]
+    kernels = [each.replace(".", "k").replace("l", ".") for each in waits]
+    drawing = f"step | {STEPS[:40]} |\n loader single | {''.join(waits)} |\n kernel 7 | {''.join(kernels)} |"
+    judgement = judged(drawing)
+    assert (judgement.insights[0].id, judgement.shown_step) == ("no_workers", "3")
+    busy = judged(f"step | {STEPS[:40]} |\n kernel 7 | {'k' * 40} |")
+    assert busy.shown_step is None
+
+
 def test_a_wait_needs_a_hundredth_of_the_step_for_a_card():
     def wait(cells: int) -> Judgement:
         step = "1" * 1000

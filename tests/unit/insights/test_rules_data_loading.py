@@ -67,6 +67,19 @@ def test_more_workers_are_worth_what_late_batches_cost():
     assert cards(trace) == {"more_workers", "loader_overhead"}
 
 
+def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
+    """One slow batch in twelve looks like twelve workers."""
+    few, many = (sure(steps_that_wait([9 * n, *[1] * (n - 1)] * 6, work=2), "more_workers") for n in (8, 12))
+    assert (few.confidence, few.severity, few.how) == (
+        Confidence.MEDIUM, Severity.MAJOR, f"DataLoader(..., num_workers={few.title.values['workers'].value})",
+    )  # fmt: skip
+    assert (many.confidence, many.severity) == (Confidence.LOW, Severity.MINOR)
+    assert plain(many.title) == "Record the workers before you change their number"
+    assert "If `num_workers` is not 12, one batch in 12 is slow instead." in plain(many.why)
+    assert many.how is not None
+    assert "LoaderRecorder" in many.how
+
+
 def test_more_workers_need_a_stall_of_a_twentieth():
     assert card(steps_that_wait([2, 1] * 6, work=29), "more_workers") is None
     assert card(steps_that_wait([3, 1] * 6, work=29), "more_workers") is not None

@@ -431,13 +431,15 @@ def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
 
 
 @pytest.mark.parametrize(
-    ("cause", "id"),
+    ("cause", "id", "unnamed"),
     [
-        ("garbage_collection", "garbage_collection"),
-        ("unexplained", "host_stops"),
+        ("garbage_collection", "garbage_collection", (Confidence.LOW, Severity.MINOR)),
+        ("unexplained", "host_stops", (Confidence.MEDIUM, Severity.WARNING)),
     ],
 )
-def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: str):
+def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
+    cause: str, id: str, unnamed: tuple[Confidence, Severity]
+):
     sites = [site(FORWARD, IdleNs(nothing_recorded=400 * US))]
     insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
     assert insight is not None
@@ -451,7 +453,7 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: st
     assert card(host_result(sites, pauses=[pause(cause, 10)]), id) is not None
     unsure = card(host_result(sites, pauses=[pause(cause, 100, sure=False)]), id)
     assert unsure is not None
-    assert unsure.confidence is Confidence.LOW
+    assert (unsure.confidence, unsure.severity) == unnamed
 
 
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:

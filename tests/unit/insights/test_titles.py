@@ -41,6 +41,7 @@ def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
         "time_bins.0": "The GPU is idle while the main process waits for data",
         "split.0": "100 % of kernel time could use tensor cores, and none of it does",
         "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
+        "kernel_time.0": "9 µs of kernel time a step",
     }
 
 
@@ -109,8 +110,9 @@ def test_each_gpu_has_its_own_titles():
     ],
 )
 def test_the_split(split: Split, title: str):
-    assert plain(split_title(split, has_tensor_cores=True)) == title
-    assert plain(split_title(split, has_tensor_cores=False)) == "Kernel time by what it does"
+    assert plain(split_title(split, True, "nvidia")) == title
+    assert plain(split_title(split, True, "amd")) == title.replace("tensor cores", "matrix cores")
+    assert plain(split_title(split, False, "nvidia")) == "Kernel time by what it does"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,17 +14,19 @@ from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
 from tb_steptime.timeline import page as page_module
-from tb_steptime.timeline.answers import Boxes, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
+from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
 from tb_steptime.timeline.bars import Bars, join_alike, merge
+from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
-from tb_steptime.timeline.colours import COLOURS
+from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.tracks import PINNED_STREAMS, tracks_of
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import REAL, read_real
-from tests.drawn.timeline import A100, timeline
+from tests.drawn.timeline import A100, LOADER, timeline
 
 US = 1000
 
@@ -89,15 +94,15 @@ def detail(events, name):
 def test_a_step_in_tracks(step):
     page = timeline_page(step, 0, 20 * US, 1)
     tracks = [
-        Track(0, "steps", "Steps", "Steps", 1),
-        Track(1, "phases", "Steps", "Phases", 1),
-        Track(2, "loader", "Steps", "Data loading", 1),
-        Track(3, "thread", "Process 1", "Training thread main", 4),
-        Track(4, "calls", "Process 1", "Calls of training thread main", 1),
-        Track(5, "thread", "Process 1", "Autograd thread backward", 2),
-        Track(6, "calls", "Process 1", "Calls of autograd thread backward", 1),
-        Track(7, "stream", "GPU 0", "Stream 7", 1),
-        Track(8, "stream", "GPU 0", "Stream 9", 1),
+        Track(0, "steps", "Steps", "Steps", 1, True, 1),
+        Track(1, "phases", "Steps", "Phases", 1, True, 1),
+        Track(2, "loader", "Steps", "Data loading", 1, True, 1),
+        Track(3, "stream", "GPU 0", "Stream 7", 1, True, 1),
+        Track(4, "stream", "GPU 0", "Stream 9", 1, True, 1),
+        Track(5, "thread", "Process 1", "Training thread main", 4, False, 4),
+        Track(6, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
+        Track(7, "thread", "Process 1", "Autograd thread backward", 2, False, 2),
+        Track(8, "calls", "Process 1", "Calls of autograd thread backward", 1, False, 1),
     ]
     assert (page.start_ns, page.end_ns, page.detail_ns, page.tracks) == (0, 20 * US, 2, tracks)
     assert boxes(page) == [
@@ -107,6 +112,8 @@ def test_a_step_in_tracks(step):
         ("Phases", 0, "Backward", 10, 5, "cpu", 1),
         ("Phases", 0, "Other", 15, 5, "other", 1),
         ("Data loading", 0, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 3, "data", 1),
+        ("Stream 7", 0, "gemm f32 64x64", 8, 5, "kernel", 1),
+        ("Stream 9", 0, "Memcpy HtoD", 13, 2, "copy", 1),
         ("Training thread main", 0, "ProfilerStep#5", 0, 20, "cpu", 1),
         ("Training thread main", 1, "train.py(54): step", 3, 8, "other", 1),
         ("Training thread main", 2, "aten::linear", 3, 6, "cpu", 1),
@@ -115,8 +122,6 @@ def test_a_step_in_tracks(step):
         ("Autograd thread backward", 0, NAMES["n"], 10, 5, "cpu", 1),
         ("Autograd thread backward", 1, "aten::mm", 11, 3, "cpu", 1),
         ("Calls of autograd thread backward", 0, "cudaMemcpyAsync", 11, 1, "runtime", 1),
-        ("Stream 7", 0, "volta_sgemm_64x64_nt", 8, 5, "kernel", 1),
-        ("Stream 9", 0, "Memcpy HtoD (Pinned -> Device)", 13, 2, "copy", 1),
     ]
 
 
@@ -131,23 +136,24 @@ def test_a_whole_page(tmp_path):
         end_ns=4 * US,
         detail_ns=2048,
         tracks=[
-            Track(0, "steps", "Steps", "Steps", 1),
-            Track(1, "phases", "Steps", "Phases", 1),
-            Track(2, "thread", "Process 1", "Training thread main", 1),
-            Track(3, "calls", "Process 1", "Calls of training thread main", 1),
-            Track(4, "stream", "GPU 0", "Stream 7", 1),
+            Track(0, "steps", "Steps", "Steps", 1, True, 1),
+            Track(1, "phases", "Steps", "Phases", 1, True, 1),
+            Track(2, "stream", "GPU 0", "Stream 7", 1, True, 1),
+            Track(3, "thread", "Process 1", "Training thread main", 1, False, 1),
+            Track(4, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
         ],
         names=["b", "cudaLaunchKernel", "k", "The recording", "Model"],
+        full_names=[""] * 5,
         colours=list(COLOURS),
         boxes=Boxes(
             track=[0, 1, 2, 3, 4],
             row=[0, 0, 0, 0, 0],
-            start_ns=[-US, -US, 0, 0, 2 * US],
-            length_ns=[5 * US, 5 * US, US, US, 2 * US],
-            name=[3, 4, 0, 1, 2],
-            colour=[COLOURS.index(each) for each in ("other", "cpu", "cpu", "runtime", "kernel")],
+            start_ns=[-US, -US, 2 * US, 0, 0],
+            length_ns=[5 * US, 5 * US, 2 * US, US, US],
+            name=[3, 4, 2, 0, 1],
+            colour=[COLOURS.index(each) for each in ("other", "cpu", "kernel", "cpu", "runtime")],
             count=[1, 1, 1, 1, 1],
-            event=[4, 5, 1, 2, 3],
+            event=[4, 5, 3, 1, 2],
         ),
         queue=Depth(bin_ns=2048, mean_permille=[977, 0], peak=[1, 0]),
     )
@@ -227,7 +233,7 @@ def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path, monke
     page = timeline_page(events, 0, 16 * US, 1)
     assert page.detail_ns == 1024
     assert len(page.boxes.count) <= 6
-    assert sum(page.boxes.count) == len(events.start)
+    assert sum(page.boxes.count) == events.event_count
 
 
 def test_the_queue(tmp_path):
@@ -247,14 +253,18 @@ def link(events, role, name):
     line = events.line_of(place)
     track, row = events.head.line_track[line], events.head.line_row[line]
     start = int(events.start[place])
-    return EventLink(role, int(events.event[place]), name, track, row, start, events.end_of(place))
+    shown = events.shown_name(int(events.name[place]))
+    return EventLink(role, int(events.event[place]), shown, track, row, start, events.end_of(place))
 
 
 def test_a_kernel(step):
     assert detail(step, "volta_sgemm_64x64_nt") == EventDetail(
         event=numbers(step)["volta_sgemm_64x64_nt"],
         name="volta_sgemm_64x64_nt",
-        track=7,
+        short_name="gemm f32 64x64",
+        kind="GPU kernel",
+        on="GPU 0, Stream 7",
+        track=3,
         row=0,
         start_ns=8 * US,
         end_ns=13 * US,
@@ -272,7 +282,7 @@ def test_a_kernel(step):
             EventFact("Est. occupancy", fraction(0.25)),
             EventFact("On tensor cores", text("No: FP32 matrix product on CUDA cores")),
             EventFact("Step", text("5")),
-            EventFact("Source line", text("train.py(54): step")),
+            EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         ],
         links=[
             link(step, "Launched by", "cudaLaunchKernel"),
@@ -302,7 +312,7 @@ def test_a_launch_call(step):
         EventFact("Until its work starts", ns(3 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step")),
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
     ]
     assert told.links == [
         link(step, "Launches", "volta_sgemm_64x64_nt"),
@@ -322,7 +332,7 @@ def test_an_op(step):
         EventFact("Device time of what it launches", ns(5 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step")),
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Input shapes", text("[[8,4],[4,2]]")),
         EventFact("Input types", text('["float","float"]')),
     ]
@@ -342,7 +352,7 @@ def test_work_of_the_backward_pass_names_its_forward_op(step):
     ]
     assert EventFact("Size", nbytes(4096)) in told.facts
     assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
-    assert EventFact("Forward source line", text("train.py(54): step")) in told.facts
+    assert EventFact("Forward source line", text("train.py(54): step"), "train.py(54): step") in told.facts
     assert told.why_gap is None  # the other stream worked until it began
 
 
@@ -368,7 +378,7 @@ def test_call_stacks_of_older_traces(tmp_path):
         "op | aaaa |\n op | .bb. |", names={"a": "aten::linear"}, stacks={"a": "net.py(7): forward;train.py(9): step"}
     )
     events = event_file(trace, tmp_path / "e")
-    assert EventFact("Source line", text("net.py(7): forward")) in detail(events, "b").facts
+    assert EventFact("Source line", text("net.py(7): forward"), "net.py(7): forward") in detail(events, "b").facts
 
 
 GAPS = {
@@ -399,6 +409,104 @@ def test_why_the_device_was_idle(tmp_path, case):
     assert sum(parts) in (0, found.why_gap.values["gap"].value)
     if case == "a call":
         assert [found.why_gap.values[f"cause{i}"].value for i in (0, 1)] == ["cudaStreamSynchronize", "a"]
+
+
+STACK = """
+    python | rrrrrrrrrrrr |
+    python | .tttttttttt. |
+    python | ..wwww.LLLL. |
+    python | ........ff.. |
+    op     | ...aa...b... |
+    kernel 7 | ....k....... |"""
+STACK_NAMES = {
+    "r": "runpy.py(198): _run",
+    "t": "/home/me/job/train.py(9): step",
+    "w": "torch/nn/modules/module.py(1): _call",
+    "L": "nn.Module: Linear_3",
+    "f": "/env/lib/python3.11/site-packages/timm/layers.py(3): forward",
+    "a": "aten::a",
+    "b": "aten::b",
+}
+
+
+def test_a_folded_stack_keeps_the_users_lines_and_modules(tmp_path):
+    events = event_file(timeline(STACK, names=STACK_NAMES), tmp_path / "e")
+    (track,) = (each for each in events.head.tracks if each.kind == "thread")
+    assert (track.rows, track.all_rows) == (3, 5)
+    shown = {}
+    for folded in (False, True):
+        page = timeline_page(events, 0, 12 * US, 1, folded=folded)
+        assert page.tracks[track.id].rows == (3 if folded else 5)
+        shown[folded] = [(row, name) for label, row, name, *_ in boxes(page) if label == track.label]
+    assert shown[True] == [
+        (0, "train.py(9): step"), (1, "aten::a"), (1, "Linear_3"), (2, "aten::b"),
+    ]  # fmt: skip
+    assert shown[False] == [
+        (0, "runpy.py(198): _run"), (1, "train.py(9): step"),
+        (2, "torch/nn/modules/module.py(1): _call"), (2, "Linear_3"),
+        (3, "aten::a"), (3, "timm/layers.py(3): forward"), (4, "aten::b"),
+    ]  # fmt: skip
+
+
+def test_an_event_of_a_folded_stack_says_its_row_there(tmp_path):
+    events = event_file(timeline(STACK, names=STACK_NAMES), tmp_path / "e")
+    number = numbers(events)
+    rows = {
+        name: [event_detail(events, number[name], folded=folded).row for folded in (False, True)]
+        for name in (STACK_NAMES["w"], STACK_NAMES["t"], "aten::b", "k")
+    }
+    assert rows == {STACK_NAMES["w"]: [2, -1], STACK_NAMES["t"]: [1, 0], "aten::b": [4, 2], "k": [0, 0]}
+    (inside,) = event_detail(events, number["aten::a"], folded=True).links
+    assert (inside.name, inside.row) == (STACK_NAMES["w"], -1)
+    told = event_detail(events, number["aten::a"], folded=True)
+    assert EventFact("Source line", text("train.py(9): step"), STACK_NAMES["t"]) in told.facts
+
+
+def test_every_kind_of_event_says_what_it_is(step):
+    said = {name: (detail(step, name).kind, detail(step, name).on) for name in numbers(step)}
+    assert said == {
+        "Step 5": ("Step", "Steps"),
+        "Data loading": ("Phase of the host", "Phases"),
+        "Forward": ("Phase of the host", "Phases"),
+        "Backward": ("Phase of the host", "Phases"),
+        "Other": ("Phase of the host", "Phases"),
+        LOADER.format("_MultiProcessingDataLoaderIter"): ("Wait for the data loader", "Data loading"),
+        "volta_sgemm_64x64_nt": ("GPU kernel", "GPU 0, Stream 7"),
+        "Memcpy HtoD (Pinned -> Device)": ("Memory copy", "GPU 0, Stream 9"),
+        "ProfilerStep#5": ("Named range", "Training thread main"),
+        "train.py(54): step": ("Python frame", "Training thread main"),
+        "aten::linear": ("CPU op", "Training thread main"),
+        "aten::addmm": ("CPU op", "Training thread main"),
+        "cudaLaunchKernel": ("Runtime call", "Calls of training thread main"),
+        NAMES["n"]: ("CPU op", "Autograd thread backward"),
+        "aten::mm": ("CPU op", "Autograd thread backward"),
+        "cudaMemcpyAsync": ("Runtime call", "Calls of autograd thread backward"),
+    }
+
+
+def test_lines_of_an_installed_package_are_the_users_where_there_are_no_others(tmp_path):
+    names = {**STACK_NAMES, "t": "/env/site-packages/torchtune/train.py(9): step"}
+    events = event_file(timeline(STACK, names=names), tmp_path / "e")
+    shown = [name for label, _, name, *_ in boxes(timeline_page(events, 0, 12 * US, 1, folded=True)) if "main" in label]
+    assert shown == ["torchtune/train.py(9): step", "aten::a", "Linear_3", "timm/layers.py(3): forward", "aten::b"]
+
+
+def test_what_the_profiler_says_of_itself_and_processes_without_a_number_are_named():
+    trace = timeline("op | aaa |\n overhead @0 | .b. |\n kernel 7 | ..k |")
+    trace = replace(trace, threads=[replace(each, pid="-1") if each.tid == "0" else each for each in trace.threads])
+    tracks = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace))]
+    assert tracks[-2:] == [("Process 1", "Training thread main"), ("Profiler", "Its overhead")]
+
+
+def test_the_busiest_streams_of_all_gpus_are_pinned():
+    drawing = "\n".join(f"kernel {stream} gpu{gpu} | k |" for gpu in range(6) for stream in (7, 9))
+    trace = timeline(drawing)
+    pinned = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace)) if each.pinned]
+    assert pinned == [
+        ("Steps", "Steps"),
+        ("Steps", "Phases"),
+        *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS)),
+    ]
 
 
 def test_numbers_that_are_no_event(step):
@@ -468,13 +576,15 @@ def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, o
 def check_conservation(trace, events, details):
     """At any detail the boxes of a line count all of its events and cover them, and gaps narrower than the detail."""
     bounds = events.column("level0.bounds")
-    for wanted in details:
-        shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted)
+    for wanted, folded in itertools.product(details, (False, True)):
+        shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted, folded=folded)
         drawn = shown.boxes
         columns = (drawn.track, drawn.row, drawn.start_ns, drawn.length_ns, drawn.count)
         track, row, start, length, number = (np.array(column, np.int64) for column in columns)
         start = start + shown.start_ns
-        for line, place in enumerate(zip(events.head.line_track, events.head.line_row, strict=True)):
+        lines_of = events.folded_lines if folded else events.lines
+        for line in itertools.chain.from_iterable(lines_of(each.id) for each in shown.tracks):
+            place = events.head.line_track[line], events.head.line_row[line]
             mine = slice(bounds[line], bounds[line + 1])
             here = (track == place[0]) & (row == place[1])
             assert number[here].sum() == mine.stop - mine.start
@@ -491,7 +601,7 @@ def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
     trace = read_real(trace_path(name))
     events = event_file(trace, tmp_path / "e")
     shown = np.flatnonzero(events.place >= 0)
-    assert (np.sort(events.event) == shown).all()
+    assert (np.sort(events.event[: events.event_count]) == shown).all()
     recorded = shown[shown < len(trace.events)]
     assert (events.start[events.place[recorded]] == trace.events.start_ns[recorded]).all()
     assert (events.length[events.place[recorded]] == trace.events.dur_ns[recorded]).all()
@@ -501,3 +611,34 @@ def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
         assert told.event == number
         if told.why_gap:
             assert told.gap_start_ns + told.why_gap.values["gap"].value <= told.start_ns
+
+
+def test_bins_say_how_long_the_gpus_were_busy(tmp_path):
+    trace = timeline("""
+        op              | a............... |
+        kernel 7        | .kk..k.......... |
+        memcpy 9        | ..mmm........... |
+        kernel 7 gpu1 | ............kkkk |""")
+    events = event_file(trace, tmp_path / "e")
+    quarters = busy_bins(events, 0, 16 * US, 4)
+    assert quarters == BusyBins(0, 16 * US, "gpu", 2, [3 * US, 2 * US, 0, 4 * US], [1, 1, 0, 1])
+    assert busy_bins(events, 2 * US, 5 * US, 1) == BusyBins(2 * US, 5 * US, "gpu", 2, [3 * US], [0])
+    uneven = busy_bins(events, 0, 16 * US, 7)
+    assert (sum(uneven.busy_ns), sum(uneven.kernels)) == (9 * US, 3)
+
+
+def test_bins_of_a_recording_without_a_gpu_are_of_the_host(tmp_path):
+    trace = timeline("""
+        step      | 5555.... |
+        op        | .aa..... |
+        op worker | ..bb.... |""")
+    assert busy_bins(event_file(trace, tmp_path / "e"), 0, 8 * US, 2) == BusyBins(
+        0, 8 * US, "host", 1, [3 * US, 0], [0, 0]
+    )
+
+
+@given(st.integers(-(1 << 59), 1 << 59), st.integers(1, 1 << 60), st.integers(1, 10_000))
+def test_bins_cover_any_window(start_ns, length_ns, bins):
+    edges = _edges(start_ns, start_ns + length_ns, bins)
+    assert (edges[0], edges[-1], len(edges)) == (start_ns, start_ns + length_ns, bins + 1)
+    assert (np.diff(edges) >= length_ns // bins).all()

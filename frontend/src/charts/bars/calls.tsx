@@ -9,6 +9,7 @@ import { zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
 import { ValueGrid } from "../axes/value_axis";
 import { moved, pointerX } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 
 interface CallsProps {
@@ -79,9 +80,7 @@ function Plot({
         class={`chart of-${colourOf(colour)}`}
         width={width}
         height={foot}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
+        {...slider(label, hovered, counts.length, content)}
         onPointerMove={(event) =>
           point(pointerX(event) < LEFT ? -1 : Math.floor((((pointerX(event) - LEFT) / (width - LEFT)) * whole) / bin))
         }

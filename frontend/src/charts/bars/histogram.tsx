@@ -9,6 +9,7 @@ import { thinned } from "../axes/labels";
 import { logTicks, logX, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { moved, pointerX } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 
 interface HistogramProps {
@@ -68,9 +69,7 @@ function Bars({ label, edges, counts, axis, colour, scale, height, width }: Hist
         class={`chart of-${colourOf(colour)}`}
         width={width}
         height={height}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
+        {...slider(label, hovered, counts.length, content)}
         onPointerMove={(event) => point(at(pointerX(event)))}
         onPointerLeave={() => point(-1)}
         onBlur={() => point(-1)}

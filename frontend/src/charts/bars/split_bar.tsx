@@ -31,7 +31,7 @@ export function SplitBar({ label, parts, off }: SplitBarProps) {
             key={part.id}
             class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
             style={{ flexGrow: part.share }}
-            title={part.title}
+            data-hint={part.title}
           />
         ))}
     </div>

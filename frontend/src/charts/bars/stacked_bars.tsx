@@ -8,6 +8,7 @@ import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface StackedPart {
@@ -64,6 +65,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     width,
     hover,
     select,
+    open,
     tip,
     height = HEIGHT,
   } = props;
@@ -91,21 +93,20 @@ function Drawn(props: StackedBarsProps & { width: number }) {
         class="chart"
         width={width}
         height={height}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
+        {...slider(label, shown, names.length, shown === null || names[shown] === undefined ? null : tip(shown))}
         onPointerMove={point}
         onPointerLeave={leave}
         onBlur={leave}
         onClick={() => select(hovered === selected ? null : hovered)}
+        onDblClick={open && (() => hovered !== null && open(hovered))}
         onKeyDown={(event) => {
           setHere(true);
-          typed(event, shown, names.length, { hover, select });
+          typed(event, shown, names.length, { hover, select, open });
         }}
       >
         {picture}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
-          {axis}
+          {open ? `${axis} (a double click opens it in the Timeline)` : axis}
         </text>
         {[selected, hovered].map(
           (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,

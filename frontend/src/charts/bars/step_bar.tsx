@@ -46,7 +46,7 @@ interface StepBarProps {
 
 export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps) {
   return (
-    <section class="step-bar" role="img" aria-label={label}>
+    <figure class="step-bar" aria-label={label}>
       <span />
       <div class="brace">
         {braces.map((brace, at) => (
@@ -65,7 +65,7 @@ export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps
         ))}
         <span style={{ left: "100%" }}>{endText}</span>
       </div>
-    </section>
+    </figure>
   );
 }
 
@@ -99,7 +99,7 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
             key={part.id}
             class={fillClass(part.colour, part.hatched)}
             style={{ width: percent(part.value, end) }}
-            title={part.title}
+            data-hint={part.title}
           >
             {part.text !== undefined && part.value > WRITTEN * end && <span>{part.text}</span>}
           </i>

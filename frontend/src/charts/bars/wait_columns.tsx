@@ -11,6 +11,7 @@ import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, pointerX, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface WaitColumn {
@@ -72,7 +73,8 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
     () => <Bars {...{ columns, periods, periodText, axis, scale, width, height, xs, pace, top }} />,
     [columns, periods, periodText, axis, scale, width, height, xs, pace, top],
   );
-  const chosen = columns.findIndex((column) => column.key === (hovered ?? selected));
+  const found = columns.findIndex((column) => column.key === (hovered ?? selected));
+  const chosen = found < 0 ? null : found;
   const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
     <>
@@ -80,14 +82,12 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
         class={`chart wait-columns of-${colourOf(props.colour)}`}
         width={width}
         height={height}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, chosen, columns.length, chosen === null ? null : props.tip(chosen))}
         onPointerMove={(event) => hover(under(event))}
         onPointerLeave={() => hover(null)}
         onBlur={() => hover(null)}
         onClick={(event) => select(under(event))}
-        onKeyDown={(event) => typed(event, chosen < 0 ? null : chosen, columns.length, { hover, select })}
+        onKeyDown={(event) => typed(event, chosen, columns.length, { hover, select })}
       >
         <rect width={width} height={height} fill="transparent" />
         {columns.map(

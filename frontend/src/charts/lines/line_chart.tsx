@@ -1,15 +1,18 @@
 /**
- * Values over steps, spans or time, one line per run. Lines differ by stroke and mark and never by colour, which is
- * meaning: the run in focus is firm and filled, the others are dashed and hollow. A missing value is a break.
+ * Values over steps, spans or time, one line per run, each in its own colour and named at its end; the one in focus is
+ * firm and filled. A line alone has the colour of its meaning. A missing value is a break.
  */
 
 import { useMemo, useState } from "preact/hooks";
 import { Sized } from "../../dom/size";
-import { nearest, pointerX, typed } from "../pointer/pointing";
+import { nearest, pointerX, pointerY, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 import { AxisX, AxisY, Breaks } from "./line_axes";
-import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
-import { Borders, DirectLabels, HoveredPoints, Line, Reference, Rings } from "./line_marks";
+import { EndLabels } from "./line_ends";
+import { type ChartLine, type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
+import { Borders, DirectLabels, HoveredPoints, Isolated, Line, Reference, Rings, unmarkedPoints } from "./line_marks";
+import { OverlayLine } from "./overlay";
 
 /** From this width on a picture is taller: lines keep their slope. */
 const WIDE = 800;
@@ -25,6 +28,7 @@ export function LineChart(props: LineChartProps) {
 /** The picture at a width; pure, so that it can be drawn without a browser. */
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
+  const [near, setNear] = useState<string | null>(null);
   const {
     label,
     width,
@@ -39,10 +43,28 @@ export function Plot(props: LineChartProps & { width: number }) {
     named = true,
     bandColour = null,
     reference,
+    hidden = NONE,
+    overlay = null,
   } = props;
   const drawn = useMemo(
-    () => layout({ width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference }),
-    [width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference],
+    () =>
+      layout({
+        width,
+        height,
+        segments,
+        stops,
+        pad,
+        lines,
+        hidden,
+        overlay,
+        scale,
+        colour,
+        small,
+        named,
+        bandColour,
+        reference,
+      }),
+    [width, height, segments, stops, pad, lines, hidden, overlay, scale, colour, small, named, bandColour, reference],
   );
   // Neither changes while the pointer moves: the same nodes are not drawn again.
   const under = useMemo(
@@ -56,40 +78,69 @@ export function Plot(props: LineChartProps & { width: number }) {
     [drawn],
   );
   const over = useMemo(() => <Lines {...drawn} />, [drawn]);
+  const unmarked = useMemo(() => unmarkedPoints(drawn), [drawn]);
+  const nearby = useMemo(() => byStop(hidden), [hidden]);
+  const alone = near === null ? undefined : hidden.find((line) => line.key === near);
+  const isolated = useMemo(() => alone && <Isolated line={alone} drawn={drawn} />, [alone, drawn]);
   const { xs, frame } = drawn;
-  const choose = (stop: number | null) => {
+  const choose = (stop: number | null, event?: PointerEvent) => {
+    setNear(stop === null || !event ? null : nearestLine(nearby.get(stop), drawn, pointerY(event)));
     if (stop === pointed) return;
     setPointed(stop);
     props.hover(stop === null ? null : stops[stop]!.key);
   };
   const select = (stop: number | null) => props.select(stop === null ? null : stops[stop]!.key);
-  const content = pointed === null || !stops[pointed] ? null : props.tip(pointed);
+  const content = pointed === null || !stops[pointed] ? null : props.tip(pointed, near);
+  const stop = content ? pointed : stopOf(stops, props.selected);
   return (
     <>
       <svg
         class="chart points"
         width={width}
         height={height}
-        role="img"
-        aria-label={label}
-        tabIndex={0}
-        onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
+        {...slider(label, stop, stops.length, stop === null ? null : props.tip(stop, near))}
+        onPointerMove={(event) => choose(nearest(xs, pointerX(event)), event)}
         onPointerLeave={() => choose(null)}
         onBlur={() => choose(null)}
         onClick={() => select(pointed)}
-        onKeyDown={(event) =>
-          typed(event, pointed ?? stopOf(stops, props.selected), stops.length, { hover: choose, select })
-        }
+        onKeyDown={(event) => typed(event, stop, stops.length, { hover: choose, select })}
       >
         <rect x="0" y="0" width={width} height={height} fill="transparent" />
         {under}
         <Marked drawn={drawn} hovered={props.hovered} selected={props.selected} />
         {over}
-        <HoveredPoints drawn={drawn} hovered={props.hovered ?? props.selected} />
+        {isolated}
+        <HoveredPoints drawn={drawn} points={unmarked.get(props.hovered ?? props.selected ?? "") ?? []} />
       </svg>
       <Tip content={content} x={xs[pointed ?? 0] ?? 0} y={frame.top} width={width} />
     </>
   );
+}
+
+const NONE: readonly ChartLine[] = [];
+
+type Nearby = readonly [key: string, value: number][];
+
+function byStop(lines: readonly ChartLine[]): ReadonlyMap<number, Nearby> {
+  const found = new Map<number, [string, number][]>();
+  for (const { key, points } of lines) {
+    for (const point of points) {
+      if (point === null || point.value === null) continue;
+      const there = found.get(point.stop);
+      if (there) there.push([key, point.value]);
+      else found.set(point.stop, [[key, point.value]]);
+    }
+  }
+  return found;
+}
+
+function nearestLine(there: Nearby | undefined, { y }: Drawn, at_px: number): string | null {
+  let [best, apart] = [null as string | null, Infinity];
+  for (const [key, value] of there ?? []) {
+    const distance = Math.abs(y(value) - at_px);
+    if (distance < apart) [best, apart] = [key, distance];
+  }
+  return best;
 }
 
 /** Lines, then what must not hide under them. The one in focus lies on top. */
@@ -105,6 +156,8 @@ function Lines(drawn: Drawn) {
       <Reference {...drawn} />
       {!drawn.small && <Rings {...drawn} />}
       {!drawn.small && drawn.named && <DirectLabels {...drawn} />}
+      <EndLabels {...drawn} />
+      {drawn.overlay && <OverlayLine overlay={drawn.overlay} drawn={drawn} />}
     </>
   );
 }

@@ -1,9 +1,11 @@
 /** What a line chart is given, and where its parts stand: everything that does not change while the pointer moves. */
 
+import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
 import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
+import { OVERLAY_PX, type Overlay } from "./overlay_data";
 import type { Dot } from "./polyline";
 
 /** A range of the axis without a break. */
@@ -36,6 +38,12 @@ export interface ChartLine {
   key: string;
   name: string;
   focus: boolean;
+  /** Place among the colours of runs; without one a line is one of many. */
+  hue?: number | undefined;
+  /** As firm as the one in focus: what that is compared with. */
+  strong?: boolean | undefined;
+  /** Of many runs together: its points are nobody's. */
+  group?: boolean;
   /** In the order of the stops; null is a break, as is the way from one segment to the next. */
   points: readonly (LinePoint | null)[];
 }
@@ -59,13 +67,18 @@ export interface LineChartProps {
   small?: boolean;
   /** False where a legend names the lines. */
   named?: boolean;
+  /** A second figure, with its axis at the right. */
+  overlay?: Overlay | null;
+  /** Lines that are drawn only while the pointer is nearest to them. */
+  hidden?: readonly ChartLine[];
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
   hovered: string | null;
   selected: string | null;
   hover(key: string | null): void;
   select(key: string | null): void;
-  tip(stop: number): TipContent;
+  /** `near`: key of the hidden line that the pointer is nearest to. */
+  tip(stop: number, near: string | null): TipContent;
 }
 
 /** Where the parts of the picture are, px. */
@@ -83,10 +96,14 @@ export interface Layout
   small: boolean;
   named: boolean;
   bandColour: string | null;
+  hidden: readonly ChartLine[];
+  overlay: Overlay | null;
 }
 
 /** The same in pixels. */
 export interface Drawn extends Layout {
+  /** Room for names at the ends of lines, px; 0: there is none. */
+  ends: number;
   frame: Frame;
   axis: BrokenAxis;
   xs: readonly number[];
@@ -96,12 +113,13 @@ export interface Drawn extends Layout {
 
 export function layout(props: Layout): Drawn {
   const { small, width, height, lines, scale, segments, stops } = props;
+  const ends = endsWidth(props);
   const frame = small
     ? { left: 44, right: width, top: 11, bottom: height - 20 }
-    : { left: 50, right: width, top: 10, bottom: height - 34 };
+    : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
-  const values = lines.flatMap((line) =>
+  const values = [...lines, ...props.hidden].flatMap((line) =>
     line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
   );
   const known = [...values, props.reference?.value ?? null].filter((value) => value !== null).map(scale.of);
@@ -109,8 +127,35 @@ export function layout(props: Layout): Drawn {
   const room = small ? 0 : 6; // a ring around the highest point
   const y = (value: number) =>
     frame.bottom - ((scale.of(value) - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
-  return { ...props, frame, axis, xs: stops.map((stop) => axis.x(stop.segment, stop.at)), y, ticks };
+  return { ...props, ends, frame, axis, xs: stops.map((stop) => axis.x(stop.segment, stop.at)), y, ticks };
 }
+
+/** Names at the ends of lines take at most this much, and only from a picture that has it, px. */
+const MOST_ENDS = 150;
+const ENDS_FROM = 420;
+
+/** What stands between a line's end and its name, px. */
+export const END_GAP = 14;
+
+/** Names of coloured lines stand at their ends, where all of them end there: over time each ends elsewhere. */
+function endsWidth({ small, named, width, lines, stops, overlay }: Layout): number {
+  const runs = lines.filter((line) => line.hue !== undefined);
+  if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
+  const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
+  if (last.some((stop) => stop < LATE * (stops.length - 1))) return 0;
+  return Math.min(
+    MOST_ENDS,
+    END_GAP +
+      widestOf(
+        runs.map((line) => line.name),
+        "small",
+      ) +
+      2,
+  );
+}
+
+/** A line that stops before this share of the axis does not end at its end. */
+const LATE = 0.5;
 
 /** Shares end here, in percent. */
 const ALL = 100;

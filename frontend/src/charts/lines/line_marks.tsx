@@ -1,6 +1,6 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, names next to lines. */
 
-import { colourOf, plainFill } from "../../colour";
+import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
 import { shortened } from "../../format";
 import { placeLabel } from "../axes/place_label";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
@@ -14,14 +14,12 @@ export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   const dense = isDense(line, drawn);
   const radius = drawn.small ? SMALL_RADIUS : RADIUS;
   return (
-    <g class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
+    <g class={groupClass(line, drawn)}>
       <Band line={line} drawn={drawn} />
-      <path class={`line ${line.focus ? "" : "others"} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
+      <path class={`${lineClass(line)} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
       {!dense &&
-        dots.map(
-          (dot, at) =>
-            dot && <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />,
-        )}
+        isMarked(line, drawn) &&
+        dots.map((dot, at) => dot && <circle key={at} class={markClass(line)} cx={dot.x} cy={dot.y} r={radius} />)}
     </g>
   );
 }
@@ -29,32 +27,48 @@ export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
 const RADIUS = 3.2;
 const SMALL_RADIUS = 2.4;
 
+const groupClass = ({ hue, focus }: ChartLine, { colour }: Drawn): string =>
+  hue === undefined ? (focus ? `of-${colourOf(colour)}` : "") : hueClass(hue);
+
+const markClass = ({ focus, strong }: ChartLine): string => (focus || strong ? "mark" : "hollow");
+
+/** Of more lines than this only those that are spoken of have marks. */
+const MARKED_LINES = 4;
+
+const isMarked = ({ focus, strong, group }: ChartLine, { lines }: Drawn): boolean =>
+  focus || strong === true || (group !== true && lines.length <= MARKED_LINES);
+
 function isDense(line: ChartLine, { frame }: Drawn): boolean {
   const known = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);
   return known > 1 && (frame.right - frame.left) / known < MARKED_PX;
 }
 
+/** By stop: points of lines that have no marks of their own. */
+export function unmarkedPoints(drawn: Drawn): ReadonlyMap<string, readonly [ChartLine, Dot][]> {
+  const found = new Map<string, [ChartLine, Dot][]>();
+  for (const line of drawn.lines) {
+    if (!isDense(line, drawn) && isMarked(line, drawn)) continue;
+    for (const point of line.points) {
+      const dot = point && dotOf(drawn, point);
+      if (!dot) continue;
+      const { key } = drawn.stops[point.stop]!;
+      const there = found.get(key);
+      if (there) there.push([line, dot]);
+      else found.set(key, [[line, dot]]);
+    }
+  }
+  return found;
+}
+
 /** Where points have no marks of their own, the chosen ones have. */
-export function HoveredPoints({ drawn, hovered }: { drawn: Drawn; hovered: string | null }) {
-  if (hovered === null) return null;
+export function HoveredPoints({ drawn, points }: { drawn: Drawn; points: readonly [ChartLine, Dot][] }) {
   return (
     <>
-      {drawn.lines
-        .filter((line) => isDense(line, drawn))
-        .map((line) => (
-          <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
-            {line.points
-              .filter((point) => point !== null && drawn.stops[point.stop]!.key === hovered)
-              .map((point) => {
-                const dot = dotOf(drawn, point!);
-                return (
-                  dot && (
-                    <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={RADIUS} />
-                  )
-                );
-              })}
-          </g>
-        ))}
+      {points.map(([line, dot], at) => (
+        <g key={`${line.key} ${at}`} class={groupClass(line, drawn)}>
+          <circle class={markClass(line)} cx={dot.x} cy={dot.y} r={RADIUS} />
+        </g>
+      ))}
     </>
   );
 }
@@ -66,15 +80,35 @@ function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   return (
     <path
       d={bandOf(pick("high"), pick("low"))}
-      fill={!line.focus ? "var(--ink-3)" : drawn.bandColour ? plainFill(drawn.bandColour) : "var(--fill)"}
+      fill={
+        line.hue !== undefined
+          ? "var(--fill)"
+          : !line.focus
+            ? "var(--ink-3)"
+            : drawn.bandColour
+              ? plainFill(drawn.bandColour)
+              : "var(--fill)"
+      }
       fill-opacity={drawn.bandColour ? 0.35 : 0.18}
       stroke="none"
     />
   );
 }
 
+/** A line that stands only while it is pointed at. */
+export function Isolated({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
+  const dots = dotsOf(line, drawn);
+  return (
+    <g class="of-ink">
+      <path class="line isolated" d={pathOf(dots)} />
+      {!isDense(line, drawn) &&
+        dots.map((dot, at) => dot && <circle key={at} class="hollow" cx={dot.x} cy={dot.y} r={SMALL_RADIUS} />)}
+    </g>
+  );
+}
+
 /** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
-function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
+export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
   let segment = -1;
   return line.points.flatMap((point) => {
     if (point === null) return [null];
@@ -173,7 +207,9 @@ export const NAME_LENGTH = 28;
 /** The name of each line next to it; the line in focus is named at its reference. */
 export function DirectLabels(drawn: Drawn) {
   const { lines, frame, reference } = drawn;
-  if (lines.length > NAMED_LINES || (lines.length === 1 && !reference)) return null;
+  if (lines.length === 1 && !reference) return null;
+  // Names at the ends of lines, or more of them than one can distinguish: only the level is named here.
+  const named = drawn.ends > 0 || lines.length > NAMED_LINES ? lines.filter((line) => line.focus && reference) : lines;
   const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
   const level = reference && referenceChains(drawn, reference.value);
   if (level) taken.push(...level);
@@ -185,7 +221,7 @@ export function DirectLabels(drawn: Drawn) {
   }));
   return (
     <>
-      {lines.map((line) => {
+      {named.map((line) => {
         const atReference = line.focus && level;
         const text = atReference ? reference!.name : shortened(line.name, NAME_LENGTH);
         const own = atReference ? level : chains(dotsOf(line, drawn)).map(decimated);

@@ -9,6 +9,7 @@ import { type AxisLabel, thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, pointerX, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 import type { Dot } from "./polyline";
 import {
@@ -54,9 +55,7 @@ export function CurvePlot(props: CurveProps & { width: number }) {
         class="chart worker-curve"
         width={props.width}
         height={props.height}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, hovered, stops.length, content)}
         onPointerMove={(event) => setHovered(nearest(xs, pointerX(event)))}
         onPointerLeave={() => setHovered(null)}
         onBlur={() => setHovered(null)}

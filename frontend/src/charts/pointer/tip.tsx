@@ -27,12 +27,12 @@ interface TipProps {
   width: number;
   /** Where its foot stands instead, where there is no room below `y`. */
   above?: number | undefined;
-  /** False where another element says the same to a screen reader. */
+  /** True where no other element, such as a slider's value, says the same to a screen reader. */
   spoken?: boolean;
 }
 
-/** What the pointer or the focus is at: seen next to it, and read aloud by a screen reader. */
-export function Tip({ content, spoken = true, ...place }: TipProps) {
+/** What the pointer or the focus is at, seen next to it. */
+export function Tip({ content, spoken = false, ...place }: TipProps) {
   return (
     <>
       {content && <TipBox content={content} {...place} />}
@@ -78,6 +78,6 @@ function TipBox({ content, x, y, width, above }: TipBoxProps) {
 }
 
 /** The same in one sentence, for those who hear the picture. */
-function sentenceOf({ title, rows }: TipContent): string {
+export function sentenceOf({ title, rows }: TipContent): string {
   return [title, ...rows.map((row) => `${row.name} ${row.value}`)].join(", ");
 }

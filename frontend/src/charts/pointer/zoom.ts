@@ -31,8 +31,8 @@ export interface TimeZoom {
   /** Half of what is shown, around an instant. */
   closer(ns: number): void;
   reset(): void;
-  /** A little later or earlier, within what is shown. */
-  stride(ns: number, direction: 1 | -1): number;
+  /** After a key: a little later or earlier, the begin or the end of what is shown; undefined: the key is another's. */
+  strode(key: string, ns: number): number | undefined;
   handlers: object;
 }
 
@@ -68,7 +68,11 @@ export function useTimeZoom({ whole, zoom, setZoom, left, width, hover, press }:
     reset,
     closer: (ns) =>
       setZoom({ from: Math.max(from, ns - lengthOf(visible) / 4), to: Math.min(to, ns + lengthOf(visible) / 4) }),
-    stride: (ns, direction) => Math.max(from, Math.min(to - 1, ns + direction * STRIDE * lengthOf(visible))),
+    strode(key, ns) {
+      const stride = STRIDE * lengthOf(visible);
+      const next = { ArrowRight: ns + stride, ArrowLeft: ns - stride, Home: from, End: to }[key];
+      return next === undefined ? undefined : Math.max(from, Math.min(to - 1, next));
+    },
     handlers: { ...handlers, onPointerLeave: leave, onBlur: leave, onDblClick: reset },
   };
 }

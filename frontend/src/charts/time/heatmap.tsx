@@ -4,7 +4,7 @@
  */
 
 import { max } from "d3-array";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { useRowWindow } from "../../dom/rows";
 import { Sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
@@ -12,7 +12,7 @@ import type { Scale } from "../../format";
 import { type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
-import { Tip, type TipContent } from "../pointer/tip";
+import { sentenceOf, Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { BinLayers } from "./bin_layers";
 import type { Bins as TimeBins } from "./time_bins";
@@ -99,23 +99,37 @@ function Plot(props: PlotProps) {
       if (pressed) props.select(rows[pressed.row]!.steps[pressed.step]!.key);
     },
   });
+  const here = useId();
   const step = place && rows[place.row]?.steps[place.step];
+  const content = place && step ? props.tip(place.row, place.step) : null;
   return (
     <>
       <div
         class="heatmap zoomable"
-        title="Drag to zoom all rows, double click to see all"
         ref={box}
         style={{ height: `${height}px` }}
-        role="img"
+        role="grid"
         aria-label={props.label}
+        aria-rowcount={rows.length}
+        aria-activedescendant={content ? here : undefined}
         tabIndex={0}
         {...handlers}
         onKeyDown={(event) => typed(event, props, place, point, reset)}
       >
         <div style={{ height: `${view.above_px}px` }} />
-        {rows.slice(view.first, view.end).map((row) => (
-          <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+        {rows.slice(view.first, view.end).map((row, at) => (
+          <div key={row.key} role="row" aria-rowindex={view.first + at + 1}>
+            <span class="visually-hidden" role="rowheader">{`${row.name} ${row.second}`}</span>
+            <span class="visually-hidden" role="gridcell">
+              {row.value}
+            </span>
+            {content && place?.row === view.first + at && (
+              <span class="visually-hidden" role="gridcell" id={here} aria-selected="true">
+                {sentenceOf(content)}
+              </span>
+            )}
+            <Row row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+          </div>
         ))}
         <div style={{ height: `${view.below_px}px` }} />
         {band && (
@@ -127,7 +141,7 @@ function Plot(props: PlotProps) {
       </div>
       <TimeAxis {...visible} left={gutter} width={width} scale={props.scale} />
       <Tip
-        content={place && step ? props.tip(place.row, place.step) : null}
+        content={content}
         x={step ? time.clampedX(step.from) : 0}
         y={((place?.row ?? 0) + 1) * ROW - scrolled + 2}
         above={(place?.row ?? 0) * ROW - scrolled}

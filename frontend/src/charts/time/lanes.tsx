@@ -7,6 +7,7 @@ import type { Scale } from "../../format";
 import { timeScale } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { pointerX, typed } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 
 export interface ChartLane {
   key: string;
@@ -67,18 +68,22 @@ function Plot(props: LanesProps & { width: number }) {
     const step = steps.findIndex((each) => each.key === key);
     return step < 0 ? null : step;
   };
+  const chosen = place(props.hovered ?? props.selected);
   return (
     <>
       <svg
         class="chart lanes"
         width={width}
         height={height(lanes.length)}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(
+          props.label,
+          chosen,
+          steps.length,
+          chosen === null ? null : { title: steps[chosen]!.text, rows: [] },
+        )}
         onBlur={() => props.hover(null)}
         onKeyDown={(event) =>
-          typed(event, place(props.hovered ?? props.selected), steps.length, {
+          typed(event, chosen, steps.length, {
             hover: (step) => props.hover(keyAt(step)),
             select: (step) => props.select(keyAt(step)),
           })

@@ -12,6 +12,7 @@ import { percent, type Scale, tick } from "../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { type BinLayer, BinLayers, FULL } from "./bin_layers";
@@ -96,22 +97,24 @@ function Plot(props: MetricRowsProps & { width: number }) {
     () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
     [rows, steps, from, to, width, gutter],
   );
-  const type = (key: string): boolean => {
-    const place = steps.findIndex((step) => step.key === (hovered ?? selected));
-    const next = moved(key, place < 0 ? null : place, steps.length);
-    const now = steps[place];
+  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
+  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
+  const key = shown === null ? (hovered ?? selected) : (stepAt(shown)?.key ?? null);
+  const at = steps.findIndex((step) => step.key === key);
+  const type = (typed: string): boolean => {
+    const next = moved(typed, at < 0 ? null : at, steps.length);
+    const now = steps[at];
     if (next !== undefined) point(middleOf(steps[next]!));
-    else if (key === "Enter" || key === " ") props.select(now?.key ?? null);
-    else if (key === "+" && now) setZoom({ from: now.from, to: now.to });
-    else if (key === "-") reset();
-    else if (key === "Escape") {
+    else if (typed === "Enter" || typed === " ") props.select(now?.key ?? null);
+    else if (typed === "+" && now) setZoom({ from: now.from, to: now.to });
+    else if (typed === "-") reset();
+    else if (typed === "Escape") {
       point(null);
       props.select(null);
       reset();
     } else return false;
     return true;
   };
-  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
   const x = shown === null ? 0 : time.x(shown);
   const marked = steps
     .filter(({ key }) => key === hovered || key === selected)
@@ -122,9 +125,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
         class="chart metric-rows zoomable"
         width={width}
         height={height}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, at < 0 ? null : at, steps.length, content ?? stepOnly(steps[at]))}
         {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
@@ -144,13 +145,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
         {band && <rect class="zoom" x={band.left} y="0" width={band.width} height={height} />}
       </svg>
       <TimeAxis from={from} to={to} left={gutter} width={width} scale={props.scale} />
-      <Tip
-        content={shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible)}
-        x={x}
-        y={height + 4}
-        width={width}
-        above={TOP}
-      />
+      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
     </>
   );
 }
@@ -162,6 +157,10 @@ function gutterOf(rows: readonly MetricRow[], width: number): number {
   );
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
+
+/** Of a step that was chosen in another picture. */
+const stepOnly = (step: StepRange | undefined): TipContent | null =>
+  step ? { title: `Step ${step.key}`, rows: [] } : null;
 
 /** "Step 6, 312 to 316.2 ms": the bin, and each figure in it. */
 function tipOf(
@@ -226,17 +225,15 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
   const baseline = upper + depth / 2 + 4;
   return (
     <>
-      <text class="small own" x="0" y={baseline}>
-        <title>{`${row.name}. ${row.meaning}`}</title>
+      <text class="small own" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
         {shortenedTo(row.name, time.left - VALUE + 6, "small")}
       </text>
       <text class="firm end" x={time.left - 12} y={baseline}>
         {row.value}
       </text>
       {row.reason !== null && (
-        <text class="small" x={time.left + 6} y={baseline}>
+        <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
           {shortenedTo(row.reason, time.width - time.left - 6, "small")}
-          <title>{row.reason}</title>
         </text>
       )}
       <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />

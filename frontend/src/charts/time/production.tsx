@@ -8,6 +8,7 @@ import { Sized } from "../../dom/size";
 import { count, fine, type Scale } from "../../format";
 import { middleOf, type TimeRange, type TimeScale } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import {
@@ -62,7 +63,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   };
   const laneUnder = (event: PointerEvent) =>
     laneAt(lanes.length, event.clientY - (event.currentTarget as Element).getBoundingClientRect().top);
-  const { visible, time, band, handlers, closer, reset, stride } = useTimeZoom({
+  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
     whole: { from, to },
     zoom,
     setZoom,
@@ -81,10 +82,10 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   const type = (key: string): boolean => {
     const now = place ?? { ns: middleOf(visible), lane: lanes.length ? 0 : null };
     const lane = (by: number) => (lanes.length ? Math.max(0, Math.min(lanes.length - 1, (now.lane ?? 0) + by)) : null);
-    if (key === "ArrowRight" || key === "ArrowLeft")
-      point({ ...now, ns: stride(now.ns, key === "ArrowRight" ? 1 : -1) });
+    const next = strode(key, now.ns);
+    if (next !== undefined) point({ ...now, ns: next });
     else if (key === "ArrowDown" || key === "ArrowUp") point({ ...now, lane: lane(key === "ArrowDown" ? 1 : -1) });
-    else if (key === "Enter" && place) props.select(stepAt(steps, place.ns));
+    else if ((key === "Enter" || key === " ") && place) props.select(stepAt(steps, place.ns));
     else if (key === "+") closer(now.ns);
     else if (key === "-") reset();
     else if (key === "Escape") {
@@ -94,6 +95,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
     return true;
   };
   const shown = place === null || band || place.ns < low || place.ns > high ? null : place;
+  const content = shown && tipOf(props, shown);
   const x = shown ? time.x(shown.ns) : 0;
   return (
     <>
@@ -101,9 +103,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
         class="chart production zoomable"
         width={width}
         height={height}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, shown && shown.ns - from, to - from, content)}
         {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
@@ -114,7 +114,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
         {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={height - TOP} />}
       </svg>
       <TimeAxis from={low - from} to={high - from} left={gutter} width={width} scale={props.scale} />
-      <Tip content={shown && tipOf(props, shown)} x={x} y={height + 4} width={width} above={TOP} />
+      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
     </>
   );
 }

@@ -20,6 +20,7 @@ import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "..
 import { zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
 import { ValueGrid } from "../axes/value_axis";
+import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { type BinLayer, BinLayers } from "./bin_layers";
@@ -50,10 +51,10 @@ export interface QueueChartProps {
 }
 
 const GUTTER = 128;
-const TOP = 20;
-const QUEUE = 66;
+const TOP = 18;
+const QUEUE = 52;
 const AHEAD_TOP = TOP + QUEUE + 10;
-const AHEAD = 28;
+const AHEAD = 26;
 const DEVICE_TOP = AHEAD_TOP + AHEAD + 8;
 const DEVICE = 20;
 const HEIGHT = DEVICE_TOP + DEVICE + 4;
@@ -72,7 +73,7 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
   const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;
   const [pointer, setPointer] = useState<number | null>(null);
   const whole = { from, to };
-  const { visible, time, band, handlers, closer, reset, stride } = useTimeZoom({
+  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
     whole,
     zoom,
     setZoom,
@@ -99,7 +100,8 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
   );
   const type = (key: string): boolean => {
     const now = pointer ?? middleOf(visible);
-    if (key === "ArrowRight" || key === "ArrowLeft") setPointer(stride(now, key === "ArrowRight" ? 1 : -1));
+    const next = strode(key, now);
+    if (next !== undefined) setPointer(next);
     else if (key === "+") closer(now);
     else if (key === "-") reset();
     else if (key === "Escape") {
@@ -109,6 +111,7 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
     return true;
   };
   const at = pointer === null || band || pointer < low || pointer > high ? null : pointer;
+  const content = at === null ? null : tipOf(props, shown, at);
   const x = at === null ? 0 : time.x(at);
   return (
     <>
@@ -116,9 +119,7 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
         class="chart queue-chart zoomable"
         width={width}
         height={HEIGHT}
-        role="img"
-        aria-label={props.label}
-        tabIndex={0}
+        {...slider(props.label, at === null ? null : at - from, to - from, content)}
         {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
@@ -128,7 +129,7 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
         {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
       </svg>
       <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={scale} />
-      <Tip content={at === null ? null : tipOf(props, shown, at)} x={x} y={HEIGHT + 4} width={width} above={TOP} />
+      <Tip content={content} x={x} y={HEIGHT + 4} width={width} above={TOP} />
     </>
   );
 }

@@ -6,7 +6,8 @@ import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import type { Tab, Titles } from "../props";
+import { differenceColumn } from "../compare/column";
+import type { Compared, Tab, Titles } from "../props";
 import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
@@ -15,9 +16,10 @@ interface ActivitiesProps {
   titles: Titles;
   tab: Tab;
   name: string;
+  compared?: Compared<"data_loading"> | null;
 }
 
-export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
+export function Activities({ activities, titles, tab, name, compared = null }: ActivitiesProps) {
   const { rows, more, more_ns } = activities;
   const missing = titles.lines_missing;
   const shown = columns(
@@ -35,17 +37,10 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
     >
       <Table
         label="What the loader does"
-        columns={shown}
+        columns={[...shown, ...difference(rows, compared)]}
         rows={rows}
         rowKey={nameOf}
-        foot={
-          more > 0 && (
-            <tr>
-              <td colSpan={shown.length - 1}>{count(more)} more</td>
-              <td class="num">{ns(more_ns)}</td>
-            </tr>
-          )
-        }
+        foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
         {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
@@ -59,6 +54,13 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
       </p>
     </Picture>
   );
+}
+
+function difference(rows: readonly Activity[], compared: Compared<"data_loading"> | null): Column<Activity>[] {
+  const others = compared?.page.result.activities?.rows;
+  if (!compared || !others) return [];
+  const { name, own } = compared;
+  return [differenceColumn({ rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, name, own, per: "a batch" })];
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
@@ -78,7 +80,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "activity",
       label: "Activity",
       width: lines ? "27%" : "55%",
-      cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>,
+      cell: (row) => <span data-hint={nameOf(row)}>{nameOf(row)}</span>,
       order: nameOf,
     },
     ...(lines ? [line] : []),
@@ -93,9 +95,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "batch",
       label: "A batch",
       width: "68px",
-      numeric: true,
-      cell: (row) => ns(row.ns_per_batch),
-      order: (row) => row.ns_per_batch,
+      figures: { of: (row) => row.ns_per_batch, unit: "ns" },
     },
   ];
 }
@@ -107,12 +107,12 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)
     return (
-      <span class="faint" title="No call stack shows its line.">
+      <span class="faint" data-hint="No call stack shows its line.">
         {DASH}
       </span>
     );
   return (
-    <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+    <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
       {shortLine(first.line)}
     </span>

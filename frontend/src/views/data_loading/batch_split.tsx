@@ -3,7 +3,8 @@ import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { hint } from "../../dom/hint";
+import { bytes, counted, DASH, percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
@@ -51,18 +52,12 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
       <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch"
-        columns={columns(scale, whole, tab.meanings)}
+        columns={columns(whole, tab.meanings)}
         rows={stages}
         rowKey={(stage) => stage.id}
         sort={undefined}
-        onSort={() => {}}
-        foot={
-          <tr>
-            <td title={waits.meaning}>{waits.label}</td>
-            <td class="num">{scale.text(recorded.wait_ns)}</td>
-            <td />
-          </tr>
-        }
+        onSort={null}
+        foot={{ name: <span {...hint(waits.meaning)}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
       />
       <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
       {recorded.loaders.map((loader) => (
@@ -74,18 +69,18 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
 
 const NONE: ReadonlySet<string> = new Set();
 
-const columns = (scale: Scale, whole: number, meanings: Meanings): Column<Stage>[] => [
+const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
   {
     id: "part",
     label: "Part",
     cell: (stage) => (
-      <span class="key" title={stage.meaning}>
+      <span class="key" data-hint={stage.meaning}>
         {stage.ns === null ? <i class="swatch hollow" /> : <Swatch colour={stage.colour} hatched={stage.hatched} />}
         {stage.label}
       </span>
     ),
   },
-  { id: "time", label: "A batch", width: "84px", numeric: true, cell: (stage) => scale.text(stage.ns) },
+  { id: "time", label: "A batch", width: "84px", figures: { of: (stage) => stage.ns, unit: "ns" } },
   {
     id: "share",
     ...columnHead(meanings, "stage_share"),
@@ -107,7 +102,7 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
   const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
-    <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
+    <span {...hint(bound && meanings.metric("worker_limit").meaning)}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
     </span>
   );

@@ -2,7 +2,7 @@ import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
+import { count, counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
@@ -21,7 +21,7 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
     >
       <Table
         label="Loaders"
-        columns={columns(scaleFor(longest, "ns"), longest, tab.meanings)}
+        columns={columns(longest, tab.meanings)}
         rows={loaders}
         rowKey={(row) => loaders.indexOf(row)}
         {...sorting(tab, "loaders")}
@@ -31,21 +31,19 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
   );
 }
 
-function columns(scale: Scale, longest: number, meanings: Meanings): Column<LoaderRow>[] {
+function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
   return [
     {
       id: "loader",
       label: "Loader",
       order: (row) => row.label,
-      cell: (row) => <span title={row.iterator}>{row.label}</span>,
+      cell: (row) => <span data-hint={row.iterator}>{row.label}</span>,
     },
     {
       id: "batches",
       label: "Batches",
       width: "56px",
-      numeric: true,
-      order: (row) => row.batches,
-      cell: (row) => count(row.batches),
+      figures: { of: (row) => row.batches, unit: "count" },
     },
     {
       id: "bar",
@@ -65,17 +63,13 @@ function columns(scale: Scale, longest: number, meanings: Meanings): Column<Load
       label: "Exposed",
       meaning: meanings.metric("data_loading_exposed").meaning,
       width: "68px",
-      numeric: true,
-      order: (row) => row.exposed_ns,
-      cell: (row) => scale.text(row.exposed_ns),
+      figures: { of: (row) => row.exposed_ns, unit: "ns" },
     },
     {
       id: "first",
       ...columnHead(meanings, "first_batch_ns"),
       width: "68px",
-      numeric: true,
-      order: (row) => row.first_batch_ns,
-      cell: (row) => (row.first_batch_ns === null ? DASH : ns(row.first_batch_ns)),
+      figures: { of: (row) => row.first_batch_ns, unit: "ns" },
     },
   ];
 }

@@ -2,6 +2,7 @@ import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import { Production } from "../../charts/time/production";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
+import { hint } from "../../dom/hint";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -82,7 +83,7 @@ function Keys({ parts }: { parts: readonly ProductionPart[] }) {
   return (
     <>
       {parts.map((part) => (
-        <span key={part.id} class="key" title={part.meaning}>
+        <span key={part.id} class="key" {...hint(part.meaning)}>
           <Swatch colour={part.colour} hatched={part.hatched} />
           {part.label.toLowerCase()}
         </span>

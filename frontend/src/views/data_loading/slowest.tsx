@@ -2,7 +2,7 @@ import type { SlowBatch } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { count, DASH, fine, ns, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { type LoaderNames, loaderNames, workerName } from "./batch_production";
@@ -16,7 +16,6 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
   const [first] = slowest;
   if (!first) return null;
   const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
-  const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
   const title =
     mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
@@ -30,15 +29,7 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
     >
       <Table
         label="Slowest batches"
-        columns={columns(
-          scale,
-          scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"),
-          longest,
-          from,
-          names,
-          byReader,
-          tab.meanings,
-        )}
+        columns={columns(longest, from, names, byReader, tab.meanings)}
         rows={slowest}
         rowKey={keyOf}
         maxRows={MOST}
@@ -59,8 +50,6 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
 }
 
 function columns(
-  scale: Scale,
-  waits: Scale,
   longest: number,
   from: number,
   names: LoaderNames,
@@ -72,7 +61,7 @@ function columns(
     label: "Loader",
     width: "116px",
     order: (row) => names.place(row.loader),
-    cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span>,
+    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
   };
   return [
     ...(names.several ? [loader] : []),
@@ -82,7 +71,7 @@ function columns(
       width: "52px",
       numeric: true,
       order: (row) => row.batch,
-      cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
+      cell: (row) => <span data-hint={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
     },
     {
       id: "worker",
@@ -91,7 +80,7 @@ function columns(
       numeric: true,
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
-        <span title={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
+        <span data-hint={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
       ),
     },
     {
@@ -100,7 +89,7 @@ function columns(
       width: "56px",
       numeric: true,
       order: (row) => row.step,
-      cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span>,
+      cell: (row) => row.step ?? <span data-hint="No recorded step took it.">{DASH}</span>,
     },
     {
       id: "bar",
@@ -118,17 +107,13 @@ function columns(
       id: "dataset",
       label: "Dataset",
       width: "72px",
-      numeric: true,
-      order: (row) => row.dataset_ns,
-      cell: (row) => scale.text(row.dataset_ns),
+      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "collate",
       label: "Collate",
       width: "68px",
-      numeric: true,
-      order: (row) => row.collate_ns,
-      cell: (row) => scale.text(row.collate_ns),
+      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "cpu",
@@ -137,16 +122,16 @@ function columns(
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
-        <span title={row.cpu_share === null ? "The batch was not sampled" : undefined}>{percent(row.cpu_share)}</span>
+        <span data-hint={row.cpu_share === null ? "The batch was not sampled" : undefined}>
+          {percent(row.cpu_share)}
+        </span>
       ),
     },
     {
       id: "wait",
       ...columnHead(meanings, byReader ? "batch_reader_wait_ns" : "batch_wait_ns"),
       width: "72px",
-      numeric: true,
-      order: (row) => row.wait_ns,
-      cell: (row) => waits.text(row.wait_ns),
+      figures: { of: (row) => row.wait_ns, unit: "ns" },
     },
   ];
 }

@@ -43,7 +43,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     label: "Line",
     width: "60%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   {
     id: "bar",
@@ -54,9 +54,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
     id: "batch",
     label: "A batch",
     width: "72px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 
@@ -116,7 +114,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     label: "Line",
     width: "45%",
     order: (row) => row.line,
-    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+    cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
   },
   { id: "bar", label: "", cell: (row) => <InlineBar segments={[{ share: row.share / longest, colour: "data" }]} /> },
   {
@@ -139,9 +137,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     id: "batch",
     label: "A batch",
     width: "76px",
-    numeric: true,
-    order: (row) => row.ns_per_batch,
-    cell: (row) => ns(row.ns_per_batch),
+    figures: { of: (row) => row.ns_per_batch, unit: "ns" },
   },
 ];
 

@@ -3,11 +3,12 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { type Scale, scaleFor, share } from "../../format";
+import { type Column, type Foot, Table } from "../../components/table";
+import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { type StepSelection, sorting } from "../choices";
-import type { Tab, Titles } from "../props";
+import { marking } from "../marks";
+import type { Compared, Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {
   result: DataLoadingResult;
@@ -16,6 +17,7 @@ export interface LoaderPictureProps {
   tab: Tab;
   /** Opens the names of saved files. */
   name: string;
+  compared?: Compared<"data_loading"> | null;
 }
 
 /** Rows before the table scrolls. */
@@ -25,7 +27,6 @@ const MOST = 12;
 export function StepTable({ result, titles, chosen, tab, name }: LoaderPictureProps) {
   const { steps, mean } = result;
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
-  const scale = scaleFor(longest, "ns");
   return (
     <Picture
       title={titles.steps!}
@@ -36,21 +37,28 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
     >
       <Table
         label="Wait for the loader in each step"
-        columns={columns(longest, scale, tab.meanings)}
+        columns={columns(longest, tab.meanings)}
         rows={steps}
         rowKey={(step) => step.name}
+        {...marking(
+          tab.state,
+          "waits",
+          steps,
+          (step) => step.name,
+          (step) => step.name,
+        )}
         maxRows={MOST}
         {...sorting(tab, "sort")}
         chosen={chosen.hovered ?? chosen.selected ?? undefined}
         onChoose={(step) => chosen.select(step.name)}
         onHover={(step) => chosen.hover(step?.name ?? null)}
-        foot={mean && <MeanRow mean={mean} scale={scale} />}
+        foot={mean && meanRow(mean)}
       />
     </Picture>
   );
 }
 
-function columns(longest: number, scale: Scale, meanings: Meanings): Column<LoaderStep>[] {
+function columns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
   const figure = (
     id: string,
     label: string,
@@ -61,9 +69,7 @@ function columns(longest: number, scale: Scale, meanings: Meanings): Column<Load
     label,
     meaning: meanings.metric(`data_loading_${id}`).meaning,
     width,
-    numeric: true,
-    cell: (step) => scale.text(value(step)),
-    order: value,
+    figures: { of: value, unit: "ns", siblings: "time" },
   });
   return [
     { id: "step", label: "Step", width: "48px", cell: (step) => step.name, order: (step) => step.name },
@@ -76,7 +82,7 @@ function columns(longest: number, scale: Scale, meanings: Meanings): Column<Load
     figure("exposed", "Exposed", "72px", (step) => step.exposed_ns),
     {
       ...figure("hidden", "Hidden", "72px", (step) => step.hidden_ns),
-      cell: (step) => <span class="quiet">{scale.text(step.hidden_ns)}</span>,
+      cell: (_, written) => <span class="quiet">{written}</span>,
     },
     {
       id: "share",
@@ -97,11 +103,11 @@ const waitSegments = (step: LoaderStep, longest: number) => [
 const exposedShare = (step: LoaderStep): number | null =>
   step.duration_ns ? step.exposed_ns / step.duration_ns : null;
 
-function MeanRow({ mean, scale }: { mean: LoaderStep; scale: Scale }) {
-  return (
-    <tr>
-      <td>Mean</td>
-      <td>
+const meanRow = (mean: LoaderStep): Foot => ({
+  name: "Mean",
+  cells: {
+    wait: (
+      <>
         <span class="key">
           <Swatch colour="data" />
           exposed
@@ -110,13 +116,13 @@ function MeanRow({ mean, scale }: { mean: LoaderStep; scale: Scale }) {
           <Swatch colour="data" hatched />
           hidden
         </span>
-      </td>
-      <td class="num ink">{scale.text(mean.exposed_ns)}</td>
-      <td class="num">{scale.text(mean.hidden_ns)}</td>
-      <td class="num ink">{share(exposedShare(mean))}</td>
-    </tr>
-  );
-}
+      </>
+    ),
+    exposed: mean.exposed_ns,
+    hidden: mean.hidden_ns,
+    share: share(exposedShare(mean)),
+  },
+});
 
 export function waitsTable(steps: readonly LoaderStep[]): TableData {
   const columns = ["Step time", "Wait", "Exposed", "Hidden"].map((label) => ({ label, unit: "ns" as const }));

@@ -3,7 +3,7 @@
 import type { DataLoadingResult, Overhead } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
 import { counted, ns } from "../../format";
-import type { Tab } from "../props";
+import type { Compared, Tab } from "../props";
 
 /** From what the loader's own share is known; a name that is not here is left out. */
 const SOURCES: Readonly<Record<string, string>> = {
@@ -28,6 +28,17 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
       Receiving a batch that is ready takes <b>{ns(own)}</b>
       {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
       {by !== null && by in SOURCES && `: ${SOURCES[by]}`}.
+    </p>
+  );
+}
+
+/** The mean step of the span that is compared with, under the table of this one. */
+export function OtherWaits({ compared: { name, page } }: { compared: Compared<"data_loading"> }) {
+  const { mean } = page.result;
+  if (!mean) return <p class="quiet small aside">{name}: its waits are not known.</p>;
+  return (
+    <p class="quiet small aside">
+      {name}: of a step, <b>{ns(mean.exposed_ns)}</b> exposed and <b>{ns(mean.hidden_ns)}</b> hidden.
     </p>
   );
 }

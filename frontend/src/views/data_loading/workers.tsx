@@ -2,7 +2,7 @@ import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { count, counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { type LoaderNames, limitOf, loaderNames, sampledInAll, sampledText, workerName } from "./batch_production";
@@ -15,7 +15,6 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const { workers, cores } = recorded;
   if (workers.length === 0) return null;
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
-  const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
   const sampled = sampledInAll(workers);
   return (
@@ -29,7 +28,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
     >
       <Table
         label="Worker processes"
-        columns={columns(scale, longest, names, tab.meanings)}
+        columns={columns(longest, names, tab.meanings)}
         rows={workers}
         rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
         maxRows={MOST}
@@ -52,13 +51,13 @@ function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string
   return `${who} is ${limitOf(first!, meanings)}`;
 }
 
-function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
+function columns(longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
   const loader: Column<RecordedWorker> = {
     id: "loader",
     label: "Loader",
     width: "116px",
     order: (row) => names.place(row.loader),
-    cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span>,
+    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
   };
   const bar: Column<RecordedWorker> = {
     id: "bar",
@@ -82,7 +81,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
         <span
-          title={
+          data-hint={
             `${names.before(row.loader, workerName(row.worker))}, process ` +
             `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`
           }
@@ -104,17 +103,13 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       id: "dataset",
       ...columnHead(meanings, "worker_dataset_ns"),
       width: wide(72, 64),
-      numeric: true,
-      order: (row) => row.dataset_ns,
-      cell: (row) => scale.text(row.dataset_ns),
+      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "collate",
       ...columnHead(meanings, "worker_collate_ns"),
       width: wide(72, 58),
-      numeric: true,
-      order: (row) => row.collate_ns,
-      cell: (row) => scale.text(row.collate_ns),
+      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "busy",
@@ -130,7 +125,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(60, 50),
       numeric: true,
       order: (row) => row.cpu_share,
-      cell: (row) => <span title={sampledText(row)}>{percent(row.cpu_share)}</span>,
+      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.cpu_share)}</span>,
     },
     {
       id: "core_wait",
@@ -138,7 +133,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(64, 60),
       numeric: true,
       order: (row) => row.core_wait_share,
-      cell: (row) => <span title={sampledText(row)}>{percent(row.core_wait_share)}</span>,
+      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.core_wait_share)}</span>,
     },
     {
       id: "kind",
@@ -146,7 +141,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(128, 114),
       order: (row) => row.kind,
       cell: (row) => (
-        <span class="after" title={sampledText(row)}>
+        <span class="after" data-hint={sampledText(row)}>
           {limitOf(row, meanings) ?? DASH}
           {row.ended === false && <b>, killed</b>}
         </span>

@@ -5,7 +5,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
 import type { TableData } from "../../components/data_table";
 import type { Column } from "../../components/table";
-import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
+import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { binsOf } from "../tensor_cores/bins";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
@@ -50,7 +50,6 @@ const GAP = 8;
 export function columnsOf(
   grouping: Grouping,
   meanings: Meanings,
-  scale: Scale,
   longest: number,
   width: number,
 ): Column<KernelGroup>[] {
@@ -74,9 +73,13 @@ export function columnsOf(
   const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
     ...about(id),
     width: `${wide}px`,
-    numeric: true,
-    order: (row) => row[id],
-    cell: (row) => <FigureCell row={row} id={id} meanings={meanings} />,
+    extra: WIDE.some(([each]) => each === id) && !more.some(([each]) => each === id),
+    figures: {
+      of: (row) => row[id],
+      unit: meanings.metric(id).unit,
+      ...(id.endsWith("_ns") && { siblings: "launch" }),
+    },
+    ...(id === "est_achieved_occupancy" && { cell: (row) => <Occupancy row={row} meanings={meanings} /> }),
   });
   return [
     {
@@ -90,36 +93,28 @@ export function columnsOf(
     {
       ...about("count"),
       width: `${COUNT}px`,
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => count(row.count),
+      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
     },
     {
       ...about("mean_ns"),
       id: "mean",
       width: `${MEAN}px`,
-      numeric: true,
-      order: (row) => row.mean_ns,
-      cell: (row) => (
-        <span title={`${text(row.min_ns, "ns")} to ${text(row.max_ns, "ns")}`}>{text(row.mean_ns, "ns")}</span>
-      ),
+      figures: { of: (row) => row.mean_ns, unit: "ns", siblings: "launch" },
+      cell: (row, written, write) => <span data-hint={`${write(row.min_ns)} to ${write(row.max_ns)}`}>{written}</span>,
     },
     {
       ...about("total_ns"),
       id: "total",
       width: `${total}px`,
-      numeric: true,
-      order: (row) => row.total_ns,
-      cell: (row) => <Total row={row} longest={longest} scale={scale} meanings={meanings} />,
+      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
+      cell: (row, written) => <Total row={row} longest={longest} written={written} meanings={meanings} />,
     },
     {
       ...about("share"),
       width: `${SHARE}px`,
-      numeric: true,
-      order: (row) => row.share,
-      cell: (row) => percent(row.share),
+      figures: { of: (row) => row.share, unit: "fraction" },
     },
-    ...[...FILLING, ...more].map(figure),
+    ...[...FILLING, ...WIDE].map(figure),
   ];
 }
 
@@ -129,7 +124,7 @@ const opColumn: Column<KernelGroup> = {
   width: `${OP}px`,
   order: (row) => row.op,
   cell: (row) => (
-    <span title={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
+    <span data-hint={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
       {row.op ?? row.no_op}
     </span>
   ),
@@ -138,7 +133,7 @@ const opColumn: Column<KernelGroup> = {
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
   const kernel = grouping.id !== "op" && grouping.id !== "module";
   return (
-    <span class="kernel-name" title={titleOf(row, kernel)}>
+    <span class="kernel-name" data-hint={titleOf(row, kernel)}>
       <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : row.name}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
@@ -162,7 +157,7 @@ const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not el
 function Cores({ row }: { row: KernelGroup }) {
   const answer = answerOf(row);
   return (
-    <span title={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
+    <span data-hint={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
       {answer}
       {row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
@@ -172,12 +167,12 @@ function Cores({ row }: { row: KernelGroup }) {
 interface TotalProps {
   row: KernelGroup;
   longest: number;
-  scale: Scale;
+  written: string;
   meanings: Meanings;
 }
 
 /** Time with its bar, split as the picture above it splits all of it. */
-function Total({ row, longest, scale, meanings }: TotalProps) {
+function Total({ row, longest, written, meanings }: TotalProps) {
   const parts = {
     tensor_core: row.tensor_core_ns,
     matmul_like: row.matmul_like_ns,
@@ -192,18 +187,16 @@ function Total({ row, longest, scale, meanings }: TotalProps) {
   return (
     <span class="total">
       <InlineBar segments={segments} />
-      {scale.text(row.total_ns)}
+      {written}
     </span>
   );
 }
 
-function FigureCell({ row, id, meanings }: { row: KernelGroup; id: Figure; meanings: Meanings }) {
-  const { unit } = meanings.metric(id);
-  if (id !== "est_achieved_occupancy") return <>{scaleFor(row[id] ?? 0, unit).text(row[id])}</>;
+function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) {
   const theirs = meanings.metric("kineto_achieved_occupancy");
   return (
-    <span title={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
-      {percent(row[id])}
+    <span data-hint={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
+      {percent(row.est_achieved_occupancy)}
     </span>
   );
 }

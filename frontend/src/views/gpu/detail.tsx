@@ -6,6 +6,8 @@ import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
+import { useFocusBack } from "../../dom/focus_back";
+import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { count, counted, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
@@ -28,6 +30,7 @@ const HEIGHT = 172;
 
 export function KernelDetails({ kernel, device, result, tab, name, close }: KernelDetailsProps) {
   const root = useRef<HTMLElement>(null);
+  useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
   useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
@@ -40,7 +43,7 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
     >
       <div class="head">
         <Sized height={20}>
-          {(width) => <h2 title={kernel}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
+          {(width) => <h2 {...hint(kernel)}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
         </Sized>
         <CopyButton text={() => kernel} class="button low">
           Copy name

@@ -1,17 +1,25 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Chips } from "../../components/chips";
+import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
-import { ROW_PX, Table } from "../../components/table";
+import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, percent, type Scale, scaleFor } from "../../format";
-import { sorting } from "../choices";
+import { counted, percent } from "../../format";
+import { readingOf, sorting } from "../choices";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { Tab } from "../props";
 import { columnsOf, csvOf } from "./columns";
 import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
+import type { OtherGpu } from "./other";
 
 interface GpuKernelsProps {
   device: DeviceGpu;
+  /** Of the span. */
+  steps: number;
+  other: OtherGpu | null;
   title: Phrase;
   tab: Tab;
   name: string;
@@ -24,31 +32,41 @@ interface GpuKernelsProps {
 const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
-export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernelsProps) {
+export function GpuKernels({ device, steps, other, title, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
   const typed = tab.state.kernel ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const rest = restOf(table, rows);
-  const scale = scaleFor(table.rows[0]?.total_ns ?? 0, "ns");
   const choose = chooserOf(grouping, tab, open);
   return (
     <Picture
       title={title}
-      sub="over the span"
+      sub={totalsText(readingOf(tab))}
       name={`kernels by ${grouping.id} ${name}`}
       table={() => csvOf(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
-      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+      tools={
+        <Tools
+          grouping={grouping}
+          typed={typed}
+          rows={{ shown: rows.length, all: table.rows.length, folded: table.more_rows }}
+          tab={tab}
+        />
+      }
     >
       <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
         {(width) => (
           <Table
             label={`Kernels by ${grouping.label.toLowerCase()}`}
-            columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)}
+            columns={[
+              ...columnsOf(grouping, tab.meanings, table.rows[0]?.total_ns ?? 1, other ? width - DIFFERENCE_PX : width),
+              ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
+            ]}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "kernels", rows, (row) => row.name, keyOf)}
             maxRows={MOST}
             {...sorting(tab, "sort", "-total")}
             {...(choose && { onChoose: choose })}
@@ -65,9 +83,7 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
                 "No kernels."
               )
             }
-            foot={
-              rest.rows > 0 && <Foot grouping={grouping} rest={rest} whole={device.split.kernel_ns} scale={scale} />
-            }
+            foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
           />
         )}
       </Sized>
@@ -78,6 +94,20 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
       )}
     </Picture>
   );
+}
+
+/** Per step: the two spans may have unlike numbers of them. */
+function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
+  return differenceColumn<KernelGroup>({
+    rows,
+    others: tableBy(other.device, grouping).rows,
+    // by kernel, a row's op is only one of several
+    keyOf: grouping.id === "name,op" ? keyOf : (row) => row.name,
+    ns: (row) => row.total_ns / Math.max(1, steps),
+    otherNs: (row) => row.total_ns / Math.max(1, other.steps),
+    name: other.name,
+    own: other.own,
+  });
 }
 
 const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;
@@ -98,34 +128,32 @@ function chooserOf(
   }
 }
 
-function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+interface ToolsProps {
+  grouping: Grouping;
+  typed: string;
+  rows: { shown: number; all: number; folded: number };
+  tab: Tab;
+}
+
+function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   return (
     <>
       <div class="groupings">
         <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
       </div>
-      <input
-        class="field filter"
-        type="search"
+      <Filter
+        label="Filter by kernel, op or module"
         placeholder="Filter names"
-        aria-label="Filter by kernel, op or module"
-        value={typed}
-        onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+        typed={typed}
+        change={(kernel) => tab.update({ kernel })}
+        {...rows}
       />
     </>
   );
 }
 
 /** What is folded or filtered away, so that the columns still tell the whole. */
-function Foot({ grouping, rest, whole, scale }: { grouping: Grouping; rest: Rest; whole: number; scale: Scale }) {
-  const before = grouping.id === "name,op" ? 3 : 2;
-  return (
-    <tr>
-      <td colSpan={before}>{counted(rest.rows, `more ${grouping.one}`)}</td>
-      <td class="num">{count(rest.count)}</td>
-      <td />
-      <td class="num">{scale.text(rest.ns)}</td>
-      <td class="num">{percent(whole ? rest.ns / whole : null)}</td>
-    </tr>
-  );
-}
+const footOf = (grouping: Grouping, rest: Rest, whole: number): Foot => ({
+  name: counted(rest.rows, `more ${grouping.one}`),
+  cells: { count: rest.count, total: rest.ns, share: whole ? rest.ns / whole : null },
+});

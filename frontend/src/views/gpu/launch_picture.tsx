@@ -3,6 +3,7 @@ import type { Launch } from "../../charts/bars/wave_rows";
 import { Waves, wavesHeight } from "../../charts/bars/waves";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { hint } from "../../dom/hint";
 import { count, counted, DASH, percent } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -36,7 +37,7 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
       )}
       <dl class="facts">
         {facts.map(([label, value, why]) => (
-          <div key={label} title={why}>
+          <div key={label} {...hint(why)}>
             <dt>{label}</dt>
             <dd>{value}</dd>
           </div>
@@ -93,8 +94,7 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
     [
       "Persistent",
       shape.persistent ? "yes" : "no",
-      "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last " +
-        "wave delays the launch.",
+      "By its name: yes, where its blocks loop over tiles until all is done, so that no last wave delays the launch.",
     ],
     metric("slot_efficiency", shape.slot_efficiency),
     metric("est_achieved_occupancy", shape.occupancy),

@@ -2,37 +2,35 @@ import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
-import { percent, scaleFor } from "../../format";
+import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
+import { percent } from "../../format";
 import { sentence } from "../../phrase";
+import { scaleOf } from "../../scale";
+import { readingOf } from "../choices";
 import type { Tab } from "../props";
 import { type Bin, binsOf } from "../tensor_cores/bins";
+import type { OtherGpu } from "./other";
 
 interface KernelSplitProps {
   device: DeviceGpu;
   title: Phrase;
-  /** Of the span. */
-  steps: number;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   tab: Tab;
   name: string;
+  other: OtherGpu | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
+export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
-  const a_step = (ns: number) => ns / Math.max(1, steps);
-  const scale = scaleFor(a_step(split.kernel_ns), "ns");
-  const parts = binsOf(tab.meanings).map((bin) => {
-    const share = bin.of(split) / split.kernel_ns;
-    return {
-      ...bin,
-      share,
-      time: scale.text(a_step(bin.of(split))),
-      title: `${bin.label} ${scale.text(a_step(bin.of(split)))} a step, ${percent(share)}`,
-    };
-  });
+  const reading = readingOf(tab);
+  const [whole, parts] = partsOf(split, reading, binsOf(tab.meanings));
   return (
     <Picture
       title={title}
@@ -42,7 +40,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       drawn={false}
       sub={
         <>
-          {scale.text(a_step(split.kernel_ns))} of kernel time a step.{" "}
+          {reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}.{" "}
           <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
             {tab.meanings.viewTitle("tensor_cores")}
           </button>
@@ -50,16 +48,14 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       }
     >
       <SplitBar
-        label={
-          `${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ` +
-          `${parts.map((part) => part.title).join("; ")}.`
-        }
+        label={`${sentence(title)}. ${whole}: ` + `${parts.map((part) => part.title).join("; ")}.`}
         parts={parts}
         off={NONE}
       />
-      <ul class="parts split-parts" aria-hidden="true">
+      {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
+      <ul class="parts split-parts">
         {parts.map((part) => (
-          <li key={part.id} title={part.meaning}>
+          <li key={part.id} {...hint(part.meaning)}>
             <span class="k">
               {part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}
               {part.label}
@@ -72,6 +68,31 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
         ))}
       </ul>
     </Picture>
+  );
+}
+
+/** All of it as text, and the bins with their shares, each in words. */
+function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin[]) {
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
+  const parts = bins.map((bin) => {
+    const share = bin.of(split) / split.kernel_ns;
+    const time = scale.text(factor * bin.of(split));
+    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
+  });
+  return [`${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts] as const;
+}
+
+/** The same of the other span, under it. */
+function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; tab: Tab }) {
+  const [whole, parts] = partsOf(device.split, readingOf({ ...tab, steps }), binsOf(tab.meanings));
+  return (
+    <>
+      <p class="quiet small aside">
+        {name}, {whole}
+      </p>
+      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+    </>
   );
 }
 

@@ -1,22 +1,30 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { type Column, ROW_PX, Table } from "../../components/table";
+import { Sized } from "../../dom/size";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
-import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
-export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
+const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
   blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
+
+/** Rows before the table scrolls. */
+const MOST = 7;
 
 /** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
-  const { result, titles, tab, name } = part;
+  const { result, titles, tab, name, compared = null } = part;
   const { blocking } = result;
   const remark = titles.blocking_remark;
   const title = titleOf(part, "blocking");
@@ -48,46 +56,61 @@ export function BlockingCalls(part: HostPart) {
       drawn={false}
       table={() => tableOf(rows)}
       link={() => tab.address()}
-      sub="a press shows the costliest in the timeline"
+      sub={totalsText(readingOf(tab))}
       tools={
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label="Filter by op, call, phase, module or line"
           placeholder="Filter calls"
-          aria-label="Filter by op, call, phase, module or line"
-          value={typed}
-          onInput={(event) => tab.update({ calls: event.currentTarget.value || null })}
+          typed={typed}
+          change={(calls) => tab.update({ calls })}
+          shown={rows.length}
+          all={blocking.length}
+          folded={result.more_blocking}
         />
       }
     >
-      <Table
-        label="Blocking calls"
-        columns={columnsOf(blocking, labelsOf(result), tab.meanings)}
-        rows={rows}
-        rowKey={blockingKey}
-        {...sorting(tab, "blocking", "-bubble")}
-        maxRows={12}
-        onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
-        }
-        empty={
-          <>
-            No call matches <code>{typed}</code>.{" "}
-            <button class="link" onClick={() => tab.update({ calls: null })}>
-              Clear
-            </button>
-          </>
-        }
-        foot={
-          result.more_blocking > 0 && (
-            <tr>
-              <td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td>
-            </tr>
-          )
-        }
-      />
+      <Sized height={(Math.min(MOST, Math.max(1, rows.length)) + 1) * ROW_PX}>
+        {(width) => (
+          <Table
+            label="Blocking calls"
+            columns={[...columnsOf(blocking, labelsOf(result), tab.meanings, width), ...difference(blocking, compared)]}
+            rows={rows}
+            rowKey={blockingKey}
+            {...marking(tab.state, "blocking", rows, (row) => String(row.worst_start_ns), blockingKey)}
+            {...sorting(tab, "blocking", "-bubble")}
+            maxRows={MOST}
+            onChoose={(row) =>
+              tab.update(
+                rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }),
+              )
+            }
+            empty={
+              <>
+                No call matches <code>{typed}</code>.{" "}
+                <button class="link" onClick={() => tab.update({ calls: null })}>
+                  Clear
+                </button>
+              </>
+            }
+            foot={
+              result.more_blocking > 0 && {
+                name: `${counted(result.more_blocking, "more kind")} of blocking call`,
+                cells: {},
+              }
+            }
+          />
+        )}
+      </Sized>
     </Picture>
   );
+}
+
+function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
+  if (!compared) return [];
+  const { name, own, page } = compared;
+  return [
+    differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
+  ];
 }
 
 type Labels = ReadonlyMap<string, string>;
@@ -101,58 +124,59 @@ const labelsOf = ({ phases, sites }: HostResult): Labels =>
 const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
-function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
+/** Narrower than these, px, a column is left to the menu. */
+const ROOM = { phase: 700, call: 560 } as const;
+
+function columnsOf(
+  all: readonly BlockingRow[],
+  sites: Labels,
+  meanings: Meanings,
+  width: number,
+): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
-  const scale = scaleFor(
-    all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
-    "ns",
-  );
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
     {
       id: "phase",
       label: "Launched from",
-      width: "17%",
+      width: "15%",
+      extra: width < ROOM.phase,
       order: (row) => placeOf(row, sites),
-      cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+      cell: (row) => <span data-hint={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
     },
     {
       id: "call",
       label: "Call",
-      width: "20%",
+      width: "17%",
+      extra: width < ROOM.call,
       order: (row) => row.call,
-      cell: (row) => <span title={row.call}>{row.call}</span>,
+      cell: (row) => <span data-hint={row.call}>{row.call}</span>,
     },
     {
       id: "line",
       ...columnHead(meanings, "blocking_source"),
-      width: "20%",
+      width: width < ROOM.call ? "32%" : "22%",
       order: (row) => madeBy(row)[0] ?? null,
       cell: (row) => <MadeBy row={row} />,
     },
     {
       id: "count",
       label: "Count",
-      width: "50px",
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => perStep(row.count),
+      width: "44px",
+      figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
     {
       id: "blocked",
       ...columnHead(meanings, "blocked_ns"),
-      width: "76px",
-      numeric: true,
-      order: (row) => row.blocked_ns,
-      cell: (row) => scale.text(row.blocked_ns),
+      width: "66px",
+      figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
     },
     {
       id: "bubble",
       ...columnHead(meanings, "bubble_ns"),
-      width: "132px",
-      numeric: true,
-      order: (row) => row.bubble_ns,
-      cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
+      width: width < ROOM.phase ? "104px" : "132px",
+      figures: { of: (row) => row.bubble_ns, unit: "ns", adds: "step", siblings: "time" },
+      cell: (row, written) => <Bubble row={row} longest={longest} written={written} />,
     },
   ];
 }
@@ -161,7 +185,7 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meaning
 function Op({ row }: { row: BlockingRow }) {
   const around = row.outer_op !== row.op ? row.outer_op : null;
   return (
-    <span title={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
+    <span data-hint={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
       {row.op ?? "outside any op"}
       {around && <span class="faint">, in {around}</span>}
     </span>
@@ -171,14 +195,14 @@ function Op({ row }: { row: BlockingRow }) {
 function MadeBy({ row }: { row: BlockingRow }) {
   const [first, ...rest] = madeBy(row);
   return (
-    <span title={[first, ...rest].filter(Boolean).join("\n")}>
+    <span data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {first ?? DASH}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>
   );
 }
 
-function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; scale: Scale }) {
+function Bubble({ row, longest, written }: { row: BlockingRow; longest: number; written: string }) {
   return (
     <span class="total">
       <InlineBar
@@ -186,7 +210,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />
-      {scale.text(row.bubble_ns)}
+      {written}
     </span>
   );
 }

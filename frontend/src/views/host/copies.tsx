@@ -1,18 +1,17 @@
 import type { CopyRow } from "../../api.gen";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { bytes, ns, rate } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
-import { perStep } from "./sites";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   return (
     <Picture
       title={titleOf({ titles }, "copies")}
-      sub="a step"
+      sub={totalsText(readingOf(tab))}
       name={`copies ${name}`}
       drawn={false}
       table={() => tableOf(copies)}
@@ -36,7 +35,7 @@ const columnsOf = (meanings: Meanings): Column<CopyRow>[] => [
     order: (row) => row.direction,
     cell: (row) => (
       <span
-        title={[row.direction, row.op, row.pageable ? meanings.metric("pageable_copy").meaning : null]
+        data-hint={[row.direction, row.op, row.pageable ? meanings.metric("pageable_copy").meaning : null]
           .filter(Boolean)
           .join("\n")}
       >
@@ -49,49 +48,37 @@ const columnsOf = (meanings: Meanings): Column<CopyRow>[] => [
     id: "count",
     label: "Count",
     width: "48px",
-    numeric: true,
-    order: (row) => row.count,
-    cell: (row) => perStep(row.count),
+    figures: { of: (row) => row.count, unit: "number", adds: "step" },
   },
   {
     id: "bytes",
     label: "Bytes",
     width: "64px",
-    numeric: true,
-    order: (row) => row.bytes,
-    cell: (row) => bytes(row.bytes),
+    figures: { of: (row) => row.bytes, unit: "bytes", adds: "step" },
   },
   {
     id: "rate",
     ...columnHead(meanings, "copy_rate"),
     width: "76px",
-    numeric: true,
-    order: (row) => row.bytes_per_second,
-    cell: (row) => rate(row.bytes_per_second),
+    figures: { of: (row) => row.bytes_per_second, unit: "bytes_per_second" },
   },
   {
     id: "time",
     label: "Time",
     width: "64px",
-    numeric: true,
-    order: (row) => row.total_ns,
-    cell: (row) => ns(row.total_ns),
+    figures: { of: (row) => row.total_ns, unit: "ns", adds: "step", siblings: "time" },
   },
   {
     id: "hidden",
     ...columnHead(meanings, "copy_hidden_ns"),
     width: "64px",
-    numeric: true,
-    order: (row) => row.hidden_ns,
-    cell: (row) => ns(row.hidden_ns),
+    figures: { of: (row) => row.hidden_ns, unit: "ns", adds: "step", siblings: "time" },
   },
   {
     id: "blocked",
     ...columnHead(meanings, "copy_blocked_ns"),
     width: "64px",
-    numeric: true,
-    order: (row) => row.blocked_ns,
-    cell: (row) => ns(row.blocked_ns),
+    figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
   },
 ];
 

@@ -1,20 +1,22 @@
 import type { CpuOpRow, CpuWork } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { counted, percent, scaleFor } from "../../format";
+import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { HostPart } from "../props";
-import { perStep } from "./sites";
 
 /** What the CPU computes, where no GPU is recorded: ops by their own time. */
-export function CpuOps({ work, tab, name }: HostPart & { work: CpuWork }) {
+export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: CpuWork }) {
   if (work.ops.length === 0) return null;
   return (
     <Picture
       title="Which ops take the CPU's time?"
-      sub={`a step, on ${threadsOf(work)}`}
+      sub={`${totalsText(readingOf(tab))}, on ${threadsOf(work)}`}
       name={`cpu ops ${name}`}
       drawn={false}
       table={() => tableOf(work)}
@@ -22,13 +24,27 @@ export function CpuOps({ work, tab, name }: HostPart & { work: CpuWork }) {
     >
       <Table
         label="Ops on the CPU"
-        columns={columnsOf(work, tab.meanings)}
+        columns={[...columnsOf(work, tab.meanings), ...difference(work, compared)]}
         rows={work.ops}
         rowKey={(row) => row.op}
+        {...marking(
+          tab.state,
+          "cpu_ops",
+          work.ops,
+          (row) => row.op,
+          (row) => row.op,
+        )}
         {...sorting(tab, "cpu_ops")}
       />
     </Picture>
   );
+}
+
+function difference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
+  const others = compared?.page.result.cpu?.ops;
+  if (!compared || !others) return [];
+  const { name, own } = compared;
+  return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
 }
 
 /** Threads that run ops. Those that share the work of one op are OpenMP's, and no trace has them. */
@@ -37,13 +53,12 @@ const threadsOf = ({ threads, cores }: CpuWork): string =>
 
 function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
   const longest = work.ops.reduce((most, row) => Math.max(most, row.self_ns), 1);
-  const scale = scaleFor(longest, "ns");
   const columns: Column<CpuOpRow>[] = [
     {
       id: "op",
       label: "Op",
       order: (row) => row.op,
-      cell: (row) => <span title={row.op}>{row.op}</span>,
+      cell: (row) => <span data-hint={row.op}>{row.op}</span>,
     },
     {
       id: "bar",
@@ -55,25 +70,19 @@ function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
       id: "calls",
       label: "Calls",
       width: "48px",
-      numeric: true,
-      order: (row) => row.calls,
-      cell: (row) => perStep(row.calls),
+      figures: { of: (row) => row.calls, unit: "number", adds: "step" },
     },
     {
       id: "self",
       ...columnHead(meanings, "cpu_op_self_ns"),
       width: "76px",
-      numeric: true,
-      order: (row) => row.self_ns,
-      cell: (row) => scale.text(row.self_ns),
+      figures: { of: (row) => row.self_ns, unit: "ns", adds: "step" },
     },
     {
       id: "share",
       ...columnHead(meanings, "cpu_op_share"),
       width: "60px",
-      numeric: true,
-      order: (row) => row.self_ns,
-      cell: (row) => percent(work.step_ns ? row.self_ns / work.step_ns : null),
+      figures: { of: (row) => (work.step_ns ? row.self_ns / work.step_ns : null), unit: "fraction" },
     },
   ];
   if (work.ops.every((row) => row.dtype === null)) return columns;

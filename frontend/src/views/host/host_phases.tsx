@@ -1,10 +1,10 @@
 import type { HostResult, PhaseRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** What the host spends in each phase, where there is no GPU to wait for. */
@@ -14,7 +14,7 @@ export function HostPhases({ result, tab, name }: HostPart) {
   return (
     <Picture
       title="Which phase takes the step?"
-      sub="a step"
+      sub={totalsText(readingOf(tab))}
       name={`phases ${name}`}
       drawn={false}
       table={() => tableOf(rows)}
@@ -37,7 +37,6 @@ function columnsOf(
   meanings: Meanings,
 ): Column<PhaseRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
-  const scale = scaleFor(longest, "ns");
   return [
     { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
     {
@@ -53,17 +52,13 @@ function columnsOf(
       id: "host",
       label: "Host",
       width: "90px",
-      numeric: true,
-      order: (row) => row.host_ns,
-      cell: (row) => scale.text(row.host_ns),
+      figures: { of: (row) => row.host_ns, unit: "ns", adds: "step" },
     },
     {
       id: "share",
       ...columnHead(meanings, "phase_share"),
       width: "70px",
-      numeric: true,
-      order: (row) => row.host_ns,
-      cell: (row) => percent(whole ? row.host_ns / whole : null),
+      figures: { of: (row) => (whole ? row.host_ns / whole : null), unit: "fraction" },
     },
   ];
 }

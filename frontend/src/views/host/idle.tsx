@@ -2,7 +2,7 @@
 
 import type { IdleNs, PartMeaning, Segment } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import type { Scale } from "../../format";
+import type { Write } from "../../components/figures";
 
 /** The sum over the reasons. */
 export function idleOf(idle: IdleNs): number {
@@ -14,19 +14,19 @@ interface IdleBarProps {
   reasons: readonly PartMeaning[];
   /** What fills the cell, ns. */
   longest: number;
-  scale: Scale;
+  write: Write;
 }
 
 /** Idle time as a bar in the colours of its reasons, with its figure; the reasons' own figures on hover. */
-export function IdleCell({ idle, reasons, longest, scale }: IdleBarProps) {
+export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
   const parts = reasons
     .map((reason) => ({ ...reason, ns: idle[reason.id as keyof IdleNs] }))
     .filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
-    <span class="total" title={parts.map(({ label, ns }) => `${label} ${scale.text(ns)}`).join("\n")}>
+    <span class="total" data-hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
       <InlineBar segments={segments} />
-      {scale.text(idleOf(idle))}
+      {write(idleOf(idle))}
     </span>
   );
 }

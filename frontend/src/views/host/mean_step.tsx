@@ -1,35 +1,36 @@
 import type { HostResult, PartMeaning, Segment } from "../../api.gen";
-import { type Brace, StepBar } from "../../charts/bars/step_bar";
+import { type Brace, StepBar, type StepBarRow } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
 import { keysOfHidden } from "../choices";
+import { BarName } from "../compare/bar_name";
+import { pairsOf } from "../compare/difference";
+import { PartDifferences } from "../compare/parts";
 import type { HostPart } from "../props";
 
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
-export function HostMeanStep({ result, tab, off }: HostPart) {
+export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   const { mean_step_ns: whole } = result;
   const segments = result.segments.filter((segment) => segment.ns > 0);
-  const scale = scaleFor(whole, "ns");
+  const other = compared?.page.result;
+  const longest = Math.max(whole, other?.mean_step_ns ?? 0);
+  const scale = scaleFor(longest, "ns");
+  const bar = (of: HostResult, label: string): StepBarRow => ({
+    label: <BarName name={label} mean_ns={of.mean_step_ns} />,
+    thin: false,
+    parts: of.segments.filter((segment) => segment.ns > 0).map((segment) => drawn(segment, scale)),
+  });
   return (
     <>
       <StepBar
         label={spokenOf(result, scale)}
-        end={scale.of(whole)}
-        endText={ns(whole)}
+        end={scale.of(longest)}
+        endText={ns(longest)}
         braces={bracesOf(segments, gpuOf(result), whole, scale)}
         off={off}
         bars={[
-          {
-            label: (
-              <>
-                Mean step
-                <br />
-                <b>{ns(whole)}</b>
-              </>
-            ),
-            thin: false,
-            parts: segments.map((segment) => drawn(segment, scale)),
-          },
+          bar(result, compared?.own ?? "Mean step"),
+          ...(other && other.segments.length > 0 ? [bar(other, compared!.name)] : []),
         ]}
       />
       <Legend
@@ -44,6 +45,17 @@ export function HostMeanStep({ result, tab, off }: HostPart) {
           absent: undefined,
         }))}
       />
+      {compared && other && other.segments.length > 0 && (
+        <PartDifferences
+          name={compared.name}
+          own={compared.own}
+          parts={pairsOf(result.segments, other.segments)}
+          own_ns={whole}
+          other_ns={other.mean_step_ns}
+          file={name}
+          tab={tab}
+        />
+      )}
     </>
   );
 }

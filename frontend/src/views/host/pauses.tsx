@@ -1,9 +1,11 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { Pause } from "../../api.gen";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */
@@ -11,6 +13,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <Picture
       title={titleOf({ titles }, "pauses")}
+      sub={totalsText(readingOf(tab))}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}
@@ -21,9 +24,16 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
         columns={columnsOf(tab.meanings)}
         rows={pauses}
         rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
+        {...marking(
+          tab.state,
+          "pauses",
+          pauses,
+          (row) => String(row.worst_start_ns),
+          (row) => `${row.cause} ${row.name ?? ""}`,
+        )}
         {...sorting(tab, "pauses")}
         onChoose={(row) =>
-          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
       />
     </Picture>
@@ -42,7 +52,7 @@ const columnsOf = (meanings: Meanings): Column<Pause>[] => [
     label: "Cause",
     order: (row) => causeOf(row, meanings.causes),
     cell: (row) => (
-      <span title={row.name ?? ""}>
+      <span data-hint={row.name ?? ""}>
         {causeOf(row, meanings.causes)}
         {row.name && <span class="faint"> {row.name}</span>}
       </span>
@@ -52,33 +62,25 @@ const columnsOf = (meanings: Meanings): Column<Pause>[] => [
     id: "count",
     ...columnHead(meanings, "pause_count"),
     width: "52px",
-    numeric: true,
-    order: (row) => row.count,
-    cell: (row) => count(row.count),
+    figures: { of: (row) => row.count, unit: "count", adds: "recording" },
   },
   {
     id: "total",
     ...columnHead(meanings, "pause_total_ns"),
     width: "76px",
-    numeric: true,
-    order: (row) => row.total_ns,
-    cell: (row) => ns(row.total_ns),
+    figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
   },
   {
     id: "longest",
     label: "Longest",
     width: "76px",
-    numeric: true,
-    order: (row) => row.worst_end_ns - row.worst_start_ns,
-    cell: (row) => ns(row.worst_end_ns - row.worst_start_ns),
+    figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
   },
   {
     id: "idle",
-    label: "GPU idle a step",
-    width: "98px",
-    numeric: true,
-    order: (row) => row.idle_ns,
-    cell: (row) => ns(row.idle_ns),
+    label: "GPU idle",
+    width: "76px",
+    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
   },
 ];
 

@@ -81,7 +81,7 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
           <button
             disabled={!before}
             aria-label="Step before"
-            title={before && `Step ${before.name}`}
+            data-hint={before && `Step ${before.name}`}
             onClick={() => before && choose(before)}
           >
             <svg viewBox="0 0 8 8" aria-hidden="true">
@@ -91,7 +91,7 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
           <button
             disabled={!after}
             aria-label="Step after"
-            title={after && `Step ${after.name}`}
+            data-hint={after && `Step ${after.name}`}
             onClick={() => after && choose(after)}
           >
             <svg viewBox="0 0 8 8" aria-hidden="true">

@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
+import { readingOf, sorting } from "../choices";
 import type { HostPart } from "../props";
 import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
-import { perStep } from "./sites";
 
 /** More ranges than these are read branch by branch. */
 const AT_ONCE = 12;
@@ -23,7 +23,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   return (
     <Picture
       title="What is spent in the named ranges?"
-      sub="a step"
+      sub={totalsText(readingOf(tab))}
       name={`ranges ${name}`}
       drawn={false}
       table={() => tableOf(ranges)}
@@ -34,8 +34,10 @@ export function Ranges({ result, tab, name }: HostPart) {
         columns={columnsOf(tab.meanings).slice(0, onDevice ? 6 : 4)}
         rows={lines}
         rowKey={(line) => line.key}
+        choice={sorting(tab, "ranges").choice}
         sort={undefined}
-        onSort={() => {}}
+        onSort={null}
+        branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
         onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
         maxRows={AT_ONCE}
       />
@@ -47,46 +49,36 @@ const INDENT = 14;
 
 const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
   { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
-  { id: "count", label: "Count", width: "50px", numeric: true, cell: ({ row }) => perStep(row.count) },
+  { id: "count", label: "Count", width: "50px", figures: { of: ({ row }) => row.count, unit: "number", adds: "step" } },
   {
     id: "host",
     ...columnHead(meanings, "range_host_ns"),
     width: "68px",
-    numeric: true,
-    cell: ({ row }) => ns(row.host_ns),
+    figures: { of: ({ row }) => row.host_ns, unit: "ns", adds: "step", siblings: "time" },
   },
   {
     id: "self",
     ...columnHead(meanings, "range_self_ns"),
     width: "68px",
-    numeric: true,
-    cell: ({ row }) => ns(row.self_ns),
+    figures: { of: ({ row }) => row.self_ns, unit: "ns", adds: "step", siblings: "time" },
   },
   {
     id: "device",
     ...columnHead(meanings, "range_device_ns"),
     width: "72px",
-    numeric: true,
-    cell: ({ row }) => ns(row.device_ns),
+    figures: { of: ({ row }) => row.device_ns, unit: "ns", adds: "step", siblings: "time" },
   },
   {
     id: "idle",
     ...columnHead(meanings, "range_idle_ns"),
     width: "68px",
-    numeric: true,
-    cell: ({ row }) => ns(row.idle_ns),
+    figures: { of: ({ row }) => row.idle_ns, unit: "ns", adds: "step", siblings: "time" },
   },
 ];
 
 function Name({ line }: { line: RangeLine }) {
   return (
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the row opens and closes, and only its name can say so
-    <span
-      class="range-name"
-      style={{ paddingLeft: `${INDENT * line.depth}px` }}
-      title={line.row.path.join("\n")}
-      aria-expanded={line.inside > 0 ? line.open : undefined}
-    >
+    <span class="range-name" style={{ paddingLeft: `${INDENT * line.depth}px` }} data-hint={line.row.path.join("\n")}>
       <svg viewBox="0 0 8 8" aria-hidden="true">
         {line.inside > 0 && <path d={line.open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
       </svg>

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import { stepInTimeline } from "../../address/timeline";
 import type { HostResult, IdleNs, PartMeaning } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
@@ -86,6 +87,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
         hovered={hovered}
         selected={by === "step" ? selectedStep(tab.state, names) : null}
         hover={hover}
+        open={by === "step" ? (at) => tab.update(stepInTimeline(names[at] ?? null)) : undefined}
         select={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
       <Keys
@@ -135,7 +137,7 @@ function Keys({ reasons, off, press }: KeysProps) {
           <button
             class={off.has(id) ? "off" : ""}
             aria-pressed={!off.has(id)}
-            title={meaning}
+            data-hint={meaning}
             onClick={() => press(id)}
           >
             {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}

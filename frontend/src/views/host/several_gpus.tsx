@@ -1,10 +1,11 @@
 import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { ns, scaleFor, text } from "../../format";
+import { text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
@@ -15,7 +16,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
     <>
       <Picture
         title={titleOf({ titles }, "devices")}
-        sub={`${text(several.concurrency, "number")} at a time while any works`}
+        sub={`${totalsText(readingOf(tab))}; ${text(several.concurrency, "number")} work at a time while any works`}
         name={`devices ${name}`}
         drawn={false}
         table={() => devicesTable(devices, tab.meanings)}
@@ -32,7 +33,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
       {several.blockers.length > 0 && (
         <Picture
           title="Which op blocks which GPU?"
-          sub="a step"
+          sub={totalsText(readingOf(tab))}
           name={`holders ${name}`}
           drawn={false}
           table={() => blockersTable(several.blockers)}
@@ -57,7 +58,6 @@ const mean = (values: readonly number[]): number =>
 
 function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
-  const scale = scaleFor(Math.max(longest, ...devices.map((row) => mean(row.busy_ns))), "ns");
   return [
     {
       id: "device",
@@ -74,23 +74,25 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       id: "busy",
       label: "Works",
       width: "76px",
-      numeric: true,
-      order: (row) => mean(row.busy_ns),
-      cell: (row) => scale.text(mean(row.busy_ns)),
+      figures: { of: (row) => mean(row.busy_ns), unit: "ns", adds: "step", siblings: "time" },
     },
     {
       id: "idle",
-      label: "Idle a step",
+      label: "Idle",
       width: "180px",
-      numeric: true,
-      order: (row) => idleOf(row.mean),
-      cell: (row) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} scale={scale} />,
+      figures: { of: (row) => idleOf(row.mean), unit: "ns", adds: "step", siblings: "time" },
+      cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
     },
   ];
 }
 
 const blockerColumns: Column<Blocker>[] = [
-  { id: "op", label: "Op that blocks", order: (row) => row.op, cell: (row) => <span title={row.op}>{row.op}</span> },
+  {
+    id: "op",
+    label: "Op that blocks",
+    order: (row) => row.op,
+    cell: (row) => <span data-hint={row.op}>{row.op}</span>,
+  },
   {
     id: "by",
     label: "On behalf of",
@@ -109,9 +111,7 @@ const blockerColumns: Column<Blocker>[] = [
     id: "idle",
     label: "Idle",
     width: "76px",
-    numeric: true,
-    order: (row) => row.idle_ns,
-    cell: (row) => ns(row.idle_ns),
+    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
   },
 ];
 

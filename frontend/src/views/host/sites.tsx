@@ -1,24 +1,29 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { count, ns, type Scale, scaleFor, share } from "../../format";
+import { type Column, type Foot, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting, timelineKeys } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
-export function Sites({ result, titles, tab, name }: HostPart) {
+export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
-  const open = (row: SiteRow) => row.examples[0] && tab.update(timelineKeys(row.examples[0]));
+  const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
         title={titleOf({ titles }, "sites")}
-        sub="run-ahead is the median"
+        sub={totalsText(readingOf(tab))}
         name={`launched from ${name}`}
         drawn={false}
         table={() => tableOf(rows, bounds, tab.meanings)}
@@ -26,12 +31,19 @@ export function Sites({ result, titles, tab, name }: HostPart) {
       >
         <Table
           label="GPU idle time by the launch that ended it"
-          columns={columnsOf(all)}
+          columns={withDifference(columnsOf(all), result.sites, compared)}
           rows={rows}
           rowKey={(row) => row.site}
+          {...marking(
+            tab.state,
+            "sites",
+            rows,
+            (row) => row.site,
+            (row) => row.site,
+          )}
           {...sorting(tab, "sites")}
           onChoose={open}
-          foot={<Foot {...all} />}
+          foot={footOf(all)}
           empty="No work is launched in the steps."
         />
       </Picture>
@@ -56,7 +68,6 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
 
 function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
-  const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
   const verdict: Column<SiteRow> = {
     id: "verdict",
@@ -70,16 +81,14 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       id: "site",
       label: "Launched from",
       order: (row) => row.label,
-      cell: (row) => <span title={row.label}>{row.label}</span>,
+      cell: (row) => <span data-hint={row.label}>{row.label}</span>,
     },
     ...(differ ? [verdict] : []),
     {
       id: "launches",
       label: "Launches",
       width: "66px",
-      numeric: true,
-      order: (row) => row.launches,
-      cell: (row) => perStep(row.launches),
+      figures: { of: (row) => row.launches, unit: "number", adds: "step" },
     },
     {
       id: "starved",
@@ -94,43 +103,47 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       id: "ahead",
       label: "Run-ahead",
       width: "74px",
-      numeric: true,
       meaning: meanings.metric("run_ahead_p50").meaning,
-      order: (row) => row.run_ahead_p50_ns,
-      cell: (row) => ns(row.run_ahead_p50_ns),
+      figures: { of: (row) => row.run_ahead_p50_ns, unit: "ns" },
     },
     {
       id: "idle",
       ...columnHead(meanings, "site_idle_ns"),
       width: differ ? "112px" : "124px",
-      numeric: true,
-      order: (row) => idleOf(row.idle_ns),
-      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
+      figures: { of: (row) => idleOf(row.idle_ns), unit: "ns", adds: "step" },
+      cell: ({ idle_ns: idle }, _, write) => (
+        <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
+      ),
     },
   ];
 }
 
-/** Means over the steps: whole where they are many. */
-export const perStep = (value: number): string =>
-  value >= 10 || Number.isInteger(value) ? count(Math.round(value)) : value.toFixed(1);
+function withDifference(
+  columns: Column<SiteRow>[],
+  rows: readonly SiteRow[],
+  compared: HostPart["compared"],
+): Column<SiteRow>[] {
+  if (!compared) return columns;
+  const others = compared.page.result.sites;
+  const options = { rows, others, keyOf: (row: SiteRow) => row.site, ns: (row: SiteRow) => idleOf(row.idle_ns) };
+  return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
+}
 
-function Foot({ result, rows, bounds, meanings }: All) {
+/** All launches; and the idle time at the end of the steps, after which nothing is launched any more. */
+function footOf({ result, rows, meanings }: All): Foot {
   const { launches } = result;
   const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
-  const scale: Scale = scaleFor(idle, "ns");
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
-  return (
-    <tr>
-      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1} title={rest > 0 ? tail : undefined}>
-        {rest > 0 ? `All, and ${ns(rest)} tail` : "All"}
-      </td>
-      <td class="num">{perStep(rows.reduce((sum, row) => sum + row.launches, 0))}</td>
-      <td class="num">{share(launches?.starved_share ?? null)}</td>
-      <td class="num">{ns(launches?.run_ahead_p50_ns ?? null)}</td>
-      <td class="num ink">{scale.text(idle)}</td>
-    </tr>
-  );
+  return {
+    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with the end of the step" : "All"}</span>,
+    cells: {
+      launches: rows.reduce((sum, row) => sum + row.launches, 0),
+      starved: share(launches?.starved_share ?? null),
+      ahead: launches?.run_ahead_p50_ns,
+      idle,
+    },
+  };
 }
 
 function tableOf(

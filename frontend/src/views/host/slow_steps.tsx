@@ -1,8 +1,10 @@
+import { rangeInTimeline } from "../../address/timeline";
 import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { sorting, timelineKeys } from "../choices";
+import { sorting } from "../choices";
+import { marking } from "../marks";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
@@ -21,9 +23,16 @@ export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
         columns={columns}
         rows={grown}
         rowKey={(row) => row.step}
+        {...marking(
+          tab.state,
+          "slow",
+          grown,
+          (row) => row.step,
+          (row) => row.step,
+        )}
         {...sorting(tab, "grown")}
         maxRows={10}
-        onChoose={(row) => tab.update(timelineKeys(row))}
+        onChoose={(row) => tab.update(rangeInTimeline(row))}
       />
     </Picture>
   );
@@ -37,23 +46,19 @@ const columns: Column<Grown>[] = [
     id: "time",
     label: "Step time",
     width: "76px",
-    numeric: true,
-    order: (row) => row.end_ns - row.start_ns,
-    cell: (row) => ns(row.end_ns - row.start_ns),
+    figures: { of: (row) => row.end_ns - row.start_ns, unit: "ns", siblings: "time" },
   },
   {
     id: "excess",
     label: "Longer by",
     width: "76px",
-    numeric: true,
-    order: (row) => row.excess_ns,
-    cell: (row) => ns(row.excess_ns),
+    figures: { of: (row) => row.excess_ns, unit: "ns", siblings: "time" },
   },
   {
     id: "grown",
     label: "What grew",
     cell: (row) => (
-      <span class="after" title={partsOf(row)}>
+      <span class="after" data-hint={partsOf(row)}>
         {partsOf(row)}
       </span>
     ),

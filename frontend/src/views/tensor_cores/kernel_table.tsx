@@ -4,16 +4,21 @@ import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
+import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
-import { type Column, ROW_PX, Table } from "../../components/table";
+import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { marking } from "../marks";
 import type { Tab } from "../props";
 import { binOf, binsOf, shownBins } from "./bins";
 import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
+import type { OtherSplit } from "./split";
 import { SplitTable } from "./split_table";
 
 interface KernelTableProps {
@@ -22,6 +27,8 @@ interface KernelTableProps {
   off: ReadonlySet<string>;
   tab: Tab;
   name: string;
+  /** The same device in the span that is compared with. */
+  other?: OtherSplit | null;
 }
 
 /** Rows before the table scrolls. */
@@ -31,7 +38,7 @@ const MOST = 16;
 const TITLES = { op: "Which ops run on tensor cores?", phase: "Which phases run on tensor cores?" } as const;
 
 /** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
-export function KernelTable({ device, title, off, tab, name }: KernelTableProps) {
+export function KernelTable({ device, title, off, tab, name, other = null }: KernelTableProps) {
   const grouping = groupingOf(tab.state.by);
   const { id } = grouping;
   const typed = id === "phase" ? "" : (tab.state.kernel ?? "");
@@ -53,7 +60,7 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
   return (
     <Picture
       title={id === "name" ? title : TITLES[id]}
-      sub="over the span"
+      sub={totalsText(readingOf(tab))}
       name={`kernel time by ${grouping.label.toLowerCase()} ${name}`}
       link={() => tab.address()}
       drawn={false}
@@ -62,12 +69,23 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
           ? kernelsTable(device.kernels, tab.meanings)
           : splitData(splits, grouping, device.total, binsOf(tab.meanings))
       }
-      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+      tools={
+        <Tools
+          grouping={grouping}
+          typed={typed}
+          rows={
+            id === "name"
+              ? { shown: kernels.length, all: device.kernels.length, folded: device.more_kernels }
+              : { shown: splits.length, all: all.length, folded: 0 }
+          }
+          tab={tab}
+        />
+      }
     >
       <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
         {(width) =>
           id === "name" ? (
-            <Kernels device={device} rows={kernels} tab={tab} width={width} empty={empty} />
+            <Kernels device={device} rows={kernels} other={other} tab={tab} width={width} empty={empty} />
           ) : (
             <SplitTable
               grouping={grouping}
@@ -86,20 +104,26 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
   );
 }
 
-function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+interface ToolsProps {
+  grouping: Grouping;
+  typed: string;
+  rows: { shown: number; all: number; folded: number };
+  tab: Tab;
+}
+
+function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   return (
     <>
       <div class="groupings">
         <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
       </div>
       {grouping.id !== "phase" && (
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label={`Filter ${grouping.one} names`}
           placeholder="Filter names"
-          aria-label={`Filter ${grouping.one} names`}
-          value={typed}
-          onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+          typed={typed}
+          change={(kernel) => tab.update({ kernel })}
+          {...rows}
         />
       )}
     </>
@@ -109,29 +133,53 @@ function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; ta
 function Kernels({
   device,
   rows,
+  other,
   tab,
   width,
   empty,
 }: {
   device: DeviceSplit;
   rows: readonly KernelRow[];
+  other: OtherSplit | null;
   tab: Tab;
   width: number;
   empty: ComponentChildren;
 }) {
-  const scale = scaleFor(device.kernels[0]?.total_ns ?? 0, "ns");
   return (
     <Table
       label="Kernels"
-      columns={columns(device, scale, width, tab.meanings)}
+      columns={[
+        ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
+        ...(other ? [difference(device, other)] : []),
+      ]}
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
+      {...marking(
+        tab.state,
+        "kernels",
+        rows,
+        (row) => row.name,
+        (row) => `${row.bin} ${row.name}`,
+      )}
       maxRows={MOST}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
-      foot={<Foot device={device} rows={rows} scale={scale} />}
+      foot={footOf(device, rows)}
     />
   );
+}
+
+/** Per step: the two spans may have unlike numbers of them. */
+function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
+  return differenceColumn<KernelRow>({
+    rows: device.kernels,
+    others: other.device.kernels,
+    keyOf: (row) => `${row.bin} ${row.name}`,
+    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
+    otherNs: (row) => row.total_ns / Math.max(1, other.device.steps.length),
+    name: other.name,
+    own: other.own,
+  });
 }
 
 /** Names that hold what was typed, in any case; of the bins that are not hidden. */
@@ -153,7 +201,7 @@ const COPY = 48;
 /** The least that a name has, px. */
 const NAME = 120;
 
-function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Meanings): Column<KernelRow>[] {
+function columns(device: DeviceSplit, width: number, meanings: Meanings): Column<KernelRow>[] {
   const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
   return [
@@ -169,20 +217,17 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
       id: "count",
       ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
-      numeric: true,
-      cell: (row) => count(row.count),
-      order: (row) => row.count,
+      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
     },
     {
       id: "total",
       ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
-      numeric: true,
-      order: (row) => row.total_ns,
-      cell: (row) => (
+      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
+      cell: (row, written) => (
         <span class="total">
           <InlineBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]} />
-          {scale.text(row.total_ns)}
+          {written}
         </span>
       ),
     },
@@ -190,16 +235,14 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
       id: "share",
       ...columnHead(meanings, "share"),
       width: `${SHARE}px`,
-      numeric: true,
-      cell: (row) => percent(row.share),
-      order: (row) => row.share,
+      figures: { of: (row) => row.share, unit: "fraction" },
     },
   ];
 }
 
 function Name({ row, most }: { row: KernelRow; most: number }) {
   return (
-    <span class="kernel-name" title={row.name}>
+    <span class="kernel-name" data-hint={row.name}>
       <span class="clip">{fitted(shortOf(row), most)}</span>
       <CopyButton text={() => row.name} class="link">
         Copy
@@ -210,7 +253,7 @@ function Name({ row, most }: { row: KernelRow; most: number }) {
 
 function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   return (
-    <span title={`${bin.meaning} ${row.reason}`}>
+    <span data-hint={`${bin.meaning} ${row.reason}`}>
       {bin.answer}
       <span class="faint">, {row.reason}</span>
     </span>
@@ -218,23 +261,20 @@ function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
 }
 
 /** What is folded or filtered away, so that the column still says the whole. */
-function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly KernelRow[]; scale: Scale }) {
-  const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), {
-    count: 0,
-    ns: 0,
-  });
-  const all = device.kernels.reduce((sum, row) => sum + row.count, device.more_count);
+function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
   const hidden = device.kernels.length - rows.length + device.more_kernels;
   if (hidden === 0) return null;
-  const rest = device.total.kernel_ns - shown.ns;
-  return (
-    <tr>
-      <td colSpan={2}>{counted(hidden, "more kernel")}</td>
-      <td class="num">{count(all - shown.count)}</td>
-      <td class="num">{scale.text(rest)}</td>
-      <td class="num">{percent(device.total.kernel_ns ? rest / device.total.kernel_ns : null)}</td>
-    </tr>
-  );
+  const sum = (of: (row: KernelRow) => number, all: readonly KernelRow[]) => all.reduce((n, row) => n + of(row), 0);
+  const all = sum((row) => row.count, device.kernels) + device.more_count;
+  const rest = device.total.kernel_ns - sum((row) => row.total_ns, rows);
+  return {
+    name: counted(hidden, "more kernel"),
+    cells: {
+      count: all - sum((row) => row.count, rows),
+      total: rest,
+      share: device.total.kernel_ns ? rest / device.total.kernel_ns : null,
+    },
+  };
 }
 
 function kernelsTable(rows: readonly KernelRow[], meanings: Meanings) {

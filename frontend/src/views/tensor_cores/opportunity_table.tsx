@@ -2,14 +2,17 @@ import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
+import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, ROW_PX, Table } from "../../components/table";
+import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
@@ -39,19 +42,20 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   return (
     <Picture
       title={TITLE}
-      sub={`over the span, ${counted(all.length, "row")}`}
+      sub={totalsText(readingOf(tab))}
       name={`tensor core opportunities ${name}`}
       table={() => opportunitiesData(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
       tools={
-        <input
-          class="field filter"
-          type="search"
+        <Filter
+          label="Filter by op, shapes, kernel or reason"
           placeholder="Filter"
-          aria-label="Filter by op, shapes, kernel or reason"
-          value={typed}
-          onInput={(event) => tab.update({ could: event.currentTarget.value || null })}
+          typed={typed}
+          change={(could) => tab.update({ could })}
+          shown={rows.length}
+          all={all.length}
+          folded={leftOf(device, all).count}
         />
       }
     >
@@ -62,6 +66,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
             columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "could", rows, ({ op, shapes }) => namedByOp(op, shapes), keyOf)}
             maxRows={MOST}
             {...sorting(tab, "could_sort", "-gain")}
             empty={
@@ -72,7 +77,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
                 </button>
               </>
             }
-            foot={left.count > 0 && <OpportunityFoot left={left} all={all} />}
+            foot={left.count > 0 && opportunityFoot(left)}
           />
         )}
       </Sized>
@@ -82,12 +87,6 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
 
 const keyOf = (row: Opportunity): string =>
   [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
-
-const scaleOf = (rows: readonly Opportunity[]): Scale =>
-  scaleFor(
-    rows.reduce((most, row) => Math.max(most, row.total_ns), 0),
-    "ns",
-  );
 
 /** Widths of the columns of figures, px; those of words share the rest. */
 const COUNT = 62;
@@ -109,7 +108,6 @@ export function opportunityColumns(
   width: number,
   meanings: Meanings,
 ): Column<Opportunity>[] {
-  const scale = scaleOf(all);
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
   const shares = all.some((row) => row.shapes !== null) ? WITH_INPUTS : WITHOUT;
@@ -133,28 +131,23 @@ export function opportunityColumns(
       id: "count",
       ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => count(row.count),
+      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
     },
     {
       id: "total",
       ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
-      numeric: true,
-      order: (row) => row.total_ns,
-      cell: (row) => scale.text(row.total_ns),
+      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording", siblings: "time" },
     },
     {
       id: "gain",
       ...columnHead(meanings, "opportunity_gain_ns"),
       width: `${GAIN}px`,
-      numeric: true,
-      order: gainOf,
-      cell: (row) => (
-        <span class="total" title={sentence(meanings.explain(row.formula))}>
+      figures: { of: gainOf, unit: "ns", adds: "recording", siblings: "time" },
+      cell: (row, written) => (
+        <span class="total" data-hint={sentence(meanings.explain(row.formula))}>
           <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
-          {scale.text(gainOf(row))}
+          {written}
         </span>
       ),
     },
@@ -166,7 +159,7 @@ function Op({ row }: { row: Opportunity }) {
   const inputs = inputsOf(row.shapes, row.dtypes);
   const whole = [row.op, row.shapes, row.dtypes].filter((each) => each !== null);
   return (
-    <span title={whole.join("\n")}>
+    <span data-hint={whole.join("\n")}>
       {row.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
     </span>
@@ -175,7 +168,7 @@ function Op({ row }: { row: Opportunity }) {
 
 function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
   return (
-    <span class="kernel-name" title={name}>
+    <span class="kernel-name" data-hint={name}>
       <span class="clip">{fitted(short, most)}</span>
       <CopyButton text={() => name} class="link">
         Copy
@@ -187,7 +180,7 @@ function Kernel({ name, short, most }: { name: string; short: string; most: numb
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
-    <span class="why-not" title={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
+    <span class="why-not" data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
       <span class="clip">
         <Sentence phrase={why} />
       </span>
@@ -197,13 +190,7 @@ function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
 }
 
 /** What is folded or filtered away, so that the columns still tell the whole. */
-export function OpportunityFoot({ left, all }: { left: Left; all: readonly Opportunity[] }) {
-  const scale = scaleOf(all);
-  return (
-    <tr>
-      <td colSpan={4}>{counted(left.count, "more launch", "more launches")}</td>
-      <td class="num">{scale.text(left.ns)}</td>
-      <td class="num">{scale.text(left.gain_ns)}</td>
-    </tr>
-  );
-}
+export const opportunityFoot = (left: Left): Foot => ({
+  name: counted(left.count, "more launch", "more launches"),
+  cells: { total: left.ns, gain: left.gain_ns },
+});

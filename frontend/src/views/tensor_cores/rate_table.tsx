@@ -1,14 +1,16 @@
 import type { ProductRate, ProductRates } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { type Figures, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
-import { count, counted, DASH, type Scale, scaleFor, text } from "../../format";
+import { DASH, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { sorting } from "../choices";
+import { readingOf, sorting } from "../choices";
+import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { inputsOf } from "./opportunities";
@@ -30,7 +32,7 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
   return (
     <Picture
       title={TITLE}
-      sub={`over the span, ${counted(rows.length, "row")}${bestOf(rates)}`}
+      sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
       table={() => ratesData(rows, tab.meanings)}
       link={() => tab.address()}
@@ -43,6 +45,7 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
             columns={rateColumns(rows, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
+            {...marking(tab.state, "rates", rows, ({ site }) => namedByOp(site.op, site.shapes), keyOf)}
             maxRows={MOST}
             {...sorting(tab, "rates")}
           />
@@ -65,12 +68,6 @@ export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
 
 const number = (value: number | null): string => text(value, "number");
 
-const scaleOf = (rows: readonly ProductRate[]): Scale =>
-  scaleFor(
-    rows.reduce((most, row) => Math.max(most, row.total_ns), 0),
-    "ns",
-  );
-
 /** Widths of the columns of figures, px; those of words share the rest. */
 const COUNT = 62;
 const TOTAL = 78;
@@ -78,44 +75,41 @@ const RATE = 76;
 const GAIN = 120;
 
 export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): Column<ProductRate>[] {
-  const scale = scaleOf(rows);
   const longest = rows.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   return [
     { id: "op", label: "Op", order: (row) => row.site.op, cell: (row) => <Op row={row} /> },
     { id: "why", label: "Why slow", order: (row) => row.slow, cell: (row) => <Why row={row} meanings={meanings} /> },
-    figure("product_calls", COUNT, (row) => row.count, count, meanings),
-    figure("total_ns", TOTAL, (row) => row.total_ns, scale.text, meanings),
-    figure("tflops", RATE, (row) => row.tflops, number, meanings),
-    figure("attainable_tflops", RATE, (row) => row.attainable_tflops, number, meanings),
+    figure("product_calls", COUNT, { of: (row) => row.count, unit: "count", adds: "recording" }, meanings),
+    figure("total_ns", TOTAL, { ...TIME, of: (row) => row.total_ns }, meanings),
+    figure("tflops", RATE, { of: (row) => row.tflops, unit: "number" }, meanings),
+    figure("attainable_tflops", RATE, { of: (row) => row.attainable_tflops, unit: "number" }, meanings),
     {
-      ...figure("slow_gain_ns", GAIN, (row) => (row.slow === null ? null : row.gain_ns), scale.text, meanings),
-      cell: (row) => (
+      ...figure("slow_gain_ns", GAIN, { ...TIME, of: (row) => (row.slow === null ? null : row.gain_ns) }, meanings),
+      cell: (row, written) => (
         <span class="total">
           <InlineBar segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]} />
-          {row.slow === null ? DASH : scale.text(row.gain_ns)}
+          {written}
         </span>
       ),
     },
   ];
 }
 
-function figure(
-  id: string,
-  width: number,
-  of: (row: ProductRate) => number | null,
-  written: (value: number | null) => string,
-  meanings: Meanings,
-): Column<ProductRate> {
-  const head = columnHead(meanings, id);
-  return { id, ...head, width: `${width}px`, numeric: true, order: of, cell: (row) => written(of(row)) };
-}
+const TIME = { unit: "ns", adds: "recording", siblings: "time" } as const;
+
+const figure = (id: string, width: number, figures: Figures<ProductRate>, meanings: Meanings): Column<ProductRate> => ({
+  id,
+  ...columnHead(meanings, id),
+  width: `${width}px`,
+  figures,
+});
 
 /** The op, and quietly what it worked on and where. */
 function Op({ row: { site } }: { row: ProductRate }) {
   const inputs = inputsOf(site.shapes, site.dtypes);
   const whole = [site.op, site.shapes, site.dtypes, site.module, site.source, site.kernel];
   return (
-    <span title={whole.filter((each) => each !== null).join("\n")}>
+    <span data-hint={whole.filter((each) => each !== null).join("\n")}>
       {site.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
       {site.module !== null && <span class="faint"> in {site.module}</span>}

@@ -1,55 +1,71 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
+import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { percent, scaleFor } from "../../format";
+import { percent } from "../../format";
 import { sentence } from "../../phrase";
-import type { Tab } from "../props";
+
+import { scaleOf } from "../../scale";
+import { readingOf } from "../choices";
+import type { Names, Tab } from "../props";
+
 import { type Bin, binsOf } from "./bins";
+
+export type OtherSplit = Names & { device: DeviceSplit };
 
 interface SplitProps {
   device: DeviceSplit;
   title: Phrase;
+  /** The sum over all kernels, in words. */
+  kernelTime: Phrase;
   off: ReadonlySet<string>;
   choose(off: ReadonlySet<string>): void;
   tab: Tab;
   name: string;
   /** The same device in the span that is compared with. */
-  other: { name: string; device: DeviceSplit } | null;
+  other: OtherSplit | null;
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, off, choose, tab, name, other }: SplitProps) {
-  const { total, steps } = device;
-  const perStep = (ns: number) => ns / Math.max(1, steps.length);
-  const scale = scaleFor(perStep(total.kernel_ns), "ns");
+export function SplitPicture({ device, title, kernelTime, off, choose, tab, name, other }: SplitProps) {
+  const { total } = device;
+  const reading = readingOf({ ...tab, steps: device.steps.length });
+  const shown = (ns: number) => ns * factorOf("recording", reading);
+  const scale = scaleOf([shown(total.kernel_ns)], "ns", reading.unit);
   const bins = binsOf(tab.meanings);
-  const parts = partsOf(device, bins);
+  const parts = partsOf(device, bins, reading);
   const spoken = parts.map((part) => part.title).join("; ");
   return (
     <Picture
       title={title}
-      sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
+      sub={
+        reading.totals === "step" ? (
+          <Sentence phrase={kernelTime} style="table" />
+        ) : (
+          `${scale.text(shown(total.kernel_ns))} of kernel time ${totalsText(reading)}`
+        )
+      }
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
       drawn={false}
     >
       <SplitBar
-        label={`${sentence(title)}. Kernel time of ${scale.text(perStep(total.kernel_ns))} a step: ${spoken}.`}
+        label={`${sentence(title)}. Kernel time of ${scale.text(shown(total.kernel_ns))} ${totalsText(reading)}: ${spoken}.`}
         parts={parts}
         off={off}
       />
-      {other && <OtherBar {...other} bins={bins} off={off} />}
+      {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}
       <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
         {parts.map((each) => (
           <li key={each.id}>
             <button
               class={off.has(each.id) ? "off" : ""}
               aria-pressed={!off.has(each.id)}
-              title={each.meaning}
+              data-hint={each.meaning}
               onClick={() => choose(toggled(each.id, off))}
             >
               <span class="k">
@@ -61,7 +77,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
                 {each.label}
               </span>
               <span class="v">
-                {scale.text(perStep(each.of(total)))}
+                {scale.text(shown(each.of(total)))}
                 <span>{percent(each.share)}</span>
               </span>
             </button>
@@ -74,28 +90,28 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
 }
 
 /** The bins with their shares, and each in words. */
-function partsOf({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
-  const scale = scaleFor(total.kernel_ns / Math.max(1, steps.length), "ns");
+function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading) {
+  const factor = factorOf("recording", reading);
+  const scale = scaleOf([factor * total.kernel_ns], "ns", reading.unit);
   return bins.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
     return {
       ...bin,
       share,
-      title: `${bin.label} ${scale.text(bin.of(total) / Math.max(1, steps.length))} a step, ${percent(share)}`,
+      title: `${bin.label} ${scale.text(factor * bin.of(total))} ${totalsText(reading)}, ${percent(share)}`,
     };
   });
 }
 
-interface OtherBarProps {
-  name: string;
-  device: DeviceSplit;
+type OtherBarProps = OtherSplit & {
   bins: readonly Bin[];
   off: ReadonlySet<string>;
-}
+  tab: Tab;
+};
 
 /** The same split of another span, for comparison. */
-function OtherBar({ name, device, bins, off }: OtherBarProps) {
-  const parts = partsOf(device, bins);
+function OtherBar({ name, device, bins, off, tab }: OtherBarProps) {
+  const parts = partsOf(device, bins, readingOf({ ...tab, steps: device.steps.length }));
   return (
     <>
       <p class="quiet small aside">{name}</p>

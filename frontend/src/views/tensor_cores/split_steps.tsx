@@ -1,3 +1,4 @@
+import { stepInTimeline } from "../../address/timeline";
 import type { DeviceSplit } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
@@ -60,6 +61,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
         hovered={place(chosen.hovered)}
         selected={place(chosen.selected)}
         hover={(at) => chosen.hover(keyAt(at))}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
         select={(at) => chosen.select(keyAt(at) ?? chosen.selected)}
         tip={(at) => ({
           title: `Step ${names[at]}, ${scale.text(steps[at]!.split.kernel_ns)} of kernel time`,

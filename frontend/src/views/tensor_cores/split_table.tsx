@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { type Column, Table } from "../../components/table";
-import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { type Column, type Foot, Table } from "../../components/table";
+import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
@@ -24,7 +24,6 @@ interface SplitTableProps {
 
 /** Ops or phases, each with its kernel time in four. */
 export function SplitTable({ grouping, all, rows, bins, total, tab, maxRows, empty }: SplitTableProps) {
-  const scale = scaleFor(longestOf(all), "ns");
   return (
     <Table
       label={`Kernel time by ${grouping.label.toLowerCase()}`}
@@ -34,11 +33,7 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, maxRows, emp
       maxRows={maxRows}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
-      foot={
-        rows.length < all.length && (
-          <Foot grouping={grouping} all={all} rows={rows} bins={bins} total={total} scale={scale} />
-        )
-      }
+      foot={rows.length < all.length && footOf({ grouping, all, rows, bins, total })}
     />
   );
 }
@@ -60,14 +55,13 @@ export function splitColumns(
   meanings: Meanings,
 ): Column<SplitRow>[] {
   const longest = Math.max(1, longestOf(all));
-  const scale = scaleFor(longest, "ns");
   return [
     {
       id: "name",
       label: grouping.label,
       order: (row) => row.name,
       cell: (row) => (
-        <span title={row.name} class={row.nameless ? "faint" : ""}>
+        <span data-hint={row.name} class={row.nameless ? "faint" : ""}>
           {row.name}
         </span>
       ),
@@ -76,9 +70,7 @@ export function splitColumns(
       id: "count",
       ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
-      numeric: true,
-      order: (row) => row.count,
-      cell: (row) => count(row.count),
+      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
     },
     ...bins.map(
       (bin): Column<SplitRow> => ({
@@ -86,18 +78,16 @@ export function splitColumns(
         label: bin.short,
         meaning: `${bin.label}. ${bin.meaning}`,
         width: `${TIME}px`,
-        numeric: true,
-        order: (row) => bin.of(row.split),
-        cell: (row) => <Time ns={bin.of(row.split)} scale={scale} />,
+        figures: { of: (row) => bin.of(row.split), unit: "ns", adds: "recording", siblings: "time" },
+        cell: (row, written) => <span class={bin.of(row.split) === 0 ? "faint" : ""}>{written}</span>,
       }),
     ),
     {
       id: "total",
       ...columnHead(meanings, "shown_ns"),
       width: `${TOTAL}px`,
-      numeric: true,
-      order: (row) => timeIn(bins, row.split),
-      cell: (row) => (
+      figures: { of: (row) => timeIn(bins, row.split), unit: "ns", adds: "recording", siblings: "time" },
+      cell: (row, written) => (
         <span class="total">
           <InlineBar
             segments={bins.map((bin) => ({
@@ -106,7 +96,7 @@ export function splitColumns(
               share: bin.of(row.split) / longest,
             }))}
           />
-          {scale.text(timeIn(bins, row.split))}
+          {written}
         </span>
       ),
     },
@@ -114,38 +104,27 @@ export function splitColumns(
       id: "share",
       ...columnHead(meanings, "share"),
       width: `${SHARE}px`,
-      numeric: true,
-      order: (row) => timeIn(bins, row.split),
-      cell: (row) => percent(shareOf(timeIn(bins, row.split), total)),
+      figures: { of: (row) => shareOf(timeIn(bins, row.split), total), unit: "fraction" },
     },
   ];
 }
 
 const shareOf = (ns: number, total: Split): number | null => (total.kernel_ns ? ns / total.kernel_ns : null);
 
-/** Nothing recedes. */
-function Time({ ns, scale }: { ns: number; scale: Scale }) {
-  return <span class={ns === 0 ? "faint" : ""}>{scale.text(ns)}</span>;
-}
-
-type FootProps = Omit<SplitTableProps, "tab" | "maxRows" | "empty"> & { scale: Scale };
+type FootProps = Omit<SplitTableProps, "tab" | "maxRows" | "empty">;
 
 /** What is filtered away, so that the columns still tell the whole. */
-function Foot({ grouping, all, rows, bins, total, scale }: FootProps) {
+function footOf({ grouping, all, rows, bins, total }: FootProps): Foot {
   const left = (of: (row: SplitRow) => number) =>
     all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);
   const time = left((row) => timeIn(bins, row.split));
-  return (
-    <tr>
-      <td>{counted(all.length - rows.length, `more ${grouping.one}`)}</td>
-      <td class="num">{count(left((row) => row.count))}</td>
-      {bins.map((bin) => (
-        <td key={bin.id} class="num">
-          {scale.text(left((row) => bin.of(row.split)))}
-        </td>
-      ))}
-      <td class="num">{scale.text(time)}</td>
-      <td class="num">{percent(shareOf(time, total))}</td>
-    </tr>
-  );
+  return {
+    name: counted(all.length - rows.length, `more ${grouping.one}`),
+    cells: {
+      count: left((row) => row.count),
+      ...Object.fromEntries(bins.map((bin) => [bin.id, left((row) => bin.of(row.split))])),
+      total: time,
+      share: shareOf(time, total),
+    },
+  };
 }

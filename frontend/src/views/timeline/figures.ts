@@ -1,6 +1,6 @@
 /** What the picture shows, in words and as a table. */
 
-import type { TimelineStep } from "../../api.gen";
+import type { TimelineResult, TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
 import { lengthOf, type TimeRange, touches } from "../../time_range";
@@ -14,6 +14,12 @@ const MOST_ROWS = 20_000;
 
 export const stepTitle = (step: TimelineStep): string =>
   `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
+
+/** Why the timeline opened with this step; "" where the user chose it, or there is no other. */
+export function whyStep({ steps }: TimelineResult, step: TimelineStep, asked: boolean, first: string | null): string {
+  if (asked || steps.length < 2) return "";
+  return step.name === first ? "the step that the first card is about" : `median length of ${steps.length} steps`;
+}
 
 /** "12.3 ms of it visible". */
 export function visibleText(step: TimelineStep, visible: TimeRange): string {

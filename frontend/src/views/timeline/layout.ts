@@ -1,13 +1,17 @@
 /**
- * Where tracks lie, from top to bottom: a heading for each group, under it its tracks with one thin line per row.
+ * Where tracks lie, from top to bottom: those that are pinned, then a heading for each group with its tracks, one thin
+ * line per row.
  *
- *     GPU 0             heading of a group
- *     Stream 7   ====   a track of one row
- *     Thread     ====   a track of two
+ *     Steps      ====   pinned: stay in sight while the others scroll under them
+ *     Stream 7   ====
+ *     ---------------
+ *     Process 4711      heading of a group
+ *     Thread     ====   a track of two rows
  *                 ==
  */
 
 import type { Track } from "../../api.gen";
+import { found, isPinned, onDevice, type TrackChoices } from "./tracks";
 
 export const ROW_PX = 18;
 export const HEADING_PX = 22;
@@ -16,16 +20,19 @@ export const QUEUE_PX = 38;
 /** Between two tracks. */
 const GAP_PX = 4;
 
-/** Deeper stacks would push the GPU out of sight: they are folded until they are pressed. */
+/** Deeper stacks would push the others out of sight: they are folded until they are pressed. */
 const DEEP_ROWS = 10;
 
 /** The rows of a folded track are this thin in all, and each within these bounds. */
 const FOLDED_PX = 120;
 const THIN_PX = [3, 6] as const;
 
+/** Of the picture's height, pinned tracks stay in sight while they take no more. */
+const FIXED_SHARE = 0.6;
+
 export type Place =
   | { kind: "heading"; text: string }
-  | { kind: "track"; track: Track; name: string; rows: number; row_px: number }
+  | { kind: "track"; track: Track; name: string; rows: number; row_px: number; pinned: boolean }
   | { kind: "queue" };
 
 export type Placed = Place & { top: number; height: number };
@@ -33,47 +40,73 @@ export type Placed = Place & { top: number; height: number };
 export interface Layout {
   places: readonly Placed[];
   height: number;
+  /** What lies above does not scroll. */
+  fixed_px: number;
   /** By track id. */
   tracks: ReadonlyMap<number, Placed & { kind: "track" }>;
 }
 
-/** `turned`: tracks that stand the other way than they do by themselves, folded or open. */
-export function layoutOf(tracks: readonly Track[], hasQueue: boolean, toggledTracks: ReadonlySet<number>): Layout {
-  const places: Placed[] = [];
-  let top = 0;
-  const put = (place: Place, height: number, gap = 0) => {
-    places.push({ ...place, top, height });
-    top += height + gap;
+/** `room_px`: the height of the picture. */
+export function layoutOf(
+  tracks: readonly Track[],
+  hasQueue: boolean,
+  choices: TrackChoices,
+  room_px = Number.POSITIVE_INFINITY,
+): Layout {
+  const pinned = tracks.filter((track) => isPinned(track, choices));
+  const others = tracks.filter((track) => !isPinned(track, choices) && found(track, choices.filter));
+  const column = new Column();
+  const queueAfter = hasQueue ? (lastOnDevice(pinned) ?? lastOnDevice(others)) : null;
+  const put = (track: Track, above: Track | undefined, isPinned: boolean) => {
+    column.put({ kind: "track", track, ...shapeOf(track, above, choices, isPinned), pinned: isPinned }, GAP_PX);
+    if (track.id === queueAfter) column.put({ kind: "queue" }, GAP_PX);
   };
-  let queued = !hasQueue;
-  tracks.forEach((track, at) => {
-    if (!queued && track.kind === "stream") {
-      put({ kind: "queue" }, QUEUE_PX, GAP_PX);
-      queued = true;
-    }
-    if (track.group !== "" && track.group !== tracks[at - 1]?.group)
-      put({ kind: "heading", text: track.group }, HEADING_PX);
-    const rows = Math.max(1, track.rows);
-    const row_px = rows > 1 && rows > DEEP_ROWS !== toggledTracks.has(track.id) ? foldedPx(rows) : ROW_PX;
-    put(
-      { kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, row_px },
-      Math.max(ROW_PX, rows * row_px),
-      GAP_PX,
-    );
-  });
-  return {
-    places,
-    height: top,
-    tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))),
-  };
+  for (const [at, track] of pinned.entries()) put(track, pinned[at - 1], true);
+  const fixed_px = column.height <= FIXED_SHARE * room_px ? column.height : 0;
+  for (const [at, track] of others.entries()) {
+    if (track.group !== "" && track.group !== others[at - 1]?.group) column.put({ kind: "heading", text: track.group });
+    put(track, others[at - 1], false);
+  }
+  const { places, height } = column;
+  const onTracks = places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []));
+  return { places, height, fixed_px, tracks: new Map(onTracks) };
+}
+
+class Column {
+  readonly places: Placed[] = [];
+  height = 0;
+
+  put(place: Place, gap = 0): void {
+    const height = heightOf(place);
+    this.places.push({ ...place, top: this.height, height });
+    this.height += height + gap;
+  }
+}
+
+function heightOf(place: Place): number {
+  if (place.kind === "heading") return HEADING_PX;
+  return place.kind === "queue" ? QUEUE_PX : Math.max(ROW_PX, place.rows * place.row_px);
+}
+
+const lastOnDevice = (tracks: readonly Track[]): number | null => tracks.findLast(onDevice)?.id ?? null;
+
+function shapeOf(track: Track, above: Track | undefined, { folds }: TrackChoices, pinned: boolean) {
+  const rows = Math.max(1, track.rows);
+  const folded = rows > 1 && rows > DEEP_ROWS !== folds.has(track.id);
+  return { name: nameOf(track, above, pinned), rows, row_px: folded ? foldedPx(rows) : ROW_PX };
 }
 
 const foldedPx = (rows: number): number => Math.max(THIN_PX[0], Math.min(THIN_PX[1], Math.floor(FOLDED_PX / rows)));
 
-/** The calls of a thread stand right under it: its name need not be said again. */
-function nameOf(track: Track, above: Track | undefined): string {
-  return track.kind === "calls" && above?.kind === "thread" ? "Its runtime calls" : track.label;
+/** Pinned tracks stand without the heading of their group: a GPU's say which one. */
+function nameOf(track: Track, above: Track | undefined, pinned: boolean): string {
+  if (track.kind === "calls" && above?.kind === "thread") return "Its runtime calls";
+  return pinned && onDevice(track)
+    ? `${track.group}, ${track.label[0]!.toLowerCase()}${track.label.slice(1)}`
+    : track.label;
 }
+
+export const isFolded = ({ row_px }: { row_px: number }): boolean => row_px < ROW_PX;
 
 /** The place at a height, or undefined between and below them. */
 export function placeAt({ places }: Layout, y: number): Placed | undefined {
@@ -87,10 +120,10 @@ export function placeAt({ places }: Layout, y: number): Placed | undefined {
   return found && y >= found.top ? found : undefined;
 }
 
-/** Where a row of a track stands; null where there is no such row. */
+/** Where a row of a track stands; null where there is no such row: -1 is that of a frame that is folded away. */
 export function rowTop(layout: Layout, track: number, row: number): number | null {
   const place = layout.tracks.get(track);
-  return place && row < place.rows ? place.top + row * place.row_px : null;
+  return place && row >= 0 && row < place.rows ? place.top + row * place.row_px : null;
 }
 
 /** How tall its boxes are: the rest of the row parts it from the next. */

@@ -1,35 +1,49 @@
 /** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
 
-import type { EventDetail, EventLink, Quantity } from "../../api.gen";
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
-import { count, fine, shortened, text } from "../../format";
+import { useFocusBack } from "../../dom/focus_back";
+import { hint } from "../../dom/hint";
+import { count, fine, text } from "../../format";
 import type { Asked } from "./data/detail";
 
-interface PanelProps {
-  asked: Asked;
+interface EventProps {
+  detail: EventDetail;
   /** Events that stand together in the box that was pressed; 1 where it is one. */
   together: number;
-  origin_ns: number;
+  steps: readonly TimelineStep[];
+  /** Where the recording begins. */
+  first_ns: number;
   go(link: EventLink): void;
+  /** Show frames that are folded away. */
+  unfold(): void;
   zoom(): void;
   close(): void;
 }
 
-export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProps) {
+interface PanelProps extends Omit<EventProps, "detail"> {
+  /** In the place of the hints; above the chosen event where there is one. */
+  above?: ComponentChildren;
+  asked: Asked;
+}
+
+/** Esc closes it from within, too. */
+export function Panel({ above, asked, ...told }: PanelProps) {
+  const closing = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || asked === null || event.defaultPrevented) return;
+    event.preventDefault();
+    told.close();
+  };
   return (
-    <section class="event" aria-label="The chosen event" aria-live="polite">
+    <section class="event" aria-label="The chosen event" aria-live="polite" onKeyDown={closing}>
+      {above}
       {asked?.answer.kind === "ready" ? (
-        <Event
-          detail={asked.answer.value}
-          together={together}
-          origin_ns={origin_ns}
-          go={go}
-          zoom={zoom}
-          close={close}
-        />
+        <Event detail={asked.answer.value} {...told} />
       ) : (
-        <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
+        !(asked === null && above) && <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
       )}
     </section>
   );
@@ -50,43 +64,73 @@ function notThere({ answer }: NonNullable<Asked>): string {
   }
 }
 
+/** The keys that are used most; the sheet of shortcuts has all. */
+const HINTED: readonly (readonly [keys: string, what: string])[] = [
+  ["W S", "zoom"],
+  ["A D", "move"],
+  ["← → ↑ ↓", "select an event"],
+  ["Enter", "opens it"],
+  ["F", "zooms to it"],
+  ["M", "measures it"],
+  ["[ ]", "change the step"],
+  ["H", "goes to the track’s name"],
+  ["P", "pins it"],
+  ["T", "filters tracks"],
+  ["/", "finds events"],
+  ["0", "shows the step"],
+  ["?", "lists all keys"],
+];
+
 /** In the panel's place while nothing is chosen. */
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
-      <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a range, double click to see the step
-      again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows choose an event, <kbd>Enter</kbd> opens it, <kbd>F</kbd> zooms to it, <kbd>[</kbd> <kbd>]</kbd> change the
-      step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
+      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag moves, Ctrl and the
+      wheel zooms, Shift and a drag measures; a track’s name folds or pins it. Keys:{" "}
+      {HINTED.map(([keys, what], at) => (
+        <span key={keys} class="hinted">
+          {keys.split(" ").map((key) => (
+            <kbd key={key}>{key}</kbd>
+          ))}{" "}
+          {what}
+          {at === HINTED.length - 1 ? "." : ", "}
+        </span>
+      ))}
     </>
   );
 }
 
-const TITLE_LETTERS = 110;
-
-function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps, "asked"> & { detail: EventDetail }) {
-  const { name, facts, links, why_gap: why } = detail;
+function Event({ detail, together, steps, first_ns, go, unfold, zoom, close }: EventProps) {
+  const { name, short_name, kind, on, facts, links, why_gap: why } = detail;
+  const head = useRef<HTMLDivElement>(null);
+  useFocusBack(head);
   return (
     <>
-      <div class="head">
-        <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
-        {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
+      <div class="head" ref={head}>
+        <h2 {...hint(short_name)}>{short_name}</h2>
+        <span class="sub">
+          {kind} · {on}
+          {together > 1 && `, the longest of ${count(together)} merged events`}
+        </span>
         <CopyButton class="button low" text={() => name}>
           Copy the name
         </CopyButton>
         <button class="button low" onClick={zoom}>
           Zoom to it
         </button>
-        <button class="button low" onClick={close}>
+        <button class="button low" data-hint="Key Esc" onClick={close}>
           Close
         </button>
       </div>
+      {name !== short_name && <p class="whole">{name}</p>}
+      {detail.row < 0 && <FoldedAway unfold={unfold} />}
       <div class="columns">
         <dl class="traits">
-          <Fact label="Start in the step" value={fine(detail.start_ns - origin_ns)} />
+          {starts(detail.start_ns, steps, first_ns).map(([label, after_ns]) => (
+            <Fact key={label} label={label} value={fine(after_ns)} />
+          ))}
           {facts.map((fact, at) => (
-            <Fact key={at} label={fact.label} value={factText(fact.value)} />
+            <Fact key={at} label={fact.label} value={factText(fact.value)} copied={fact.copied} />
           ))}
         </dl>
         <div>
@@ -102,14 +146,41 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
   );
 }
 
-/** Label and value with more letters take the room of two. */
-const LONG_LETTERS = 29;
+/** Since the begin of its step, where it lies in one, and of the recording. */
+export function starts(start_ns: number, steps: readonly TimelineStep[], first_ns: number): [string, number][] {
+  const step = steps.find((each) => each.start_ns <= start_ns && start_ns < each.end_ns);
+  const inStep: [string, number][] = step ? [[`Start in step ${step.name}`, start_ns - step.start_ns]] : [];
+  return [...inStep, ["Start in the recording", start_ns - first_ns]];
+}
 
-function Fact({ label, value }: { label: string; value: string }) {
+function FoldedAway({ unfold }: { unfold(): void }) {
   return (
-    <div class={label.length + value.length > LONG_LETTERS ? "long" : ""}>
+    <p class="quiet small">
+      Folded away in the picture: it is not of your own code.{" "}
+      <button class="link" onClick={unfold}>
+        Show all Python frames
+      </button>
+    </p>
+  );
+}
+
+/** Label and value with more letters take the room of two; with more than that of two they take the whole width. */
+const LONG_LETTERS = 29;
+const WHOLE_LETTERS = 60;
+
+function Fact({ label, value, copied = null }: { label: string; value: string; copied?: string | null }) {
+  const letters = label.length + value.length + (copied === null ? 0 : 8);
+  return (
+    <div class={letters > WHOLE_LETTERS ? "widest" : letters > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
-      <dd title={value}>{value}</dd>
+      <dd>
+        {value}
+        {copied !== null && (
+          <CopyButton class="link" text={() => copied}>
+            Copy
+          </CopyButton>
+        )}
+      </dd>
     </div>
   );
 }
@@ -120,16 +191,14 @@ function factText({ value, unit }: Quantity): string {
   return unit === "ns" && value !== null ? fine(value) : text(value, unit);
 }
 
-const LINK_LETTERS = 56;
-
 function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink): void }) {
   return (
     <ul class="ties">
       {links.map((link, at) => (
         <li key={at}>
           <span class="quiet">{link.role}</span>
-          <button class="tie" title={link.name} onClick={() => go(link)}>
-            {shortened(link.name, LINK_LETTERS)}
+          <button class="tie" onClick={() => go(link)}>
+            {link.name}
           </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
         </li>

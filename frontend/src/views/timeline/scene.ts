@@ -12,6 +12,9 @@ import type { Palette } from "./paint/palette";
 /** Names of tracks stand left of this. */
 export const GUTTER_PX = 180;
 
+/** At the right end of a name: pressing here pins the track. */
+export const PIN_PX = 18;
+
 /** The time axis stands above this. */
 export const AXIS_PX = 26;
 
@@ -34,12 +37,23 @@ export interface Scene {
   scale: Scale;
   matches: Matcher | null;
   pointed: Box | null;
+  /** The track whose name the pointer or the keys are at. */
+  head: number | null;
   /** The pointer's place in time, ns. */
   pointer_ns: number | null;
   chosen: EventDetail | null;
+  /** The range that is measured. */
+  range: TimeRange | null;
   /** A range that is being marked on the axis. */
   band: TimeRange | null;
 }
 
-/** Where a place begins in the canvas; scrolled by whole pixels. */
-export const topOf = ({ scroll }: Scene, { top }: { top: number }): number => AXIS_PX + top - Math.round(scroll);
+type Ground = Pick<Scene, "layout" | "scroll">;
+
+/** Where a place begins in the canvas; scrolled by whole pixels, but for what is pinned. */
+export const topOf = ({ layout, scroll }: Ground, { top }: { top: number }): number =>
+  AXIS_PX + top - (top < layout.fixed_px ? 0 : Math.round(scroll));
+
+/** The height in the layout of a point of the canvas: the inverse of `topOf`. */
+export const heightAt = ({ layout, scroll }: Ground, y: number): number =>
+  y - AXIS_PX + (y - AXIS_PX < layout.fixed_px ? 0 : scroll);

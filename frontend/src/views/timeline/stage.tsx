@@ -10,10 +10,11 @@ import { type Size, useSize } from "../../dom/size";
 import { type TimeRange, touches } from "../../time_range";
 import { type Actions, commandOf, run } from "./input/commands";
 import { useGestures, usePointer } from "./input/gestures";
-import { tipOf, tipSpot } from "./input/hit";
+import { headTip, tipOf, tipSpot } from "./input/hit";
 import { type Layout, ROW_PX, rowTop } from "./layout";
 import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
+import { spokenBox, spokenHead } from "./spoken";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
@@ -30,31 +31,36 @@ interface StageProps {
 
 export function Stage({ label, shown, whole, size, resize, scroller, actions }: StageProps) {
   const [scroll, setScroll] = useState(0);
+  const [said, setSaid] = useState("");
   const pointer = usePointer();
   const { spot: at, band } = pointer;
   const { time, layout, layers, pointed } = shown;
   const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? time.ns(at.x) : null };
   const { dragging, handlers } = useGestures(scroller, scene, whole, actions, pointer);
   useSize(scroller, resize);
+  useRoom(scroller);
   useSelectionInView(scroller, scene);
   const type = (event: KeyboardEvent) => {
     const command = commandOf(event);
     if (!command) return;
     event.preventDefault();
+    setSaid(command.kind === "pin" ? spokenPin(scene) : "");
     run(command, scene, whole, actions);
   };
   const inPanel = pointed !== null && pointed.event === shown.chosen?.event; // the panel says it all
-  const tip =
+  const boxTip =
     pointed && !inPanel && !band && touches(pointed, shown.visible)
       ? tipOf(pointed, layout, shown.step.start_ns)
       : null;
+  const tip = boxTip ?? (at && shown.head !== null ? headTip(shown.head, layout) : null);
   const spot = tip && (at ? { x: at.x, y: at.y + POINTER_PX } : tipSpot(scene, pointed!));
   return (
     <>
       <div
         class="stage"
         ref={scroller}
-        role="img"
+        role="application"
+        aria-roledescription="timeline"
         aria-label={label}
         tabIndex={0}
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
@@ -62,7 +68,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         onKeyDown={type}
         {...handlers}
       >
-        <div class="sheet" style={{ height: `${size.height}px` }}>
+        <div class="canvases" style={{ height: `${size.height}px` }}>
           <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
           <Sheet {...size} paint={(pen) => paintOver(pen, scene)} of={[...groundOf(scene), ...overOf(scene)]} />
         </div>
@@ -74,10 +80,25 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         y={spot?.y ?? 0}
         width={size.width}
         above={(spot?.y ?? 0) - 2 * POINTER_PX}
-        spoken={at === null}
+        spoken={false}
       />
+      <span class="visually-hidden" role="status">
+        {at === null && (said || spoken(scene))}
+      </span>
     </>
   );
+}
+
+/** What the keys selected; what the pointer is at is seen. */
+function spoken({ pointed, head, layout, steps }: Scene): string {
+  if (pointed) return spokenBox(pointed, layout, steps);
+  return head === null ? "" : spokenHead(head, layout);
+}
+
+/** What becomes of the selected track. */
+function spokenPin({ pointed, head, layout }: Scene): string {
+  const place = layout.tracks.get(pointed?.track ?? head ?? -1);
+  return place ? `Track ${place.track.label} ${place.pinned ? "unpinned" : "pinned"}` : "";
 }
 
 /** From the pointer's tip to its foot. */
@@ -86,21 +107,41 @@ const POINTER_PX = 14;
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
 function useSelectionInView(
   scroller: RefObject<HTMLDivElement | null>,
-  { layout, chosen, pointed, pointer_ns }: Scene,
+  { layout, chosen, pointed, head, pointer_ns }: Scene,
 ) {
   const byKeys = pointer_ns === null ? pointed : null;
   const { track, row } = chosen ?? NOWHERE;
-  const { track: keyTrack, row: keyRow } = byKeys ?? NOWHERE;
+  const { track: keyTrack, row: keyRow } =
+    byKeys ?? (pointer_ns === null && head !== null ? { track: head, row: 0 } : NOWHERE);
   useLayoutEffect(() => scrollTo(scroller.current, layout, track, row), [scroller, layout, track, row]);
   useEffect(() => scrollTo(scroller.current, layout, keyTrack, keyRow), [scroller, layout, keyTrack, keyRow]);
+}
+
+/** Says how far down the page the picture begins, so that it ends with the window whatever stands above it. */
+function useRoom(scroller: RefObject<HTMLDivElement | null>) {
+  useLayoutEffect(() => {
+    const box = scroller.current!;
+    const fit = () => box.parentElement?.style.setProperty("--above", `${topIn(box)}px`);
+    fit();
+    const observer = new ResizeObserver(fit);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [scroller]);
+}
+
+/** From the top of the page, however far it is scrolled. */
+function topIn(element: HTMLElement): number {
+  let top = 0;
+  for (let at: Element | null = element; at instanceof HTMLElement; at = at.offsetParent) top += at.offsetTop;
+  return top;
 }
 
 const NOWHERE = { track: -1, row: -1 };
 
 function scrollTo(box: HTMLElement | null, layout: Layout, track: number, row: number): void {
   const top = rowTop(layout, track, row);
-  if (top === null || !box) return;
+  if (top === null || !box || top < layout.fixed_px) return;
   const room = box.clientHeight - AXIS_PX - ROW_PX;
-  if (top < box.scrollTop) box.scrollTop = top - ROW_PX;
+  if (top < box.scrollTop + layout.fixed_px) box.scrollTop = top - layout.fixed_px - ROW_PX;
   else if (top > box.scrollTop + room) box.scrollTop = top - room + ROW_PX;
 }

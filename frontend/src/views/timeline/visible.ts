@@ -23,11 +23,12 @@ export interface VisibleRange {
   goTo(at: number): void;
 }
 
-export function useVisibleRange(result: TimelineResult, { state, update }: Tab): VisibleRange {
+/** `first`: the step to open with where the address says nothing. */
+export function useVisibleRange(result: TimelineResult, { state, update }: Tab, first: string | null): VisibleRange {
   const whole = useMemo(() => wholeOf(result), [result]);
   const zoom = visibleOf(state.zoom, whole);
   const zoomKey = zoom && rangeKey(zoom);
-  const at = stepAt(result, state, zoom);
+  const at = stepAt(result, state, zoom, first);
   const step = useMemo(() => stepOrWhole(result, at), [result, at]);
   const all = useMemo(() => withNeighbours(rangeOf(step), whole), [step, whole]);
   const [visible, setVisible] = useState(zoom ?? all);

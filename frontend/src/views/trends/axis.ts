@@ -24,14 +24,15 @@ export interface TrendAxis {
   pointsOf(run: Run): { stop: number; aggregate: StepAggregate | null }[];
 }
 
-export function axisOver(over: Over, runs: readonly Run[]): TrendAxis {
+/** also: a range of time that the axis over time shows too. */
+export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | null = null): TrendAxis {
   switch (over) {
     case "steps":
       return overSteps(runs);
     case "spans":
       return overSpans(runs);
     case "time":
-      return overTime(runs);
+      return overTime(runs, also);
     default:
       return over satisfies never;
   }
@@ -86,9 +87,9 @@ const MAX_RANGES = 8;
 
 const TIME_PAD_FRACTION = 0.03;
 
-function overTime(runs: readonly Run[]): TrendAxis {
+function overTime(runs: readonly Run[], also: TimeRange | null): TrendAxis {
   const aggregates = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
-  const ranges = recordedRanges(runs, aggregates);
+  const ranges = recordedRanges(runs, also);
   const pad = TIME_PAD_FRACTION * ranges.reduce((sum, [from, to]) => sum + to - from, 0);
   const stops: LineStop[] = [];
   const stopOf = new Map<StepAggregate, number>();
@@ -136,13 +137,14 @@ function inTime(
 
 type TimeRange = readonly [from: number, to: number];
 
-function recordedRanges(runs: readonly Run[], aggregates: readonly StepAggregate[]): TimeRange[] {
+function recordedRanges(runs: readonly Run[], also: TimeRange | null): TimeRange[] {
   const windows = runs.flatMap((run) =>
     run.spans.map((span): TimeRange => {
       const { origin_ns: origin, steps } = span.result;
       return [origin + (steps[0]?.start_ns ?? 0), origin + (steps[steps.length - 1]?.start_ns ?? 0)];
     }),
   );
+  if (also) windows.push(also);
   windows.sort((a, b) => a[0] - b[0]);
   const recorded = windows.reduce((sum, [from, to]) => sum + to - from, 0);
   const joined: [number, number][] = [];
@@ -152,7 +154,7 @@ function recordedRanges(runs: readonly Run[], aggregates: readonly StepAggregate
     else joined.push([from, to]);
   }
   if (joined.length <= MAX_RANGES) return joined;
-  return [[aggregates[0]!.start, aggregates[aggregates.length - 1]!.start]];
+  return [[joined[0]![0], joined[joined.length - 1]![1]]];
 }
 
 /** What the address may hold and the axis has. */

@@ -1,5 +1,6 @@
 /** What Trends shows: which metric, over what, of which runs. */
 
+import { shortNames } from "../../address/short_names";
 import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Dropdown } from "../../components/popup";
@@ -84,6 +85,7 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
 
 function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" | "tab">) {
   const all = runs.every((run) => shown.has(run));
+  const labels = shortNames(runs);
   const choose = (next: ReadonlySet<string>) =>
     tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : [...next] });
   const name = all ? `all ${count(runs.length)}` : `${count(shown.size)} of ${count(runs.length)}`;
@@ -99,7 +101,9 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
               .map((run) => (
                 <label key={run}>
                   <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(shown, run))} />
-                  {run}
+                  <span class="clip" data-hint={run}>
+                    {labels.get(run)}
+                  </span>
                 </label>
               ))}
           </>

@@ -11,15 +11,15 @@ import { Picture } from "../../components/picture";
 import { figure, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
+import { Hovered, type TrendSelection } from "./hover";
 import { stopTitle } from "./lines";
 import { type ReadSpan, type Run, stepKey } from "./runs";
 
 interface HeatmapPictureProps {
   title: Phrase;
   runs: readonly Run[];
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 
@@ -34,7 +34,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   return (
     <Picture
       title={title}
-      sub="a line above marks a slow step"
+      sub="a line above marks a slow step; a drag zooms, a double click shows all"
       name={`${metric.id} time bins`}
       table={() => tableOf(placed, metric)}
       link={() => tab.address({ strip: metric.id })}
@@ -55,20 +55,24 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
         </>
       }
     >
-      <Heatmap
-        label={`${sentence(title)} ${metric.label} over time, one row for each span: ${placed
-          .slice(0, 8)
-          .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
-          .join(", ")}.`}
-        rows={rows}
-        colour={metric.colour}
-        scale={scaleFor(longest, "ns")}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={chosen.select}
-        tip={(row, step) => tipOf(placed[row]!, rows[row]!, step, metric)}
-      />
+      <Hovered hover={chosen.hover}>
+        {(hovered) => (
+          <Heatmap
+            label={`${sentence(title)} ${metric.label} over time, one row for each span: ${placed
+              .slice(0, 8)
+              .map(([span, , run], at) => `${run.label} span ${span.number} ${rows[at]!.value}`)
+              .join(", ")}.`}
+            rows={rows}
+            colour={metric.colour}
+            scale={scaleFor(longest, "ns")}
+            hovered={hovered}
+            selected={chosen.selected}
+            hover={chosen.hover.set}
+            select={chosen.select}
+            tip={(row, step) => tipOf(placed[row]!, rows[row]!, step, metric)}
+          />
+        )}
+      </Hovered>
     </Picture>
   );
 }
@@ -100,7 +104,7 @@ function rowOf(span: ReadSpan, binned: MetricBins, run: Run, metric: Metric): He
   const { number, unit } = figure(series?.value ?? null, metric.unit);
   return {
     key: `${span.id} ${binned.device}`,
-    name: run.name,
+    name: run.label,
     second: [`span ${span.number}`, ...placeOf(span, binned, run)].join(", "),
     value: series ? `${number}\u00a0${unit}` : "",
     bins: { start: 0, bin: binned.bin_ns, values: binned.permille },

@@ -1,56 +1,72 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
-import type { ChartLine, LineSegment } from "../../charts/lines/line_layout";
+import type { ChartLine, LinePoint, LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import type { Overlay } from "../../charts/lines/overlay_data";
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { type Scale, scaleFor, shortened } from "../../format";
+import { count, type Scale, scaleFor, shortened } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
+import { quartilesOf } from "./cast";
+import { Hovered, type TrendSelection } from "./hover";
 import { isSlow, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
   metric: Metric;
   title: Phrase;
   sub?: string;
+  /** Drawn one by one, the one in focus last. */
   runs: readonly Run[];
+  /** Drawn together. */
+  group: readonly Run[];
+  /** Name of the run that the one in focus is compared with. */
+  compared: string | null;
   axis: TrendAxis;
   /** Of all metrics; those of this one and of the run in focus are marked. */
   changes: readonly Change[];
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
   small?: boolean;
+  /** The job's own scalar of the run in focus. */
+  overlay?: Overlay | null;
+  tools?: ComponentChildren;
 }
 
 const HEIGHT = 232;
 const SMALL_HEIGHT = 112;
 
 /** Runs in a tip; the legend has them all. */
-const TIP_RUNS = 8;
+const TIP_RUNS = 12;
 
 export function TrendPicture({
   metric,
   title,
   sub,
   runs,
+  group,
+  compared,
   axis,
   changes,
   chosen,
   tab,
   small = false,
+  overlay = null,
+  tools,
 }: TrendPictureProps) {
-  const { lines, scale, level, measured } = useMemo(
-    () => drawnFrom(metric, runs, axis, changes),
-    [metric, runs, axis, changes],
+  const { lines, hidden, scale, level, measured } = useMemo(
+    () => drawnFrom(metric, { runs, group, compared }, axis, changes),
+    [metric, runs, group, compared, axis, changes],
   );
+  const points = useMemo(() => pointsByStop([...lines, ...hidden]), [lines, hidden]);
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
   const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
@@ -59,30 +75,37 @@ export function TrendPicture({
       title={title}
       sub={sub}
       name={`${metric.id} trend`}
-      table={() => tableOf(metric, runs, axis)}
+      table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}
+      tools={tools}
     >
       {measured ? (
-        <LineChart
-          label={label}
-          height={height}
-          small={small}
-          colour={small ? metric.colour : "ink"}
-          segments={segments}
-          stops={axis.stops}
-          pad={axis.pad}
-          lines={lines}
-          scale={scale}
-          reference={small ? undefined : level}
-          hovered={chosen.hovered}
-          selected={chosen.selected}
-          hover={chosen.hover}
-          select={chosen.select}
-          tip={(stop) => tipOf(stop, axis, lines, scale)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <LineChart
+              label={label}
+              height={height}
+              small={small}
+              colour={small ? metric.colour : "ink"}
+              hidden={hidden}
+              overlay={overlay}
+              segments={segments}
+              stops={axis.stops}
+              pad={axis.pad}
+              lines={lines}
+              scale={scale}
+              reference={small ? undefined : level}
+              hovered={hovered}
+              selected={chosen.selected}
+              hover={chosen.hover.set}
+              select={chosen.select}
+              tip={(stop, near) => tipOf(axis.stops[stop]!, points.get(stop) ?? [], near, scale, overlay)}
+            />
+          )}
+        </Hovered>
       ) : (
         <p class="unmeasured" style={{ height: `${height}px` }}>
-          {whyNot(runs, metric, tab.meanings)}
+          {whyNot([...group, ...runs], metric, tab.meanings)}
         </p>
       )}
     </Picture>
@@ -95,9 +118,21 @@ const withoutSpan = (segment: LineSegment): LineSegment => ({
   caption: segment.caption.replace(/^span \d+, /, ""),
 });
 
-function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis, changes: readonly Change[]) {
+interface Drawn {
+  runs: readonly Run[];
+  group: readonly Run[];
+  compared: string | null;
+}
+
+function drawnFrom(metric: Metric, { runs, group, compared }: Drawn, axis: TrendAxis, changes: readonly Change[]) {
   const changed = changes.filter((change) => change.metric === metric.id);
-  const lines = runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1], spansOf(changed, run)));
+  const alone = runs.map((run): ChartLine => {
+    const focus = run === runs[runs.length - 1];
+    const line = lineOf(run, axis, metric.id, focus, spansOf(changed, run));
+    return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
+  });
+  const hidden = group.map((run) => lineOf(run, axis, metric.id, false, new Set()));
+  const lines = group.length > 0 ? [groupLine(hidden, axis), ...alone] : alone;
   const values = lines
     .flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null]))
     .filter((value) => value !== null);
@@ -105,8 +140,24 @@ function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis, change
     values.reduce((a, b) => Math.max(a, b), 0),
     metric.unit,
   );
-  return { lines, scale, level: reference(lines, scale), measured: values.length > 0 };
+  return { lines, hidden, scale, level: reference(lines, scale), measured: values.length > 0 };
 }
+
+/** The middle of many runs at each stop, and between which values half of them are. */
+function groupLine(hidden: readonly ChartLine[], { stops }: TrendAxis): ChartLine {
+  const values = stops.map((): number[] => []);
+  for (const point of hidden.flatMap((line) => line.points)) {
+    if (point !== null && point.value !== null) values[point.stop]!.push(point.value);
+  }
+  const points = values.map((known, stop) => {
+    const middle = quartilesOf(known);
+    return middle && { stop, value: middle.median, low: middle.low, high: middle.high };
+  });
+  return { key: GROUP, name: `Median of ${count(hidden.length)} other runs`, focus: false, group: true, points };
+}
+
+/** No folder's name has a line break. */
+const GROUP = "\n";
 
 const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
   new Set(changes.filter((change) => change.run === name).map((change) => change.span));
@@ -123,7 +174,7 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
       }
     );
   });
-  return { key: run.name, name: run.name, focus, points };
+  return { key: run.name, name: run.label, focus, points };
 }
 
 /** The median of the run in focus. Of two or three points it would say nothing. */
@@ -136,15 +187,57 @@ function reference(lines: readonly ChartLine[], scale: Scale): { value: number; 
     : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
 }
 
-function tipOf(stop: number, { stops }: TrendAxis, lines: readonly ChartLine[], scale: Scale): TipContent {
-  const rows = [...lines].reverse().flatMap((line) => {
-    const point = line.points.find((each) => each?.stop === stop);
-    if (!point) return [];
+/** Of a scalar whose scale nobody knows. */
+const SCALAR_DIGITS = 5;
+
+type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
+
+/** By stop, the one in focus first: a moving pointer looks nothing up twice. */
+function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed> {
+  const found = new Map<number, [ChartLine, LinePoint][]>();
+  for (const line of [...lines].sort((a, b) => rank(a) - rank(b))) {
+    for (const point of line.points) {
+      if (point === null) continue;
+      const there = found.get(point.stop);
+      if (there) there.push([line, point]);
+      else found.set(point.stop, [[line, point]]);
+    }
+  }
+  return found;
+}
+
+const rank = ({ focus, strong, key }: ChartLine): number => (focus ? 0 : strong ? 1 : key === GROUP ? 2 : 3);
+
+/** Of runs that are drawn together only the one that is pointed at. */
+function tipOf(
+  { key, segment, at }: LineStop,
+  points: Pointed,
+  near: string | null,
+  scale: Scale,
+  overlay: Overlay | null,
+): TipContent {
+  const grouped = points.some(([line]) => line.key === GROUP);
+  const shown = points.filter(
+    ([line]) => !grouped || line.hue !== undefined || line.key === GROUP || line.key === near,
+  );
+  const alone = points.filter(([line]) => line.hue !== undefined || line.key === GROUP).length;
+  const rows = shown.map(([line, point]) => {
     const range =
       point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
-    return [{ mark: <LineSample focus={line.focus} />, name: line.name, value: scale.text(point.value) + range }];
+    const { focus, hue, strong } = line;
+    const here = line.key === GROUP ? `, ${count(points.length - alone)} of them here` : "";
+    return {
+      mark: <LineSample {...{ focus, hue, strong }} />,
+      name: line.name + here,
+      value: scale.text(point.value) + range,
+    };
   });
-  return { title: stopTitle(stops[stop]!.key), rows: rows.slice(0, TIP_RUNS) };
+  const more = rows.length - TIP_RUNS;
+  const rest = more > 0 ? [{ name: `and ${more} more`, value: "" }] : [];
+  // over time the value of the moment: the last one until then
+  const held = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
+  const own = held ? [{ name: overlay!.name, value: String(Number(held.value.toPrecision(SCALAR_DIGITS))) }] : [];
+  return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest, ...own] };
 }
 
 /** "Step 9, span 1", from a key. */

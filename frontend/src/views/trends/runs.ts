@@ -1,5 +1,6 @@
 /** The spans of a page by run and step: what the lines of all pictures of Trends are drawn from. */
 
+import { shortNames } from "../../address/short_names";
 import type { TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
 
 export type ReadSpan = TrendSpan & { result: TrendsResult };
@@ -23,7 +24,12 @@ interface Member {
 }
 
 export interface Run {
+  /** In full, as the address has it. */
   name: string;
+  /** The shortest name among the runs of the page. */
+  label: string;
+  /** Place among the colours of runs, where it has one. */
+  hue?: number;
   spans: readonly ReadSpan[];
   /** Processes. */
   workers: number;
@@ -37,8 +43,10 @@ const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
 export function runsOf({ spans }: TrendsPage): Run[] {
   const byRun = new Map<string, ReadSpan[]>();
   for (const span of spans.filter(isRead)) byRun.set(span.run, [...(byRun.get(span.run) ?? []), span]);
+  const labels = shortNames(byRun.keys());
   return [...byRun].map(([name, read]) => ({
     name,
+    label: labels.get(name)!,
     spans: read,
     workers: new Set(read.map((span) => span.worker)).size,
     steps: aggregatesOf(read, (span) => span.result.steps.map((step, at) => ({ name: step.name, at }))),

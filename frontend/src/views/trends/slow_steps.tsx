@@ -9,8 +9,9 @@ import { type Column, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { type StepSelection, sorting } from "../choices";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
+import { Hovered, type TrendSelection } from "./hover";
 import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
@@ -26,7 +27,7 @@ interface SlowStepsProps {
   /** What makes a step slow. */
   rule: Phrase;
   run: Run;
-  chosen: StepSelection;
+  chosen: TrendSelection;
   tab: Tab;
 }
 
@@ -45,17 +46,21 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
       drawn={false}
     >
       {rows.length > 0 && (
-        <Table
-          label={`Slow steps of run ${run.name}`}
-          columns={columns(tab.meanings, run, rows)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          maxRows={MOST}
-          {...sorting(tab, "slow")}
-          chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
-          onChoose={(row) => chosen.select(row.key)}
-          onHover={(row) => chosen.hover(row?.key ?? null)}
-        />
+        <Hovered hover={chosen.hover}>
+          {(hovered) => (
+            <Table
+              label={`Slow steps of run ${run.label}`}
+              columns={columns(tab.meanings, run, rows)}
+              rows={rows}
+              rowKey={(row) => row.id}
+              maxRows={MOST}
+              {...sorting(tab, "slow")}
+              chosen={rows.find((row) => row.key === (hovered ?? chosen.selected))?.id}
+              onChoose={(row) => chosen.select(row.key)}
+              onHover={(row) => chosen.hover.set(row?.key ?? null)}
+            />
+          )}
+        </Hovered>
       )}
       <p class="quiet small aside">
         <Sentence phrase={rule} />
@@ -107,10 +112,8 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "time",
       label: "Time",
-      numeric: true,
       width: "72px",
-      cell: (row) => ns(row.duration_ns),
-      order: (row) => row.duration_ns,
+      figures: { of: (row) => row.duration_ns, unit: "ns" },
     },
     {
       id: "grew",
@@ -120,7 +123,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return (
-          <span class="grew" title={`${ns(row.over_median_ns)} over the median`}>
+          <span class="grew" data-hint={`${ns(row.over_median_ns)} over the median`}>
             <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
             {part?.label ?? row.grew} +{ns(row.grew_ns)}
           </span>
@@ -133,7 +136,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       order: (row) => row.longest_event,
       cell: (row) =>
         row.longest_event !== null && (
-          <span class="quiet" title={row.longest_event}>
+          <span class="quiet" data-hint={row.longest_event}>
             {ns(row.longest_event_ns)} {row.longest_event}
           </span>
         ),

@@ -56,7 +56,7 @@ def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
     level, why = confidence(facts, card.best, card.why_confidence)
     return Insight(
         id=card.id,
-        severity=severity(facts.share(now_ns)),
+        severity=severity(facts.share(now_ns), card.best, level),
         title=card.title if now_ns else card.later,
         why=fitted(card.why),
         how=card.how,

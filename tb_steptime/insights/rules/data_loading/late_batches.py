@@ -20,6 +20,10 @@ from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phra
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
 
+#: Scripts and examples set up to eight workers; a longer period of the waits is as often that of a slow batch.
+LIKELY_WORKERS = 8
+_RECORD_FIRST = phrase("Record the workers before you change their number")
+
 _BY_CURVE = phrase(
     "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
     "so many workers."
@@ -64,7 +68,8 @@ def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough.
 
     Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
-    share too few cores: with the recorder `input_bound` says so.
+    share too few cores: with the recorder `input_bound` says so. One slow batch in twenty leaves the waits of twenty
+    workers: where the period alone tells more than eight, the card asks to record them, and is a minor one.
 
     Needs: enough waits for a pattern of bursts, or the recorder's files.
 
@@ -81,19 +86,19 @@ def more_workers(facts: Facts) -> Insight | None:
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
     sure = _RECORDED if result.recorded else _INFERRED
-    return loader_card(
-        facts,
-        HostCard(
-            id="more_workers",
-            title=phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
-            why=pace(result, curve),
-            how=f"DataLoader(..., num_workers={number})",
-            gain_ns=curve.gain_ns,
-            formula=_BY_CURVE,
-            best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,
-            why_confidence=joined(_INFERRED, check) if check else sure,
-        ),
+    card = HostCard(
+        id="more_workers",
+        title=phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
+        why=pace(result, curve),
+        how=f"DataLoader(..., num_workers={number})",
+        gain_ns=curve.gain_ns,
+        formula=_BY_CURVE,
+        best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,
+        why_confidence=joined(_INFERRED, check) if check else sure,
     )
+    if check and curve.measured_workers > LIKELY_WORKERS:
+        card = card._replace(title=_RECORD_FIRST, why=check, how=_RECORD, best=Confidence.LOW)
+    return loader_card(facts, card)
 
 
 def input_bound(facts: Facts) -> Insight | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_steptime.insights.base import Evidence, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
@@ -36,6 +36,8 @@ def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_m
     why = of_loader(label, why) if label and of_main else why
     evidence = _evidence(facts, card.steps)
     shown = card._replace(why=why, colour="data", part="data_loader", view="data_loading", evidence=evidence)
+    if evidence:
+        shown = shown._replace(row=EvidenceRow("waits", evidence[0].step))
     return host_card(facts, shown)
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import HostCard
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEP_PREFETCH,
     DEEPER,
@@ -17,7 +17,7 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.text import agreeing, count, filled, nbytes, ns, phrase
+from tb_steptime.text import agreeing, count, filled, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
 _EPOCHS = {
@@ -147,7 +147,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
     overhead = result.causes.overhead if result.causes else None
     if overhead is None or overhead.ns is None:
         return None
-    pinned = result.copy is not None and result.copy.pageable is False
+    pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
     by_thread = facts.overview.has_device and not pinned
     words = "The main process needs {time} to receive a batch that is ready: to unpickle it and map its memory."
     return loader_card(
@@ -161,43 +161,5 @@ def loader_overhead(facts: Facts) -> Insight | None:
             formula=_OF_RECEIVING,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
             why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
-        ),
-    )
-
-
-def pageable_batch_copies(facts: Facts) -> Insight | None:
-    """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
-    the GPU, so that no other card claims it.
-
-    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason.
-
-    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
-
-    Jobs: those with a GPU that copy a batch in each step.
-
-    Gain: the time of the batches' copies while no kernel runs, mean over the steps.
-
-    Left out: the copies' time during which kernels run.
-    """
-    copy = facts.data_loading.copy
-    if copy is None or not copy.pageable:
-        return None
-    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
-    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
-    return host_card(
-        facts,
-        HostCard(
-            id="pageable_batch_copies",
-            title=phrase("Copy the next batch while kernels run"),
-            why=phrase(words, bytes=nbytes(copy.bytes), alone=ns(copy.alone_ns)),
-            how="DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own",
-            gain_ns=copy.alone_ns,
-            formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
-            best=Confidence.MEDIUM,
-            why_confidence=phrase(depends),
-            colour="copy",
-            part="memcpy",
-            view="data_loading",
         ),
     )

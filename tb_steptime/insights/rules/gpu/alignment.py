@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
@@ -47,6 +47,7 @@ def alignment(facts: Facts) -> Insight | None:
             ),
             why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
             view="tensor_cores",
+            row=row_of_op("could", found.op, found.shapes),
         ),
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
+from tb_steptime.metrics.gpu.short_names import short_name
 from tb_steptime.text import Phrase
 
 
@@ -31,8 +32,9 @@ class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
     title while something else limits the step; why_confidence: what the confidence, medium at best, rests on.
 
-    estimated: the gain is a guess of what another kernel would take, so that the card is no major one, and unsure.
-    site: where the kernels come from; its longest launch is what the timeline shows."""
+    estimated: the gain is a guess of what another kernel would take, so that the card is a minor one, and unsure.
+    site: where the kernels come from; its longest launch is what the timeline shows. row: of the view's table; None:
+    the site's kernel in the table of kernels."""
 
     id: str
     title: Phrase
@@ -45,6 +47,7 @@ class KernelCard(NamedTuple):
     how: str | None = None
     estimated: bool = False
     site: KernelSite | None = None
+    row: EvidenceRow | None = None
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
@@ -57,7 +60,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     level, why = confidence(facts, best, card.why_confidence)
     return Insight(
         id=card.id,
-        severity=_severity(facts.share(now_ns), card.estimated),
+        severity=severity(facts.share(now_ns), best, level),
         title=card.title if now_ns else card.later,
         why=fitted(card.why),
         how=card.how,
@@ -71,14 +74,29 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         colour="kernel",
         part="kernel",
         evidence=_evidence(card.site),
+        row=card.row or (_row_of_kernel(facts, card.site, card.view) if card.site else None),
     )
+
+
+def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | None:
+    """In the view's table of kernels by name: of those with the site's short name the one with most time."""
+    split = device_split(facts)
+    names = [row.name for row in split.kernels] if split and view == "tensor_cores" else _names(facts)
+    name = next((each for each in names if short_name(each) == site.kernel), None)
+    return EvidenceRow("kernels", name) if name else None
+
+
+def _names(facts: Facts) -> list[str]:
+    """Of the main device's kernels, those with most time first."""
+    devices = [each for each in facts.gpu.devices if each.device == facts.overview.device] if facts.gpu else []
+    return [row.name for each in devices for table in each.tables if table.by == "name" for row in table.rows]
+
+
+def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
+    """In a table of ops by their inputs."""
+    return EvidenceRow(table, " ".join(filter(None, (op, shapes))))
 
 
 def _evidence(site: KernelSite | None) -> list[Evidence]:
     longest = site.longest if site else None
     return [Evidence(longest.step, longest.start_ns, longest.end_ns)] if longest else []
-
-
-def _severity(fraction: float, estimated: bool) -> Severity:
-    found = severity(fraction)
-    return Severity.WARNING if estimated and found is Severity.MAJOR else found

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.alignment import padding
 from tb_steptime.insights.rules.gpu.eager_attention import FUSED
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
@@ -66,6 +66,7 @@ def slow_products(facts: Facts) -> Insight | None:
             why_confidence=phrase("What these sizes would reach is a bound by other products, memory and tiles."),
             view="tensor_cores",
             site=rows[0].site,
+            row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import closed, sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
@@ -49,6 +49,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
             formula=_formula(eligible_ns, device, mine, cores),
             why_confidence=phrase("The gain is a bound from data-sheet peak rates, not a measurement."),
             view="tensor_cores",
+            row=row_of_op("could", leading.op, leading.shapes),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts, confidence, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -64,7 +64,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
         id="cpu_ops",
-        severity=severity(0.0),
+        severity=Severity.MINOR,
         title=_title(leading),
         why=_why(facts, leading, _dtype(work, leading)),
         how=_how(leading),
@@ -78,6 +78,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         colour="cpu",
         part="cpu_exec",
         about_ns=leading.usual_ns,
+        row=EvidenceRow("cpu_ops", leading.op),
     )
 
 
@@ -106,7 +107,7 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("What the fused form takes itself is not known."))
     return Insight(
         id="cpu_optimizer",
-        severity=severity(facts.share(optimizer.usual_ns)),
+        severity=severity(facts.share(optimizer.usual_ns), Confidence.MEDIUM, sure),
         title=phrase("Use the fused optimizer"),
         why=_optimizer_why(facts, optimizer),
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",

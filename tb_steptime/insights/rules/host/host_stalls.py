@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -36,7 +36,11 @@ _UNEXPLAINED = _Card(
     "gc.freeze()  # after the first steps",
 )
 _NAMED = phrase("The trace names these pauses.")
-_INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
+#: By whether the card is to find their cause, for which that they are measured is enough.
+_INFERRED = {
+    True: phrase("The pauses are measured; the trace does not name their cause."),
+    False: phrase("Inferred from their pattern: the trace does not name them."),
+}
 
 
 def garbage_collection(facts: Facts) -> Insight | None:
@@ -85,11 +89,18 @@ def _card(facts: Facts, card: _Card) -> Insight | None:
             how=card.how,
             gain_ns=sum(pause.idle_ns for pause in found),
             formula=phrase("GPU idle time during these pauses, mean over the steps."),
-            best=Confidence.HIGH if sure else Confidence.LOW,
-            why_confidence=_NAMED if sure else _INFERRED,
+            best=_best(card, sure),
+            why_confidence=_NAMED if sure else _INFERRED[card is _UNEXPLAINED],
             evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
+            row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
         ),
     )
+
+
+def _best(card: _Card, sure: bool) -> Confidence:
+    if sure:
+        return Confidence.HIGH
+    return Confidence.MEDIUM if card is _UNEXPLAINED else Confidence.LOW
 
 
 def _why(template: str, found: list[Pause]) -> Phrase:

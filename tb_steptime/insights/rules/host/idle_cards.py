@@ -17,6 +17,8 @@ from tb_steptime.insights.host_gains import (
     evidence_of_calls,
     evidence_of_sites,
     host_card,
+    row_of_call,
+    row_of_sites,
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
@@ -72,6 +74,7 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
             why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
             evidence=evidence,
+            row=row_of_sites(sites_of(facts.host, card.sites)),
         ),
     )
 
@@ -91,5 +94,6 @@ def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
             colour="blocking",
             part="runtime",
             evidence=evidence_of_calls(card.rows),
+            row=row_of_call(card.rows),
         ),
     )

@@ -112,12 +112,13 @@ def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGa
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 
-def main_wait(host: HostResult, least_ns: float) -> str | None:
-    """What the CPU does for at least so many ns a step in long gaps, as it is shown; None where no one thing is."""
+def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:
+    """What the CPU does for at least so many ns a step in long gaps, in so many characters; None where no one thing
+    is."""
     gaps = [gap for row in host.long_gaps for gap in row.longest]
     name = _common_name(gaps)
     late_ns = sum(gap.late_ns for gap in gaps if gap.name == name)
-    return brief(name, PLACE_LENGTH) if name and late_ns >= least_ns * len(host.steps) else None
+    return brief(name, length) if name and late_ns >= least_ns * len(host.steps) else None
 
 
 def _common_name(gaps: Sequence[LongGap]) -> str | None:

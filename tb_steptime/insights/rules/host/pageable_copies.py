@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.rules.host.blocking_rows import name_of, pageable
 from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -43,4 +44,41 @@ def _why(rows: list[BlockingRow]) -> Phrase:
         op=text(name_of(rows[0])),
         bytes=nbytes(sum(known) if known else None),
         blocked=ns(sum(row.blocked_ns for row in rows)),
+    )
+
+
+def pageable_batch_copies(facts: Facts) -> Insight | None:
+    """Fires when copies from pageable memory to the GPU run alone for long enough. The copy's time is no idle time of
+    the GPU, so that no other card claims it.
+
+    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
+    medium for that reason.
+
+    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
+
+    Jobs: those with a GPU that copy from the host in each step.
+
+    Gain: the time of these copies while no kernel runs, mean over the steps.
+
+    Left out: the copies' time during which kernels run.
+    """
+    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    known = [row.bytes for row in rows if row.bytes is not None]
+    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
+    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
+    return host_card(
+        facts,
+        HostCard(
+            id="pageable_batch_copies",
+            title=phrase("Copy the next batch while kernels run"),
+            why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
+            how="DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own",
+            gain_ns=alone_ns,
+            formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
+            best=Confidence.MEDIUM,
+            why_confidence=phrase(depends),
+            colour="copy",
+            part="memcpy",
+        ),
     )

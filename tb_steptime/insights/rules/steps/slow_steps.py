@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 
 from tb_steptime.analyses.host import HostResult, HostStep
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
@@ -62,6 +62,7 @@ def slow_steps(facts: Facts) -> Insight | None:
             part=None,
             evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
             steps=[step.step for step in slow],
+            row=EvidenceRow("slow", slow[0].step),
         ),
     )
 

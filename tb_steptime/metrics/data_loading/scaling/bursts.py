@@ -12,7 +12,6 @@ is open, nothing is claimed: a recorder knows.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,7 +27,7 @@ from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: A pattern that is seen three times is one.
 PERIODS = 3
@@ -50,8 +49,6 @@ CAUSES_WAITS = 0.5
 EXPOSED_FRACTION = 0.05
 #: Of a long wait: where no wait is shorter, the others are for late batches, too, and none for a prefetched one.
 READY_FRACTION = 0.25
-#: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
-_FEEDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed$")
 
 AMBIGUOUS = Reason("ambiguous_record_the_workers")
 
@@ -67,11 +64,11 @@ class BurstStep(msgspec.Struct, frozen=True):
 class Burst(msgspec.Struct, frozen=True):
     """Whether waits come in bursts, of the longest epoch; ns are means.
 
-    workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
-    distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
-    that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
-    where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
-    consumer_ns: the step without exposed waits, per batch.
+    workers: how many there are, by the period; None with why. workers_from: what says so ("stacks": in summaries of
+    earlier releases). period: the distance of alike waits, in batches; autocorrelation: of waits that far apart.
+    long_wait_ns: of those of the worker that is waited for most; short_wait_ns: what a prefetched batch takes, the
+    tenth percentile of the others, None where these are not much shorter. production_ns: one worker's time for one
+    batch; spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
     """
 
     consumer_ns: int
@@ -104,16 +101,12 @@ def find_burst(trace: Trace) -> Burst | None:
     if main is None or not len(entries):
         return None
     waits = Waits(trace.events.ends(batches.row[entries]), batches.wait_ns[entries], batches.exposed_ns[entries])
-    known = workers_from_stacks(trace) if len(batches.loaders) == main.in_a_row == 1 else None
-    capped = capped_waits(waits.wait_ns)
-    period, alike = (known, correlation(capped, known)) if known else find_period(capped)
-    why = _why_unknown(trace, main, waits, period, known)
+    period, alike = find_period(capped_waits(waits.wait_ns))
+    why = _why_unknown(trace, main, waits, period)
     unknown = Burst(
         consumer_ns=rest_ns(trace, main.loader),
         waits=_columns(trace, batches, entries),
-        workers=known,
-        workers_from="stacks" if known else None,
-        period=period if why == AMBIGUOUS and known is None else None,
+        period=period if why == AMBIGUOUS else None,
         autocorrelation=alike,
         why=why or AMBIGUOUS,
     )
@@ -127,13 +120,6 @@ def rest_ns(trace: Trace, loader: int) -> int:
     before = work_from_before(trace).overlap_ns(steps.start_ns, steps.end_ns)
     span = int((steps.end_ns - steps.start_ns - before).sum()) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
-
-
-def workers_from_stacks(trace: Trace) -> int | None:
-    """How many threads feed requests to workers; None where no frame of one is recorded."""
-    is_feeder = np.array([_FEEDER.search(name) is not None for name in trace.strings.strings], bool)
-    rows = trace.events.rows(Kind.PYTHON) if is_feeder.any() else np.empty(0, np.int64)
-    return len(np.unique(trace.events.thread[rows[is_feeder[trace.events.name[rows]]]])) or None
 
 
 def long_waits(wait_ns: Int64) -> Bool:
@@ -204,15 +190,13 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
     return longest
 
 
-def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None, known: int | None) -> Reason | None:
-    """What keeps the production time from being known; known: the number of workers, where stacks show it."""
+def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None) -> Reason | None:
+    """What keeps the production time from being known."""
     late = _late_share(trace, main.loader)
     if late < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
         return Reason("late_batches_are_few", {"share": fraction(late), "most": most_ns})
-    if main.in_a_row > 1 or period is None:
-        return AMBIGUOUS
-    settled = _waits_in_each_round(waits.wait_ns, known) if known else _is_of_workers(waits, period)
+    settled = main.in_a_row == 1 and period is not None and _is_of_workers(waits, period)
     return None if settled else AMBIGUOUS
 
 
@@ -221,12 +205,6 @@ def _late_share(trace: Trace, loader: int) -> float:
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
     late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late, 0).sum()) / total if total else 0.0
-
-
-def _waits_in_each_round(wait_ns: Int64, workers: int) -> bool:
-    """Or else the workers keep up at times; of enough rounds."""
-    long = long_waits(wait_ns)[len(wait_ns) % workers :]
-    return len(wait_ns) >= PERIODS * workers and bool(long.reshape(-1, workers).any(axis=1).all())
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
@@ -254,7 +232,7 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
     usual = round(float(waits.wait_ns[leader].mean()))
-    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual) if period > 1 else None
+    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual)
     consumer = rest + min(short or 0, rest)
     made = np.diff(leader) // period
     times = np.diff(waits.arrived_ns[leader]) / made
@@ -264,7 +242,7 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     return msgspec.structs.replace(
         burst,
         workers=period,
-        workers_from=burst.workers_from or "period",
+        workers_from="period",
         period=period,
         long_wait_ns=usual,
         short_wait_ns=short,

@@ -54,32 +54,6 @@ def test_moving_a_batch_is_no_work_on_it():
     assert in_a_row(drawing) == [2]
 
 
-@pytest.mark.parametrize(
-    ("after", "batches"),
-    [
-        ("..w", 3),  # only a part of what follows each batch: the loop was at its end
-        (".vw", 4),  # all of it: a batch
-        ("...", 4),  # nothing: the recording ends with a batch that was asked for ahead
-    ],
-)
-def test_the_mark_that_ends_the_only_epoch_is_no_batch(after: str, batches: int):
-    drawing = f"""
-        step          | 00000000000000000000000 |
-        loader single | lll....lll....lll..m... |
-        op            | ....vvw....vw....vx.{after} |"""
-    (loader,) = table(drawing)
-    assert loader.batches == batches
-
-
-def test_what_follows_the_end_of_a_step_is_not_missed_after_the_last_one():
-    """The loop reads the loss after it has marked the step's end, and the recording ends there."""
-    (loader,) = table("""
-        step          | 000000.111111.222222 |
-        loader single | lll....mmm....nnn... |
-        op            | ...vvvw...vvvw...vvv |""")
-    assert loader.batches == 3
-
-
 def test_work_before_the_backward_passes_is_no_evaluation():
     """Two batches are asked for, with work on the first one between, and two backward passes follow."""
     drawing = """

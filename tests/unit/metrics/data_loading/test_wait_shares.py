@@ -18,12 +18,12 @@ from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
-from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, shared_out
+from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, find_jitter, shared_out
 from tb_steptime.metrics.data_loading.waits import judged_exposed_ns
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import NAMES, SEEDS, epochs
-from tests.drawn.loader_waits import FEED, simulated, steps_that_wait
+from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.real_traces import WITH_LOADERS, read_real
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
@@ -124,13 +124,9 @@ def test_waits_without_a_period_are_of_all_epochs_and_the_step_between_them():
 
 
 def test_too_few_workers_have_nothing_prefetched_that_bridges_a_long_wait():
-    """Two workers, whose threads are seen: each round waits, and one wait is longer than the others."""
-    waits = [8, 8, 8, 8, 8, 30, 8, 8, 8]
-    alone = analyse(steps_that_wait(waits, work=2))
-    known = analyse(steps_that_wait(waits, 2, extra="python @f1,python @f2", names={"f": FEED}))
-    assert known.needed_workers is not None
-    assert known.needed_workers > 2
-    assert [each.causes is not None and each.causes.jitter is not None for each in (known, alone)] == [False, True]
+    trace = steps_that_wait([8, 8, 8, 8, 8, 30, 8, 8, 8], work=2)
+    assert find_jitter(trace, find_burst(trace), enough_workers=True) is not None
+    assert find_jitter(trace, find_burst(trace), enough_workers=False) is None
 
 
 def test_a_batch_that_the_training_process_produces_is_no_jitter():
@@ -190,9 +186,6 @@ def recorded_jitter(folder: Path) -> Trace:
 CASES: dict[str, Callable[[Path], Trace]] = {
     "bursts": lambda _: steps_that_wait([9, 1, 1] * 4, work=2),
     "bursts in epochs": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2),
-    "known workers and a long wait": lambda _: steps_that_wait(
-        [8, 8, 8, 8, 8, 30, 8, 8, 8], 2, extra="python @f1,python @f2", names={"f": FEED}
-    ),
     "one process": lambda _: steps_that_wait([6] * 6, loader="loader single"),
     "one process in epochs": lambda _: epochs(EPOCHS, loader="loader single"),
     "prefetched": lambda _: steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4, work=2),

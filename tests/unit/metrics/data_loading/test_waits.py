@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
-from tb_steptime.metrics.data_loading.batch_copies import batch_copies
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loader_table import loader_table
 from tb_steptime.metrics.data_loading.loaders import find_batches
@@ -257,41 +256,6 @@ def test_waits_that_come_back_regularly_are_no_jitter():
     assert find_jitter(steps_that_wait([2, 1, 2, 1, 1, 2, 1, 2, 2]), None, True) is None
 
 
-COPIED = """
-    step     | 1111111122222222 |
-    loader   | l.......m....... |
-    runtime  | .ck......dq..... |
-    memcpy 9 | ..cc......dd.... |
-    kernel 7 | ...kkkk.....qqqq |"""
-
-
-def test_the_copy_of_a_batch_hides_behind_kernels_or_stands_alone():
-    copy = batch_copies(timeline(COPIED, nbytes={"c": 4_000, "d": 4_000}))
-    assert copy is not None
-    assert (copy.count, copy.bytes, copy.total_ns, copy.hidden_ns, copy.alone_ns) == (1.0, 4_000, 2_000, 500, 1_500)
-    assert (copy.pageable, copy.bytes_per_second) == (False, 2e9)
-
-
-def test_the_kind_of_memory_is_source_the_name():
-    def pageable(name: str) -> bool | None:
-        copy = batch_copies(timeline(COPIED, names={"c": name, "d": name}))
-        return copy.pageable if copy else None
-
-    assert pageable("Memcpy HtoD (Pageable -> Device)") is True
-    assert pageable("CopyHostToDevice") is None
-    assert batch_copies(timeline(COPIED, names=dict.fromkeys("cd", "Memcpy DtoH (Device -> Pinned)"))) is None
-
-
-def test_a_number_that_is_copied_is_no_batch():
-    copy = batch_copies(timeline(COPIED, nbytes={"c": 4_000_000, "d": 4}))
-    assert copy is not None
-    assert copy.count == 0.5
-
-
-def test_without_a_loader_there_is_no_batch_to_copy():
-    assert batch_copies(timeline(COPIED.replace("loader   | l.......m.......", "op       | l.......m......."))) is None
-
-
 def test_slow_lines_are_those_of_the_users_files():
     trace = timeline("""
         step          | 1111111122222222 |
@@ -312,8 +276,6 @@ def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: C
     assert int((batches.wait_ns - batches.exposed_ns).min(initial=0)) >= 0
     assert all(row.wait_ns == row.exposed_ns + row.hidden_ns for row in rows)
     assert sum(row.batches + row.first_batches for row in rows) == len(batches.row)
-    copy = batch_copies(trace)
-    assert copy is None or copy.total_ns == copy.hidden_ns + copy.alone_ns
     for activity in loader_activities(trace):
         assert sum(line.ns_per_batch for line in activity.lines) <= activity.ns_per_batch
     result = analyse(trace)
@@ -328,9 +290,3 @@ def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[st
     assert (overhead.ns, overhead.source) == (1_310_500, "short")
     assert burst.why is not None
     assert burst.why.values["most"].value == burst.consumer_ns
-
-
-def test_the_recorded_pageable_batch_is_copied_alone(trace_path: Callable[[str], Path]):
-    copy = batch_copies(read_real(trace_path(WITH_LOADERS[0])))
-    assert copy is not None
-    assert (copy.count, copy.bytes, copy.pageable, copy.hidden_ns) == (1.0, 32 * 3 * 224 * 224 * 4, True, 0)

@@ -29,7 +29,9 @@ export interface Boxes {
   colour: Int32Array;
   count: Int32Array;
   event: Int32Array;
+  /** As they are written on boxes, and as the trace has them. */
   names: readonly string[];
+  fullNames: readonly string[];
   /** Of each name, so that neighbours differ. */
   shades: Uint8Array;
   colours: readonly Colour[];
@@ -42,6 +44,7 @@ export interface Box extends TimeRange {
   row: number;
   event: number;
   name: string;
+  fullName: string;
   count: number;
 }
 
@@ -52,25 +55,46 @@ export const rowKey = (track: number, row: number): number => track * ROWS + row
 
 export function boxesOf(page: TimelinePage): Boxes {
   const { boxes } = page;
-  const from = Float64Array.from(boxes.start_ns, (start) => page.start_ns + start);
+  // constructors and loops: `from` with a function goes through an iterator, ten times as slow
+  const from = new Float64Array(boxes.start_ns);
+  const to = new Float64Array(boxes.length_ns);
+  for (let at = 0; at < from.length; at++) {
+    from[at]! += page.start_ns;
+    to[at]! += from[at]!;
+  }
   return {
     covers: { from: page.start_ns, to: page.end_ns },
     detail_ns: page.detail_ns,
     tracks: page.tracks,
     rows: rowsOf(boxes.track, boxes.row),
     from,
-    to: from.map((start, at) => start + boxes.length_ns[at]!),
-    track: Int32Array.from(boxes.track),
-    row: Int32Array.from(boxes.row),
-    name: Int32Array.from(boxes.name),
-    colour: Int32Array.from(boxes.colour),
-    count: Int32Array.from(boxes.count),
-    event: Int32Array.from(boxes.event),
+    to,
+    track: new Int32Array(boxes.track),
+    row: new Int32Array(boxes.row),
+    name: new Int32Array(boxes.name),
+    colour: new Int32Array(boxes.colour),
+    count: new Int32Array(boxes.count),
+    event: new Int32Array(boxes.event),
     names: page.names,
+    fullNames: page.full_names.map((full, at) => full || page.names[at]!),
     shades: Uint8Array.from(page.names, shadeOf),
     colours: page.colours.map(colourOf),
     queue: page.queue,
   };
+}
+
+/** Those that the boxes of some pages have. */
+export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
+  return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
+}
+
+/** Each page's boxes are gone through once. */
+const used = new WeakMap<Boxes, readonly Colour[]>();
+
+function usedBy(boxes: Boxes): readonly Colour[] {
+  const found = used.get(boxes) ?? [...new Set(boxes.colour)].map((at) => boxes.colours[at]!);
+  used.set(boxes, found);
+  return found;
 }
 
 function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
@@ -109,6 +133,7 @@ export function boxAt(boxes: Boxes, at: number): Box {
     from: boxes.from[at]!,
     to: boxes.to[at]!,
     name: boxes.names[boxes.name[at]!] ?? "",
+    fullName: boxes.fullNames[boxes.name[at]!] ?? "",
   };
 }
 

@@ -13,7 +13,7 @@ const WAITING_MS = 1_000;
 export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 
 /** The answer of before stands until the next is there; null: nothing is chosen. */
-export function useDetail(events: EventSource, span: string, event: number | null): Asked {
+export function useDetail(events: EventSource, span: string, event: number | null, folded: boolean): Asked {
   const [asked, setAsked] = useState<Asked>(null);
   useEffect(() => {
     if (event === null) {
@@ -22,7 +22,7 @@ export function useDetail(events: EventSource, span: string, event: number | nul
     }
     let unanswered = 0;
     const rounds = inRounds(async (signal) => {
-      const answer = await events.event(span, event, signal);
+      const answer = await events.event(span, { event, folded }, signal);
       if (signal.aborted) return null;
       setAsked((before) => (before?.event === event && same(before.answer, answer) ? before : { event, answer }));
       unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
@@ -30,7 +30,7 @@ export function useDetail(events: EventSource, span: string, event: number | nul
       return answer.kind === "waiting" ? WAITING_MS : null;
     });
     return rounds.stop;
-  }, [events, span, event]);
+  }, [events, span, event, folded]);
   return event === null ? null : asked;
 }
 

@@ -21,6 +21,11 @@ const PACE_MS = 60;
 /** While the trace is read again, and while the tab is hidden, where nothing is asked. */
 const WAITING_MS = 700;
 
+/** An answer with more boxes is made ready in a task of its own: parsing it was one already. */
+const AT_ONCE = 4_000;
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 export interface Loaded {
   pages: readonly Page[];
   tracks: readonly Track[];
@@ -36,8 +41,11 @@ type State = Omit<Loaded, "again">;
 
 const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
 
+/** A part of the span, its stacks folded or not. */
+type Part = Wanted & { folded: boolean };
+
 interface Asking {
-  wanted: Wanted;
+  wanted: Part;
   abort: AbortController;
 }
 
@@ -48,12 +56,15 @@ export function usePages(
   visible: TimeRange,
   width: number,
   whole: TimeRange,
+  folded: boolean,
 ): Loaded {
   const [state, setState] = useState(NOTHING);
   const asking = useRef<Asking | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const unanswered = useRef(0);
-  const next = width > 0 && !state.problem ? wanted(state.pages, visible, lengthOf(visible) / width, whole) : null;
+  const pages = state.pages.filter((page) => page.folded === folded);
+  const part = width > 0 && !state.problem ? wanted(pages, visible, lengthOf(visible) / width, whole) : null;
+  const next = part && { ...part, folded };
 
   const ask = useLatest(async () => {
     clearTimeout(timer.current);
@@ -64,6 +75,7 @@ export function usePages(
     const mine = { wanted: next, abort: new AbortController() };
     asking.current = mine;
     const answer = await events.timeline(span, next, mine.abort.signal);
+    if (answer.kind === "ready" && answer.value.boxes.event.length > AT_ONCE) await pause();
     if (asking.current !== mine) return;
     asking.current = null;
     unanswered.current = answer.kind === "gone" ? unanswered.current + 1 : 0;
@@ -98,20 +110,22 @@ export function usePages(
   return { ...state, again: () => (state.gone ? void ask.current() : setState({ ...state, problem: null })) };
 }
 
-const keyOf = ({ from, to, detail_ns }: Wanted): string => `${from} ${to} ${detail_ns}`;
+const keyOf = ({ from, to, detail_ns, folded }: Part): string => `${from} ${to} ${detail_ns} ${folded}`;
 
 /**
  * A failure keeps what was there before: the picture stays, only finer pages do not come. Where no answer came,
  * `retry_ms` is when it is asked for again.
  */
-export function answered(before: State, asked: Wanted, answer: Answer<TimelinePage>, retry_ms: number): State {
+export function answered(before: State, asked: Part, answer: Answer<TimelinePage>, retry_ms: number): State {
   switch (answer.kind) {
     case "ready": {
-      const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns };
+      const { folded } = asked;
+      const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns, folded };
+      const alike = before.pages.every((other) => other.folded === folded) ? before : NOTHING; // rows are others
       return {
         ...NOTHING,
-        pages: cachedPages(before.pages, page),
-        tracks: mergedTracks(before.tracks, answer.value.tracks),
+        pages: cachedPages(alike.pages, page),
+        tracks: mergedTracks(alike.tracks, answer.value.tracks),
       };
     }
     case "waiting":

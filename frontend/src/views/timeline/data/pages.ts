@@ -12,6 +12,8 @@ export interface Page {
   boxes: Boxes;
   /** The detail that was asked for; the answer's may be coarser where the trace is dense. */
   asked_ns: number;
+  /** Its Python stacks are folded to the user's code. */
+  folded: boolean;
 }
 
 export interface Wanted extends TimeRange {

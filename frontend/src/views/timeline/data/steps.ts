@@ -14,9 +14,15 @@ export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange
 }
 
 /**
- * The step of the address, else that of a zoom that it names, else the one of median length: a step like the others.
+ * The step of the address, else that of a zoom that it names, else `first`, else the one of median length: a step like
+ * the others.
  */
-export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange | null): number | null {
+export function stepAt(
+  result: TimelineResult,
+  state: Address,
+  zoom: TimeRange | null,
+  first: string | null = null,
+): number | null {
   const { steps } = result;
   if (steps.length === 0) return null;
   const kept = selectedStep(
@@ -26,6 +32,8 @@ export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange |
   if (kept !== null) return kept;
   const within = zoom ? steps.findIndex((step) => touches(rangeOf(step), zoom)) : -1;
   if (within >= 0) return within;
+  const opening = steps.findIndex((step) => step.name === first);
+  if (opening >= 0) return opening;
   const byLength = steps.map((step, at) => [lengthOf(rangeOf(step)), at] as const).sort((a, b) => a[0] - b[0]);
   return byLength[(byLength.length - 1) >> 1]![1];
 }

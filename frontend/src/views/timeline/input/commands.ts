@@ -1,8 +1,19 @@
 /** Commands of the timeline: which key or wheel gives which, and what each does. */
 
-import { around, lengthOf, panned, showing, type TimeRange, touches, zoomed } from "../../../time_range";
+import {
+  around,
+  lengthOf,
+  panned,
+  showing,
+  type TimeRange,
+  touches,
+  withNeighbours,
+  zoomed,
+} from "../../../time_range";
 import type { Box } from "../data/boxes";
+import { joined } from "../range";
 import type { Scene } from "../scene";
+import { foldable, moveFromHead } from "./heads";
 import { type Direction, nextBox } from "./neighbours";
 
 export type Command =
@@ -11,7 +22,9 @@ export type Command =
   | { kind: "pan"; share: number }
   | { kind: "move"; direction: Direction }
   | { kind: "step"; by: 1 | -1 }
-  | { kind: "open" | "drop" | "reset" | "fit" | "find" };
+  /** `more`: up to the selected event, from the range that is measured. */
+  | { kind: "measure"; more: boolean }
+  | { kind: "open" | "drop" | "reset" | "fit" | "fit_range" | "find" | "filter" | "head" | "pin" };
 
 /** One press; held keys repeat. */
 const CLOSER = 1 / 1.3;
@@ -32,11 +45,17 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "[": { kind: "step", by: -1 },
   "]": { kind: "step", by: 1 },
   Enter: { kind: "open" },
+  " ": { kind: "open" },
   Escape: { kind: "drop" },
   "0": { kind: "reset" },
   Home: { kind: "reset" },
   f: { kind: "fit" },
+  m: { kind: "measure", more: false },
+  z: { kind: "fit_range" },
   "/": { kind: "find" },
+  t: { kind: "filter" },
+  h: { kind: "head" },
+  p: { kind: "pin" },
 };
 
 export interface Pressed {
@@ -52,6 +71,7 @@ export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed):
   if (ctrlKey || metaKey || altKey) return null;
   if (shiftKey && key === "ArrowLeft") return COMMANDS.a!;
   if (shiftKey && key === "ArrowRight") return COMMANDS.d!;
+  if (shiftKey && key.toLowerCase() === "m") return { kind: "measure", more: true };
   return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
 }
 
@@ -83,10 +103,16 @@ export interface Actions {
   setVisible(next: (before: TimeRange) => TimeRange): void;
   point(box: Box | null): void;
   choose(box: Box | null): void;
+  /** Null: nothing is measured any more. `held`: the pointer still draws it. */
+  measure(range: TimeRange | null, held?: boolean): void;
+  /** Null: no name of a track is selected. */
+  focusHead(track: number | null): void;
   fold(track: number): void;
+  pin(track: number): void;
   reset(): void;
   step(by: 1 | -1): void;
   find(): void;
+  filter(): void;
 }
 
 export function run(command: Command, scene: Scene, whole: TimeRange, actions: Actions): void {
@@ -100,10 +126,25 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
     case "fit":
       return fit(scene, whole, actions);
     case "open":
-      return scene.pointed ? actions.choose(scene.pointed) : undefined;
+      if (scene.pointed) return actions.choose(scene.pointed);
+      return fold(scene, actions);
+    case "head":
+      return scene.pointed ? toHead(scene.pointed.track, actions) : undefined;
+    case "pin": {
+      const track = scene.pointed?.track ?? scene.head;
+      return track === null ? undefined : actions.pin(track);
+    }
+    case "filter":
+      return actions.filter();
     case "drop":
+      if (scene.range) return actions.measure(null);
       actions.point(null);
+      actions.focusHead(null);
       return actions.choose(null);
+    case "measure":
+      return actions.measure(measured(command.more, scene));
+    case "fit_range":
+      return scene.range ? actions.setVisible(() => withNeighbours(scene.range!, whole)) : undefined;
     case "reset":
       return actions.reset();
     case "step":
@@ -116,14 +157,36 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
 }
 
 /** The picture follows to an event that is not visible; of a long one its begin is enough. */
-function move(
-  direction: Direction,
-  { layers, layout, pointed, visible }: Scene,
-  whole: TimeRange,
-  actions: Actions,
-): void {
+function move(direction: Direction, scene: Scene, whole: TimeRange, actions: Actions): void {
+  const { layers, layout, pointed, head, visible } = scene;
+  if (head !== null && !pointed) {
+    const way = moveFromHead(scene, head, direction);
+    if (way?.kind === "head") actions.focusHead(way.track);
+    else if (way?.kind === "fold") actions.fold(head);
+    else if (way) select(way.box, whole, actions);
+    return;
+  }
   const next = nextBox(layers, layout, pointed, direction, visible);
-  if (!next) return;
+  if (next) select(next, whole, actions);
+  else if (pointed && direction === "left" && isFirst(scene, whole)) toHead(pointed.track, actions);
+}
+
+/** No earlier box is left to be loaded. */
+const isFirst = ({ layers }: Scene, whole: TimeRange): boolean =>
+  layers[0] !== undefined && layers[0].boxes.covers.from <= whole.from;
+
+function toHead(track: number, actions: Actions): void {
+  actions.point(null);
+  actions.focusHead(track);
+}
+
+function fold({ head, layout }: Scene, actions: Actions): void {
+  const place = head === null ? undefined : layout.tracks.get(head);
+  if (place && foldable(place)) actions.fold(place.track.id);
+}
+
+function select(next: Box, whole: TimeRange, actions: Actions): void {
+  actions.focusHead(null);
   actions.point(next);
   actions.setVisible((before) =>
     touches(next, before)
@@ -132,7 +195,16 @@ function move(
   );
 }
 
-function fit({ pointed, chosen }: Scene, whole: TimeRange, actions: Actions): void {
+/** The selected event, else what is visible. */
+function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
+  const event = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const { from, to } = event ?? visible;
+  return joined(more ? range : null, { from: Math.round(from), to: Math.round(to) });
+}
+
+function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
+  const { pointed, head, chosen } = scene;
+  if (!pointed && head !== null) return fold(scene, actions);
   const wanted = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
   if (wanted) actions.setVisible(() => around(wanted, whole));
 }

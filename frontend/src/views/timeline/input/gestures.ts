@@ -1,12 +1,18 @@
-/** Pointer and wheel: dragging the tracks moves, dragging the axis marks a range to zoom to, a press chooses. */
+/**
+ * Pointer and wheel: dragging the tracks moves, with Shift it measures; dragging the axis marks a range to zoom to, a
+ * press chooses.
+ */
 
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { DRAG_PX, useDrag } from "../../../charts/pointer/drag";
 import { lengthOf, panned, type TimeRange, within, zoomed } from "../../../time_range";
+import type { Box } from "../data/boxes";
 import { sameBox } from "../data/search";
-import { GUTTER_PX, type Scene } from "../scene";
+import { rangeBetween, snapped } from "../range";
+import { GUTTER_PX, PIN_PX, type Scene } from "../scene";
 import { type Actions, wheelCommand } from "./commands";
+import { foldable } from "./heads";
 import { areaAt, boxUnder } from "./hit";
 
 interface Spot {
@@ -33,7 +39,11 @@ export function usePointer(): Pointer {
 type Held =
   | { kind: "pan"; spot: Spot; visible: TimeRange; scroll: number }
   | { kind: "band"; from: number }
-  | { kind: "fold"; track: number };
+  | { kind: "measure"; from: number }
+  | { kind: "fold"; track: number }
+  | { kind: "pin"; track: number };
+
+const boxRange = (box: Box | null): TimeRange | null => box && { from: box.from, to: box.to };
 
 /** Handlers for the stage, of the scene as it is drawn now. */
 export function useGestures(
@@ -52,20 +62,27 @@ export function useGestures(
     const to = time.clampedNs(x);
     return { from: Math.min(from, to), to: Math.max(from, to) };
   };
+  const edgeAt = (spot: Spot) =>
+    snapped(time.clampedNs(spot.x), boxUnder(scene, Math.max(GUTTER_PX, spot.x), spot.y), time.ns_per_px);
   const { dragging, handlers } = useDrag<Held>({
     hold(event) {
       const spot = spotOf(event);
       if (spot.x > width) return null; // the scroll bar is the browser's
       const area = areaAt(scene, spot.x, spot.y);
+      if (event.shiftKey && area.kind !== "name") return { kind: "measure", from: edgeAt(spot) };
       if (area.kind === "axis") return { kind: "band", from: time.clampedNs(spot.x) };
       if (area.kind === "body") return { kind: "pan", spot, visible, scroll };
       const { place } = area;
-      return place.kind === "track" && place.track.rows > 1 ? { kind: "fold", track: place.track.id } : null;
+      if (place.kind !== "track") return null;
+      const track = place.track.id;
+      if (spot.x >= GUTTER_PX - PIN_PX) return { kind: "pin", track };
+      return foldable(place) ? { kind: "fold", track } : null;
     },
     drag(held, event) {
       const spot = spotOf(event);
       setSpot(spot);
       if (held.kind === "band") setBand(bandTo(held.from, spot));
+      if (held.kind === "measure") actions.measure(rangeBetween(held.from, edgeAt(spot)), true);
       if (held.kind !== "pan") return;
       const by_ns = ((held.spot.x - spot.x) * lengthOf(held.visible)) / (width - GUTTER_PX);
       actions.setVisible(() => panned(held.visible, by_ns, whole));
@@ -75,7 +92,10 @@ export function useGestures(
       const spot = spotOf(event);
       setBand(null);
       if (held.kind === "fold") actions.fold(held.track);
-      else if (held.kind === "pan") {
+      else if (held.kind === "pin") actions.pin(held.track);
+      else if (held.kind === "measure") {
+        actions.measure(dragged ? rangeBetween(held.from, edgeAt(spot)) : boxRange(boxUnder(scene, spot.x, spot.y)));
+      } else if (held.kind === "pan") {
         if (!dragged) actions.choose(boxUnder(scene, spot.x, spot.y));
       } else {
         const band = bandTo(held.from, spot);
@@ -86,6 +106,8 @@ export function useGestures(
     hover(event) {
       const spot = spotOf(event);
       setSpot(spot);
+      const area = areaAt(scene, spot.x, spot.y);
+      actions.focusHead(area.kind === "name" && area.place.kind === "track" ? area.place.track.id : null);
       const box = boxUnder(scene, spot.x, spot.y);
       if (!sameBox(box, scene.pointed)) actions.point(box);
     },
@@ -96,6 +118,7 @@ export function useGestures(
       ...handlers,
       onPointerLeave() {
         setSpot(null);
+        actions.focusHead(null);
         actions.point(null);
       },
       onDblClick: (event: MouseEvent) => spotOf(event).x >= GUTTER_PX && actions.reset(),

@@ -4,8 +4,8 @@ import type { TipContent } from "../../../charts/pointer/tip";
 import { count, fine, shortened } from "../../../format";
 import { type Box, boxAt, hit, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
-import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
-import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
+import { isFolded, type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
+import { AXIS_PX, GUTTER_PX, heightAt, type Scene, topOf } from "../scene";
 
 /** A box this near is meant. */
 const REACH_PX = 3;
@@ -16,7 +16,7 @@ type Ground = Pick<Scene, "layout" | "scroll">;
 
 export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
   if (y < AXIS_PX) return { kind: "axis" };
-  const place = placeAt(layout, y - AXIS_PX + scroll);
+  const place = placeAt(layout, heightAt({ layout, scroll }, y));
   return place && x < GUTTER_PX ? { kind: "name", place } : { kind: "body", place };
 }
 
@@ -27,10 +27,7 @@ export function boxUnder(
 ): Box | null {
   const area = areaAt(scene, x, y);
   if (area.kind !== "body" || area.place?.kind !== "track" || x < GUTTER_PX) return null;
-  const row = Math.min(
-    area.place.rows - 1,
-    Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px),
-  );
+  const row = Math.min(area.place.rows - 1, Math.floor((heightAt(scene, y) - area.place.top) / area.place.row_px));
   const instant = scene.time.ns(x);
   const layer = layerAt(scene.layers, instant);
   const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));
@@ -47,7 +44,25 @@ export function tipSpot(
   box: Box,
 ): { x: number; y: number } {
   const [left, right] = [Math.max(GUTTER_PX, time.x(box.from)), Math.min(width, time.x(box.to))];
-  return { x: (left + right) / 2, y: AXIS_PX + (rowTop(layout, box.track, box.row) ?? 0) - scroll + ROW_PX + 2 };
+  return {
+    x: (left + right) / 2,
+    y: topOf({ layout, scroll }, { top: rowTop(layout, box.track, box.row) ?? 0 }) + ROW_PX + 2,
+  };
+}
+
+/** Of a track's name, which the picture may cut. */
+export function headTip(track: number, layout: Layout): TipContent | null {
+  const place = layout.tracks.get(track);
+  if (!place) return null;
+  const { label, group } = place.track;
+  return {
+    title: label,
+    rows: [
+      ...(group ? [{ name: "In", value: group }] : []),
+      ...(place.rows > 1 ? [{ name: "Press its name", value: isFolded(place) ? "opens it" : "folds it" }] : []),
+      { name: "Press its pin", value: place.pinned ? "puts it back" : "keeps it in sight" },
+    ],
+  };
 }
 
 const NAME_LETTERS = 90;
@@ -56,7 +71,7 @@ export function tipOf(box: Box, layout: Layout, origin_ns: number): TipContent {
   const track = layout.tracks.get(box.track)?.track;
   const many = box.count > 1;
   return {
-    title: shortened(box.name, NAME_LETTERS),
+    title: shortened(box.fullName, NAME_LETTERS),
     rows: [
       { name: many ? `${count(box.count)} events within` : "Duration", value: fine(box.to - box.from) },
       { name: "Start in the step", value: fine(box.from - origin_ns) },

@@ -66,6 +66,15 @@ function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 
   return null;
 }
 
+/** The box of a track that is nearest to an instant, in the first of its rows that has one visible. */
+export function firstIn(layers: readonly Layer[], track: number, rows: number, ns: number): Box | null {
+  for (let row = 0; row < rows; row++) {
+    const found = nearestIn(layers, [track, row], ns);
+    if (found) return found;
+  }
+  return null;
+}
+
 function nearestIn(layers: readonly Layer[], [track, row]: RowPlace, ns: number): Box | null {
   const found = layers.flatMap((layer) => {
     const place = layer.boxes.rows.get(rowKey(track, row));

@@ -1,4 +1,4 @@
-/** Time, from the start of the step that is shown, and the borders of steps. */
+/** Time, from the start of the step that is shown. */
 
 import { labelWidth, thinned } from "../../../charts/axes/labels";
 import { ticks } from "../../../charts/axes/ticks";
@@ -64,15 +64,4 @@ export function paintBand(pen: Pen, { band, time, palette, width, height }: Scen
   pen.globalAlpha = 0.12;
   pen.fillRect(left, 0, right - left, height);
   pen.globalAlpha = 1;
-}
-
-export function paintStepBorders(pen: Pen, { steps, time, palette, width, layout, scroll }: Scene): void {
-  pen.fillStyle = palette.third;
-  let last = -1;
-  for (const { start_ns, end_ns } of steps) {
-    for (const x of [Math.round(time.x(start_ns)), Math.round(time.x(end_ns))]) {
-      if (x >= GUTTER_PX && x <= width && x !== last) pen.fillRect(x, AXIS_PX, 1, layout.height - scroll);
-      last = x;
-    }
-  }
 }

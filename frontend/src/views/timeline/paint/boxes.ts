@@ -14,6 +14,7 @@ import { boxHeight, type Placed } from "../layout";
 import { BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { fitted } from "./box_names";
 import type { Fill, Palette } from "./palette";
+import { isTextured, paintSign } from "./signs";
 
 /** Boxes wider than this may hold a name. */
 const NAMED_PX = 26;
@@ -114,6 +115,7 @@ function paintBox(
   const many = boxes.count[at]! > 1 && wide >= COMBED_PX;
   pen.fillStyle = many ? combOf(pen, scene.palette, fill, faded) : faded ? fill.dim : fill.plain;
   pen.fillRect(left, y, wide, tall);
+  if (!faded && !many) paintSign(pen, scene.palette, boxes.colours[boxes.colour[at]!]!, { left, y, wide, tall });
   if (wide >= NAMED_PX && tall === BOX_PX && !faded) paintText(pen, boxes, at, fill, left, wide, y);
 }
 
@@ -124,7 +126,7 @@ function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number,
   const measure = (text: string) => textWidth(text, "axis");
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
-  if (many) {
+  if (many || isTextured(boxes.colours[boxes.colour[at]!]!)) {
     pen.fillStyle = fill.plain; // words do not stand on stripes
     pen.fillRect(left, y, measure(text) + 8, BOX_PX);
   }

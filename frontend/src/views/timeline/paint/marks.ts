@@ -7,7 +7,7 @@ import { textWidth } from "../../../dom/text_width";
 import { ns } from "../../../format";
 import { sentence } from "../../../phrase";
 import { boxHeight, rowTop } from "../layout";
-import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "../scene";
+import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { fitted } from "./box_names";
 
 /** A ring around what is narrower is still seen. */
@@ -30,12 +30,13 @@ const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot
   to: end_ns,
 });
 
-/** Null where there is no such row. */
+/** Null where there is no such row, or it lies under what is pinned. */
 function placeOf(scene: Scene, { track, row }: Spot): { top: number; tall: number } | null {
-  const top = rowTop(scene.layout, track, row);
-  return top === null
-    ? null
-    : { top: AXIS_PX + top - Math.round(scene.scroll), tall: boxHeight(scene.layout.tracks.get(track)!.row_px) };
+  const row_top = rowTop(scene.layout, track, row);
+  if (row_top === null) return null;
+  const { fixed_px } = scene.layout;
+  const [top, tall] = [topOf(scene, { top: row_top }), boxHeight(scene.layout.tracks.get(track)!.row_px)];
+  return row_top >= fixed_px && top < AXIS_PX + fixed_px ? null : { top, tall };
 }
 
 export function paintRings(pen: Pen, scene: Scene): void {

@@ -110,18 +110,61 @@ function luminance(hex: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** The theme's colours, read again when TensorBoard's theme changes. */
+/**
+ * Colours of the system in the place of the theme's, where the user has it force them: few, so textures say the rest.
+ */
+const FORCED: Readonly<Record<string, string>> = {
+  "--surface": "Canvas",
+  "--sunken": "Canvas",
+  "--line": "GrayText",
+  "--c-copy": "GrayText",
+  "--c-other": "GrayText",
+  "--c-data": "Highlight",
+  "--c-comm": "Highlight",
+  "--c-blocking": "Highlight",
+  "--c-tensor": "LinkText",
+};
+
+const forced = (): MediaQueryList => window.matchMedia("(forced-colors: active)");
+
+/** Palettes of a system's colours, which a style says as "rgb(…)". */
+function forcedPalette(styles: CSSStyleDeclaration): Palette {
+  const probe = document.body.appendChild(document.createElement("i"));
+  const colourOf = (keyword: string) => {
+    probe.style.color = keyword;
+    return hexOf(getComputedStyle(probe).color);
+  };
+  const palette = paletteOf((token) =>
+    token === "--font" ? styles.getPropertyValue(token).trim() : colourOf(FORCED[token] ?? "CanvasText"),
+  );
+  probe.remove();
+  return palette;
+}
+
+/** "rgb(29, 29, 27)" as "#1d1d1b". */
+export function hexOf(colour: string): string {
+  const parts = colour.match(/\d+(\.\d+)?/g)?.slice(0, 3) ?? ["0", "0", "0"];
+  return `#${parts.map((part) => Math.round(Number(part)).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** The theme's colours, read again when TensorBoard's theme or the system's changes. */
 export function usePalette(): Palette {
   const [palette, setPalette] = useState(readPalette);
   useEffect(() => {
     const observer = new MutationObserver(() => setPalette(readPalette()));
     observer.observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
-    return () => observer.disconnect();
+    const system = forced();
+    const changed = () => setPalette(readPalette());
+    system.addEventListener("change", changed);
+    return () => {
+      observer.disconnect();
+      system.removeEventListener("change", changed);
+    };
   }, []);
   return palette;
 }
 
 function readPalette(): Palette {
   const styles = getComputedStyle(document.documentElement);
-  return paletteOf((token) => styles.getPropertyValue(token).trim());
+  return forced().matches ? forcedPalette(styles) : paletteOf((token) => styles.getPropertyValue(token).trim());
 }

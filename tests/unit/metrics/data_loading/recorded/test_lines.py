@@ -42,7 +42,7 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
     empty = np.empty(0, np.int64)
     samples = LineSamples(*columns, locations=tuple(names), late=late)
     return LoaderRecords(
-        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 10), Begun(*[empty] * 3), samples, frozenset(), ()
+        2, 4, (), Produced(*[empty] * 13), Received(*[empty] * 8), Begun(*[empty] * 3), samples, frozenset(), ()
     )
 
 
@@ -59,7 +59,7 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
     journal.add(at, LINES, LATE, 4, (at,))
     journal.close()
     read, broken = read_all(tmp_path, [path.name])
-    samples = read_line_samples(read, 0)
+    samples = read_line_samples(read)
     assert broken == []
     assert samples.locations == (f"{file}(7): made", f"{file}(8): made")
     assert (samples.location.tolist(), samples.count.tolist(), samples.late) == ([0, 1], [15, 5], 1)
@@ -90,7 +90,7 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     content = bytearray(path.read_bytes())
     content[-2 * 96] ^= 1  # the last part of the name
     path.write_bytes(content)
-    (samples,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
+    (samples,) = [read_line_samples(read_all(tmp_path, [path.name])[0])]
     assert (samples.location.tolist(), samples.count.tolist(), samples.locations) == ([-1], [20], ())
 
 

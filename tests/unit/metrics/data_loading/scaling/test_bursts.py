@@ -14,7 +14,7 @@ from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
-from tests.drawn.loader_waits import FEED, simulated, span_of, steps_that_wait
+from tests.drawn.loader_waits import simulated, span_of, steps_that_wait
 from tests.drawn.timeline import timeline
 
 
@@ -158,16 +158,6 @@ def test_late_batches_do_not_tell_what_one_that_lies_ready_takes():
 )
 def test_waits_without_a_period_are_ambiguous(waits: list[int]):
     assert why_not(steps_that_wait(waits, work=2)) == AMBIGUOUS
-
-
-def test_threads_that_feed_workers_show_how_many_there_are():
-    """Then the waits need no period, but each round of the workers has to wait."""
-    two = {"extra": "python @f1,python @f2", "names": {"f": FEED}}
-    assert why_not(steps_that_wait([8] * 5, 2, **two)) == AMBIGUOUS
-    burst = burst_of(steps_that_wait([8] * 9, 2, **two))
-    assert (burst.workers, burst.workers_from, burst.production_ns) == (2, "stacks", 20_000)
-    three = {"extra": "python @f1,python @f2,python @f3", "names": {"f": FEED}}
-    assert why_not(steps_that_wait([8, 8, 8, 1, 1, 1, 8, 8, 8], 2, **three)) == AMBIGUOUS  # they keep up at times
 
 
 def test_a_batch_made_by_the_training_process_is_no_burst():

@@ -1,0 +1,34 @@
+/** A field that narrows the rows of a table, and how many are left. */
+
+import { count } from "../format";
+
+interface FilterProps {
+  /** What is looked through: "Filter by kernel, op or module". */
+  label: string;
+  placeholder: string;
+  typed: string;
+  change(typed: string | null): void;
+  /** Rows that match, of all that are here. */
+  shown: number;
+  all: number;
+  /** Rows that the server folds into one: the filter does not look through these. */
+  folded?: number;
+}
+
+export function Filter({ label, placeholder, typed, change, shown, all, folded = 0 }: FilterProps) {
+  return (
+    <>
+      <span class="sub filtered" role="status">
+        {typed.trim() !== "" && `${count(shown)} of ${folded > 0 ? `the ${count(all)} largest` : count(all)}`}
+      </span>
+      <input
+        class="field filter"
+        type="search"
+        placeholder={placeholder}
+        aria-label={label}
+        value={typed}
+        onInput={(event) => change(event.currentTarget.value || null)}
+      />
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * The one popover that shows what `data-hint` says (dom/hint.ts): meanings, reasons for a dash, whole names.
+ *
+ * It opens after a short delay under the pointer or the focus, at once on a tap. The pointer can enter it and its text
+ * can be selected. Esc, a press elsewhere, or leaving closes it.
+ */
+
+import { useEffect, useRef } from "preact/hooks";
+import { hinted, hintOf, repeats } from "../dom/hint";
+import { place } from "../dom/place";
+
+const ID = "hint";
+
+/** ms. The focus has already chosen; the pointer may only pass by. Leaving is slow enough to reach the popover. */
+const DELAY = { hover: 350, focus: 150, leave: 200 } as const;
+
+export function Hints() {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => attend(box.current!), []);
+  return <div class="hint" id={ID} role="tooltip" ref={box} popover="manual" hidden />;
+}
+
+/** Listens to the whole page; returns what stops it. */
+function attend(box: HTMLElement): () => void {
+  const shown = popover(box);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const after = (ms: number, what: () => void) => {
+    clearTimeout(timer);
+    timer = setTimeout(what, ms);
+  };
+  const within = (target: EventTarget | null) => box.contains(target as Node | null);
+  const over = (event: PointerEvent) => {
+    if (event.pointerType === "touch") return;
+    const element = hinted(event.target);
+    if (within(event.target) || (element && element === shown.element())) clearTimeout(timer);
+    else if (element) after(shown.element() ? DELAY.leave : DELAY.hover, () => shown.open(element));
+    else after(DELAY.leave, shown.close);
+  };
+  const pressed = (event: PointerEvent) => {
+    if (within(event.target)) return;
+    clearTimeout(timer);
+    shown.close();
+  };
+  const tapped = (event: MouseEvent) => {
+    const element = hinted(event.target);
+    if ((event as PointerEvent).pointerType === "touch" && element && !element.matches(OPENS)) shown.open(element);
+  };
+  let key = ""; // that moved the focus
+  const focused = ({ target }: FocusEvent) => {
+    const element = (target as Element).matches(":focus-visible") ? hinted(target) : null;
+    if (!element) return;
+    shown.describe(target as Element, hintOf(element));
+    if (!ACTS.has(key)) after(DELAY.focus, () => shown.open(element));
+  };
+  const left = ({ relatedTarget }: FocusEvent) => !within(relatedTarget) && after(DELAY.leave, shown.close);
+  const typed = (event: KeyboardEvent) => {
+    key = event.key;
+    if (event.key !== "Escape" || !shown.element()) return;
+    event.stopImmediatePropagation();
+    clearTimeout(timer);
+    shown.close();
+  };
+  const stops = [
+    listen("pointerover", over),
+    listen("pointerdown", pressed),
+    listen("click", tapped),
+    listen("focusin", focused),
+    listen("focusout", left),
+    listen("keydown", typed),
+  ];
+  return () => {
+    clearTimeout(timer);
+    shown.close();
+    for (const stop of stops) stop();
+  };
+}
+
+/** Keys that close something or do it: where the focus comes back to, nobody asks what that is. */
+const ACTS: ReadonlySet<string> = new Set(["Escape", "Enter", " "]);
+
+/** A tap on these opens something else already. */
+const OPENS = "[aria-haspopup], [role=option]";
+
+/** Before the page's own listeners: Esc closes what is topmost. */
+function listen<Name extends keyof DocumentEventMap>(name: Name, act: (event: DocumentEventMap[Name]) => void) {
+  document.addEventListener(name, act, true);
+  return () => document.removeEventListener(name, act, true);
+}
+
+/** The box, open at one element or closed. */
+function popover(box: HTMLElement) {
+  let element: Element | null = null;
+  let described: Element | null = null;
+  let leave = () => {};
+  const describe = (target: Element | null, text = "") => {
+    described?.removeAttribute(DESCRIBED_BY);
+    if (target) box.textContent = text;
+    target?.setAttribute(DESCRIBED_BY, ID);
+    described = target;
+  };
+  const close = () => {
+    leave();
+    leave = () => {};
+    element = null;
+    box.hidden = true;
+    if (box.matches(OPEN)) box.hidePopover();
+    if (!described?.contains(document.activeElement)) describe(null);
+  };
+  const open = (next: Element) => {
+    close();
+    if (!next.isConnected || repeats(next)) return;
+    if (!described || hinted(described) !== next) describe(next, hintOf(next));
+    element = next;
+    box.hidden = false;
+    box.showPopover?.();
+    leave = place(box, next, close);
+  };
+  return { open, close, describe, element: () => element };
+}
+
+const DESCRIBED_BY = "aria-describedby";
+const OPEN = ":popover-open";

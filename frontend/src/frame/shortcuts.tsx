@@ -1,0 +1,126 @@
+/** The sheet of shortcuts: a press on the bar's "?", or the key, opens it over the page. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useFocusBack } from "../dom/focus_back";
+import { type Shortcut, TIMELINE_SHORTCUTS } from "../views/timeline/input/shortcuts";
+
+const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
+  {
+    title: "Everywhere",
+    shortcuts: [
+      { keys: ["?"], what: "Show this sheet" },
+      { keys: ["Tab", "Shift + Tab"], what: "Go to the next or previous control" },
+      { keys: ["Esc"], what: "Close what is open" },
+    ],
+  },
+  {
+    title: "Menus and lists",
+    shortcuts: [
+      { keys: ["↑", "↓"], what: "Go to the next entry" },
+      { keys: ["Enter"], what: "Choose the entry" },
+    ],
+  },
+  {
+    title: "Tables",
+    shortcuts: [
+      { keys: ["↑", "↓"], what: "Go from row to row" },
+      { keys: ["Home", "End"], what: "Go to the first or last row" },
+      { keys: ["→", "←"], what: "Go into the cells of a row" },
+      { keys: ["Enter", "Space"], what: "Open what the row shows" },
+    ],
+  },
+  {
+    title: "Pictures",
+    shortcuts: [
+      { keys: ["←", "→"], what: "Go from step to step, or along time" },
+      { keys: ["↑", "↓"], what: "Go from line to line, where there are several" },
+      { keys: ["Enter", "Space"], what: "Keep the step in every picture of the view" },
+      { keys: ["+", "-"], what: "Zoom into time, and show all again" },
+      { keys: ["drag"], what: "Zoom to a range; a double click shows all again" },
+      { keys: ["Alt + click"], what: "In a legend: show this part alone" },
+      { keys: ["Esc"], what: "Choose nothing" },
+    ],
+  },
+  { title: "Timeline", shortcuts: TIMELINE_SHORTCUTS },
+];
+
+export function ShortcutsButton() {
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const typed = (event: KeyboardEvent) => {
+      if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    document.addEventListener("keydown", typed);
+    return () => document.removeEventListener("keydown", typed);
+  }, []);
+  return (
+    <>
+      <button
+        class="button low ask"
+        aria-label="Keyboard shortcuts"
+        aria-haspopup="dialog"
+        data-hint="Keyboard shortcuts, key ?"
+        onClick={() => setOpen(true)}
+      >
+        ?
+      </button>
+      {open && <Sheet close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** A question mark that is typed into a field belongs there. */
+const isText = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.matches("input, textarea, select, [contenteditable]");
+
+/** The browser keeps the focus within a modal dialog and closes it on Esc. */
+function Sheet({ close }: { close(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useFocusBack(dialog);
+  useEffect(() => {
+    if (!dialog.current!.open) dialog.current!.showModal();
+  }, []);
+  return (
+    <dialog
+      class="sheet"
+      ref={dialog}
+      aria-labelledby="shortcuts"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+    >
+      <div class="head">
+        <h2 id="shortcuts">Keyboard shortcuts</h2>
+        <button class="button low" onClick={close}>
+          Close
+        </button>
+      </div>
+      <div class="sheet-columns">
+        {SHEET.map(({ title, shortcuts }) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <dl>
+              {shortcuts.map((shortcut) => (
+                <Entry key={shortcut.what} {...shortcut} />
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </dialog>
+  );
+}
+
+function Entry({ keys, what }: Shortcut) {
+  return (
+    <div>
+      <dt>
+        {keys.map((key) => (
+          <kbd key={key}>{key}</kbd>
+        ))}
+      </dt>
+      <dd>{what}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+/** What changed from one span to another: whole ns, so that the parts of a step sum to the step. */
+
+import { type Scale, scaleFor } from "../../format";
+import type { Names } from "../props";
+
+/** A part of the mean step in both spans. */
+export interface PartPair {
+  id: string;
+  label: string;
+  colour: string;
+  hatched: boolean;
+  own_ns: number;
+  other_ns: number;
+}
+
+type Part = Pick<PartPair, "id" | "label" | "colour" | "hatched">;
+
+/** Parts that either span has, in the order of the first list; those that only the other has come last. */
+export function pairsOf(
+  own: readonly (Part & { ns: number })[],
+  other: readonly (Part & { ns: number })[],
+): readonly PartPair[] {
+  const [here, there] = [byId(own), byId(other)];
+  const all = [...new Map([...other, ...own].map((part) => [part.id, part])).values()];
+  const place = new Map(
+    [...own, ...other]
+      .map(({ id }) => id)
+      .map((id, at) => [id, at] as const)
+      .reverse(),
+  );
+  return all
+    .map(({ id, label, colour, hatched }) => ({
+      ...{ id, label, colour, hatched },
+      own_ns: here.get(id) ?? 0,
+      other_ns: there.get(id) ?? 0,
+    }))
+    .filter((part) => part.own_ns !== 0 || part.other_ns !== 0)
+    .sort((a, b) => place.get(a.id)! - place.get(b.id)!);
+}
+
+const byId = (parts: readonly { id: string; ns: number }[]): ReadonlyMap<string, number> =>
+  new Map(parts.map(({ id, ns }) => [id, ns]));
+
+/** How much more the chosen span takes. */
+export const differenceOf = ({ own_ns, other_ns }: Pick<PartPair, "own_ns" | "other_ns">): number => own_ns - other_ns;
+
+/** "+3.2 ms", "-0.4 ms"; "0 ms" where nothing changed. */
+export const signed = (value: number, scale: Scale): string =>
+  value === 0 ? scale.text(0) : (value < 0 ? "-" : "+") + scale.text(Math.abs(value));
+
+/** A change below this share of the step is none. */
+const SAME_FRACTION = 0.005;
+
+/** "A step of amp takes 36.5 ms (22 %) less than one of baseline" */
+export function differenceTitle({ name, own }: Names, own_ns: number, other_ns: number, share: (of: number) => string) {
+  const moved = own_ns - other_ns;
+  if (other_ns === 0 || Math.abs(moved) < SAME_FRACTION * other_ns)
+    return `A step of ${own} takes as long as one of ${name}`;
+  const length = scaleFor(Math.max(own_ns, other_ns), "ns").text(Math.abs(moved));
+  const part = share(Math.abs(moved) / other_ns);
+  return `A step of ${own} takes ${length} (${part}) ${moved < 0 ? "less" : "more"} than one of ${name}`;
+}

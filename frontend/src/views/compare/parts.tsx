@@ -1,0 +1,152 @@
+/** Where the difference between two mean steps comes from: each part in both, and what it adds or saves. */
+
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { percent, type Scale, scaleFor, share, shortened } from "../../format";
+import { sorting } from "../choices";
+import type { Names, Tab } from "../props";
+import { differenceOf, differenceTitle, type PartPair, signed } from "./difference";
+
+interface PartDifferencesProps extends Names {
+  parts: readonly PartPair[];
+  /** The mean steps, to which the parts sum. */
+  own_ns: number;
+  other_ns: number;
+  /** Opens the name of saved files. */
+  file: string;
+  tab: Tab;
+}
+
+/** Characters of a name over a column of figures. */
+const HEAD_LENGTH = 14;
+
+export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab }: PartDifferencesProps) {
+  const scale = scaleFor(Math.max(own_ns, other_ns), "ns");
+  const columns = columnsOf(parts, { name, own }, other_ns, scale);
+  const all = { own_ns, other_ns };
+  return (
+    <Picture
+      title={differenceTitle({ name, own }, own_ns, other_ns, share)}
+      sub={`the mean steps by part; the shares are of ${name}'s step`}
+      name={`${own} against ${name} ${file}`}
+      table={() => tableOf(parts, { name, own }, all)}
+      link={() => tab.address()}
+      drawn={false}
+    >
+      <Table
+        label={`Parts of the mean step of ${own} against ${name}`}
+        columns={columns}
+        rows={parts}
+        rowKey={(row) => row.id}
+        {...sorting(tab, "parts")}
+        foot={{
+          name: "Step",
+          cells: {
+            other_ns: scale.text(other_ns),
+            own_ns: scale.text(own_ns),
+            difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
+            share: points(differenceOf(all), other_ns),
+          },
+        }}
+      />
+    </Picture>
+  );
+}
+
+/** Of the other span's step. */
+const points = (difference_ns: number, whole_ns: number): string =>
+  whole_ns === 0 ? "" : (difference_ns > 0 ? "+" : "") + percent(difference_ns / whole_ns);
+
+function columnsOf(
+  parts: readonly PartPair[],
+  { name, own }: Names,
+  other_ns: number,
+  scale: Scale,
+): Column<PartPair>[] {
+  const most = Math.max(1, ...parts.map((part) => Math.abs(differenceOf(part))));
+  const figure = (id: "own_ns" | "other_ns", of: string): Column<PartPair> => ({
+    id,
+    label: shortened(of, HEAD_LENGTH),
+    meaning: `The mean step of ${of}.`,
+    width: "112px",
+    numeric: true,
+    order: (row) => row[id],
+    cell: (row) => scale.text(row[id]),
+  });
+  return [
+    {
+      id: "part",
+      label: "Part",
+      width: "176px",
+      order: (row) => row.label,
+      cell: (row) => (
+        <span class="grew">
+          <Swatch colour={row.colour} hatched={row.hatched} />
+          {row.label}
+        </span>
+      ),
+    },
+    figure("other_ns", name),
+    figure("own_ns", own),
+    {
+      id: "difference",
+      label: "Difference",
+      meaning: `What ${own} takes more than ${name}.`,
+      width: "88px",
+      numeric: true,
+      order: differenceOf,
+      cell: (row) => <span class="ink">{signed(differenceOf(row), scale)}</span>,
+    },
+    {
+      id: "share",
+      label: "Of the step",
+      meaning: `The difference as a share of ${name}'s mean step.`,
+      width: "76px",
+      numeric: true,
+      order: differenceOf,
+      cell: (row) => points(differenceOf(row), other_ns),
+    },
+    {
+      id: "bar",
+      label: "",
+      cell: (row) => <Diverging part={row} share={differenceOf(row) / most} />,
+    },
+  ];
+}
+
+/** Less to the left of the middle, more to the right. */
+function Diverging({ part, share: length }: { part: PartPair; share: number }) {
+  const width = `${50 * Math.abs(length)}%`;
+  return (
+    <span class={`diverging of-${part.colour}`} aria-hidden="true">
+      <i style={length < 0 ? { right: "50%", width } : { left: "50%", width }} />
+    </span>
+  );
+}
+
+function tableOf(
+  parts: readonly PartPair[],
+  { name, own }: Names,
+  all: { own_ns: number; other_ns: number },
+): TableData {
+  const rows = [...parts, { label: "Step", ...all }];
+  const time = (label: string) => ({ label, unit: "ns" as const });
+  return {
+    columns: [
+      { label: "Part" },
+      time(name),
+      time(own),
+      time("Difference"),
+      { label: `Share of ${name}'s step`, unit: "fraction" },
+    ],
+    rows: rows.map((row) => [
+      row.label,
+      row.other_ns,
+      row.own_ns,
+      differenceOf(row),
+      all.other_ns ? differenceOf(row) / all.other_ns : null,
+    ]),
+  };
+}

@@ -1,0 +1,65 @@
+/** How busy the GPUs were in a range of the trace: exact, from the server; merged boxes would count gaps as work. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { BusyBins } from "../../../api.gen";
+import { inRounds, retryPause } from "../../../server/rounds";
+import type { TimeRange } from "../../../time_range";
+import type { EventSource } from "../../props";
+
+/** While the trace is read again. */
+const WAITING_MS = 1_000;
+
+/** A range that is being dragged is asked for once it rests. */
+const REST_MS = 120;
+
+/** Null: not there yet. The answer of before stands until the next one comes. */
+export function useBusy(
+  events: EventSource,
+  span: string,
+  { from, to }: TimeRange,
+  bins: number,
+  rest_ms = 0,
+): BusyBins | null {
+  const [busy, setBusy] = useState<BusyBins | null>(null);
+  useEffect(() => {
+    let stop = () => {};
+    const begin = () => {
+      let unanswered = 0;
+      ({ stop } = inRounds(async (signal) => {
+        const answer = await events.busy(span, { from, to, bins }, signal);
+        if (signal.aborted || answer.kind === "problem") return null; // the picture says what is wrong
+        unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+        if (answer.kind === "ready") setBusy(answer.value);
+        if (unanswered > 0) return retryPause(unanswered);
+        return answer.kind === "waiting" ? WAITING_MS : null;
+      }));
+    };
+    const timer = setTimeout(begin, rest_ms);
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [events, span, from, to, bins, rest_ms]);
+  return busy;
+}
+
+/** Of a range that is measured: null while it is not known. */
+export function useMeasured(events: EventSource, span: string, range: TimeRange): BusyBins | null {
+  const [from, to] = [Math.floor(range.from), Math.max(Math.floor(range.from) + 1, Math.ceil(range.to))];
+  const busy = useBusy(events, span, { from, to }, 1, REST_MS);
+  return busy?.start_ns === from && busy.end_ns === to ? busy : null;
+}
+
+export interface Bin extends TimeRange {
+  /** Of the bin's length, over all devices: 0 to 1. */
+  share: number;
+}
+
+/** Bins of an answer, with the share of each that was busy. */
+export function binsOf({ start_ns, end_ns, devices, busy_ns }: BusyBins): Bin[] {
+  const edge = (at: number) => start_ns + Math.floor((at * (end_ns - start_ns)) / busy_ns.length);
+  return busy_ns.map((busy, at) => {
+    const [from, to] = [edge(at), edge(at + 1)];
+    return { from, to, share: busy / (devices * (to - from)) };
+  });
+}

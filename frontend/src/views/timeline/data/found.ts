@@ -1,0 +1,132 @@
+/** What a search finds in the whole span, and the way from hit to hit: the server counts, the picture follows. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SearchPage } from "../../../api.gen";
+import { useLatest } from "../../../dom/latest";
+import { inRounds, retryPause } from "../../../server/rounds";
+import type { TimeRange } from "../../../time_range";
+import type { EventSource } from "../../props";
+
+/** Letters that follow fast are one search. */
+const REST_MS = 150;
+
+/** While the trace is read again. */
+const WAITING_MS = 1_000;
+
+export interface Hit extends TimeRange {
+  event: number;
+  track: number;
+  /** -1: a Python frame that is folded away. */
+  row: number;
+  name: string;
+}
+
+/** What is searched for; track null: on all of them. */
+export interface Sought {
+  words: string;
+  track: number | null;
+  folded: boolean;
+}
+
+/** Where the way goes on from: the chosen event, else the begin of what is visible. */
+export interface Here {
+  event: number | null;
+  start_ns: number;
+}
+
+export interface Found {
+  /** Null: nothing is searched for, or there is no answer yet. */
+  page: SearchPage | null;
+  /** The number of the hit that is chosen, from 0 in time order; null: none was gone to yet. */
+  at: number | null;
+  next(backwards: boolean): void;
+}
+
+export function useFound(
+  events: Pick<EventSource, "search">,
+  span: string,
+  { words, track, folded }: Sought,
+  here: Here,
+  go: (hit: Hit) => void,
+): Found {
+  const sought = words.trim();
+  const key = JSON.stringify([sought, track]);
+  const [answer, setAnswer] = useState<{ key: string; page: SearchPage } | null>(null);
+  const [gone, setGone] = useState<{ key: string; event: number; number: number } | null>(null);
+  const latest = useLatest({ here, go });
+  const going = useRef<AbortController | null>(null);
+  const ask = (asked: { from: number; first?: number }, signal: AbortSignal) =>
+    events.search(span, { words: sought, track, folded, ...asked }, signal);
+  const asking = useLatest(ask);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key holds all else that is sought
+  useEffect(() => {
+    going.current?.abort();
+    if (sought === "") return setAnswer(null);
+    let stop = () => {};
+    const begin = () => {
+      let unanswered = 0;
+      ({ stop } = inRounds(async (signal) => {
+        const said = await asking.current({ from: Math.floor(latest.current.here.start_ns) }, signal);
+        if (signal.aborted || said.kind === "problem") return null; // the picture says what is wrong
+        unanswered = said.kind === "gone" ? unanswered + 1 : 0;
+        if (said.kind === "ready") setAnswer({ key, page: said.value });
+        if (unanswered > 0) return retryPause(unanswered);
+        return said.kind === "waiting" ? WAITING_MS : null;
+      }));
+    };
+    const timer = setTimeout(begin, REST_MS);
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [events, span, key, folded]);
+  useEffect(() => () => going.current?.abort(), []);
+
+  const page = answer?.key === key ? answer.page : null;
+  const at = page && gone?.key === key && gone.event === here.event ? gone.number : null;
+
+  const next = async (backwards: boolean) => {
+    if (sought === "") return;
+    going.current?.abort();
+    going.current = new AbortController();
+    const { signal } = going.current;
+    const asked = async (wanted: { from: number; first?: number }) => {
+      const said = await ask(wanted, signal);
+      return signal.aborted || said.kind !== "ready" ? null : said.value;
+    };
+    const from = Math.floor(here.start_ns);
+    const known = at === null ? await asked({ from }) : page;
+    if (!known || known.count === 0) return known && setAnswer({ key, page: known });
+    const number = at === null ? firstOf(known, here, backwards) : at + (backwards ? -1 : 1);
+    const wrapped = (number + known.count) % known.count;
+    const holding = hitOf(known, wrapped) ? known : await asked({ from, first: wrapped });
+    const hit = holding && hitOf(holding, wrapped);
+    if (!hit) return;
+    setAnswer({ key, page: holding });
+    setGone({ key, event: hit.event, number: wrapped });
+    latest.current.go(hit);
+  };
+  return { page, at, next: (backwards) => void next(backwards) };
+}
+
+/** The first hit on the way: the chosen event itself is not one. */
+function firstOf(page: SearchPage, here: Here, backwards: boolean): number {
+  if (backwards) return page.next - 1;
+  return hitOf(page, page.next)?.event === here.event ? page.next + 1 : page.next;
+}
+
+/** The hit of a number, where the page holds it. */
+export function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
+  const at = number - first;
+  if (at < 0 || at >= hits.event.length) return null;
+  const from = hits.start_ns[at]!;
+  return {
+    from,
+    to: from + hits.length_ns[at]!,
+    event: hits.event[at]!,
+    track: hits.track[at]!,
+    row: hits.row[at]!,
+    name: hits.name[at]!,
+  };
+}

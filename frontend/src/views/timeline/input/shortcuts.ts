@@ -1,0 +1,31 @@
+/** The timeline's keys and gestures, for the sheet of shortcuts. */
+
+export interface Shortcut {
+  /** As they stand on the keyboard; one of them, or "Shift + drag". */
+  keys: readonly string[];
+  what: string;
+}
+
+export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
+  { keys: ["W", "S"], what: "Zoom in and out" },
+  { keys: ["Ctrl + wheel"], what: "Zoom at the pointer" },
+  { keys: ["A", "D"], what: "Move left and right" },
+  { keys: ["Shift + ←", "Shift + →"], what: "The same" },
+  { keys: ["[", "]"], what: "Previous and next step" },
+  { keys: ["0", "Home"], what: "Show the whole step" },
+  { keys: ["0"], what: "In the overview: show the whole recording" },
+  { keys: ["←", "→", "↑", "↓"], what: "Select the event next to this one" },
+  { keys: ["Enter", "Space"], what: "Open the event, or fold the track" },
+  { keys: ["F"], what: "Zoom to the event, or fold the track" },
+  { keys: ["H"], what: "Go to the name of the track" },
+  { keys: ["←", "→"], what: "At a track’s name: fold and open the track" },
+  { keys: ["P"], what: "Pin the track at the top, or unpin it" },
+  { keys: ["T"], what: "Filter the tracks by name or kind" },
+  { keys: ["M"], what: "Measure the event, or what is visible" },
+  { keys: ["Shift + M"], what: "Extend the range to the event" },
+  { keys: ["Shift + drag"], what: "Measure a range" },
+  { keys: ["Z"], what: "Zoom to the measured range" },
+  { keys: ["/"], what: "Find events by name" },
+  { keys: ["F3", "Shift + F3"], what: "Next and previous event found" },
+  { keys: ["Esc"], what: "Clear the range, then close the event" },
+];

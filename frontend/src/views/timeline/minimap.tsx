@@ -1,0 +1,130 @@
+/** Above the picture: the whole recording, and which part of it is visible. */
+
+import { useRef, useState } from "preact/hooks";
+import type { BusyBins, TimelineStep } from "../../api.gen";
+import { Sheet } from "../../charts/canvas/canvas";
+import { useDrag } from "../../charts/pointer/drag";
+import { pointerX } from "../../charts/pointer/pointing";
+import { hint } from "../../dom/hint";
+import { ns } from "../../format";
+import { lengthOf, type TimeRange, timeScale } from "../../time_range";
+import { centredAt, draggedTo, type Grip, gripAt, typedWindow } from "./input/window";
+import { type Hits, OVERVIEW_PX, paintOverview } from "./paint/overview";
+import type { Palette } from "./paint/palette";
+import { stepsText } from "./range";
+import { GUTTER_PX } from "./scene";
+
+interface MinimapProps {
+  /** Of the picture below, px: the two share their left and right edges. */
+  width: number;
+  whole: TimeRange;
+  visible: TimeRange;
+  setVisible(visible: TimeRange): void;
+  steps: readonly TimelineStep[];
+  step: TimelineStep;
+  busy: BusyBins | null;
+  palette: Palette;
+  /** The range that is measured. */
+  range: TimeRange | null;
+  /** Where a search found events. */
+  hits?: Hits | null;
+}
+
+const MEANING = [
+  "The whole recording: of each moment, the share in which the GPU worked on any stream, a mean of several GPUs.",
+  "Without a GPU, the share in which the host ran an op.",
+  "Drag the window or its edges to move the picture below, drag beside it for a new window, double click for all.",
+].join(" ");
+
+/** A window narrower than this is drawn so wide. */
+const LEAST_PX = 6;
+
+const CURSORS: Readonly<Record<Grip, string>> = {
+  from: "ew-resize",
+  to: "ew-resize",
+  move: "grab",
+  new: "crosshair",
+};
+
+interface Held {
+  grip: Grip;
+  window: TimeRange;
+  start: number;
+}
+
+export function Minimap(props: MinimapProps) {
+  const { whole, visible, setVisible, busy, steps } = props;
+  const width = Math.max(0, props.width - GUTTER_PX);
+  const time = timeScale(whole, 0, width);
+  const pane = placeOf(visible, time.x, width);
+  const [grip, setGrip] = useState<Grip>("new");
+  const box = useRef<HTMLDivElement>(null);
+  const at = ({ clientX }: PointerEvent) => clientX - box.current!.getBoundingClientRect().left;
+  const { handlers } = useDrag<Held>({
+    hold: (event) => ({
+      grip: gripAt(at(event), pane.left, pane.left + pane.width),
+      window: visible,
+      start: time.clampedNs(at(event)),
+    }),
+    drag: (held, event) => setVisible(draggedTo(held.grip, held.window, held.start, time.clampedNs(at(event)), whole)),
+    release(held, _event, dragged) {
+      if (!dragged && held.grip === "new") setVisible(centredAt(visible, held.start, whole));
+    },
+    cancel: () => {},
+    hover: (event) => setGrip(gripAt(pointerX(event), pane.left, pane.left + pane.width)),
+  });
+  const type = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = event.key === "0" ? whole : typedWindow(event.key, event.shiftKey, visible, whole);
+    if (!next) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setVisible(next);
+  };
+  const of = [busy, props.hits, steps, props.step, props.palette, width];
+  return (
+    <div class="minimap">
+      <span class="what small" {...hint(MEANING)}>
+        {busy?.of === "host" ? "Host in ops" : "GPU busy"} <span class="faint">0–100 %</span>
+      </span>
+      <div
+        ref={box}
+        class="overview"
+        role="slider"
+        tabIndex={0}
+        aria-label="Visible part of the recording"
+        aria-valuemin={0}
+        aria-valuemax={Math.round(lengthOf(whole))}
+        aria-valuenow={Math.round(visible.from - whole.from)}
+        aria-valuetext={`${ns(Math.round(lengthOf(visible)))} of ${ns(lengthOf(whole))}: ${stepsText(steps, visible)}`}
+        style={{ width: `${width}px`, height: `${OVERVIEW_PX}px`, cursor: CURSORS[grip] }}
+        onKeyDown={type}
+        onDblClick={() => setVisible(whole)}
+        {...handlers}
+      >
+        <Sheet
+          width={width}
+          height={OVERVIEW_PX}
+          paint={(pen) => paintOverview(pen, { ...props, busy, hits: props.hits ?? null, time })}
+          of={of}
+        />
+        {props.range && <i class="measured" style={pixels(placeOf(props.range, time.x, width))} />}
+        <i class="pane" style={pixels(pane)} />
+      </div>
+    </div>
+  );
+}
+
+interface Pane {
+  left: number;
+  width: number;
+}
+
+/** No narrower than can be seen and taken hold of. */
+function placeOf({ from, to }: TimeRange, x: (ns: number) => number, width: number): Pane {
+  const wide = Math.min(width, Math.max(LEAST_PX, x(to) - x(from)));
+  const left = (x(from) + x(to) - wide) / 2;
+  return { left: Math.max(0, Math.min(width - wide, left)), width: wide };
+}
+
+const pixels = ({ left, width }: Pane) => ({ left: `${left}px`, width: `${width}px` });

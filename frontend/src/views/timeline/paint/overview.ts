@@ -1,0 +1,84 @@
+/**
+ * The overview of the whole recording: how busy the GPUs were, steps told apart by shading, and what a search found.
+ *
+ *      '  ' '''            where events were found
+ *     ▁▇▇▇▁▇▇▇▁▇▇▇         busy share in each bin
+ *     ────━━━━────         the step that is shown
+ */
+
+import type { BusyBins, TimelineStep } from "../../../api.gen";
+import type { Pen } from "../../../charts/canvas/canvas";
+import type { TimeRange, TimeScale } from "../../../time_range";
+import { binsOf } from "../data/busy";
+import type { Palette } from "./palette";
+
+export const OVERVIEW_PX = 40;
+
+/** Above the bars. */
+const HITS_PX = 6;
+
+/** Below them. */
+const FOOT_PX = 3;
+
+/** Steps narrower than this are not told apart. */
+const SHADED_PX = 4;
+
+/** Where a search found events: how many in each of the bins of a range, all equally long. */
+export interface Hits extends TimeRange {
+  counts: readonly number[];
+}
+
+export interface Overview {
+  busy: BusyBins | null;
+  hits: Hits | null;
+  steps: readonly TimelineStep[];
+  step: TimelineStep;
+  time: TimeScale;
+  palette: Palette;
+}
+
+export function paintOverview(pen: Pen, overview: Overview): void {
+  const { time, palette } = overview;
+  pen.clearRect(0, 0, time.width, OVERVIEW_PX);
+  paintSteps(pen, overview);
+  paintBusy(pen, overview);
+  paintHits(pen, overview);
+  pen.fillStyle = palette.line;
+  pen.fillRect(0, OVERVIEW_PX - FOOT_PX, time.width, 1);
+  pen.fillStyle = palette.ink;
+  fill(pen, time, { from: overview.step.start_ns, to: overview.step.end_ns }, OVERVIEW_PX - FOOT_PX, FOOT_PX - 1, 2);
+}
+
+function paintSteps(pen: Pen, { steps, time, palette }: Overview): void {
+  pen.fillStyle = palette.sunken;
+  steps.forEach(({ start_ns, end_ns }, at) => {
+    const told = (end_ns - start_ns) / time.ns_per_px >= SHADED_PX;
+    if (!told || at % 2 === 0)
+      fill(pen, time, { from: start_ns, to: end_ns }, HITS_PX, OVERVIEW_PX - HITS_PX - FOOT_PX);
+  });
+}
+
+function paintBusy(pen: Pen, { busy, time, palette }: Overview): void {
+  if (!busy) return;
+  pen.fillStyle = palette.fills.get(busy.of === "gpu" ? "kernel" : "cpu")![0]!.plain;
+  for (const bin of binsOf(busy)) {
+    const tall = bin.share * (OVERVIEW_PX - HITS_PX - FOOT_PX);
+    fill(pen, time, bin, OVERVIEW_PX - FOOT_PX - tall, tall);
+  }
+}
+
+function paintHits(pen: Pen, { hits, time, palette }: Overview): void {
+  if (!hits) return;
+  pen.fillStyle = palette.ink;
+  const long = (hits.to - hits.from) / hits.counts.length;
+  hits.counts.forEach((count, at) => {
+    const from = hits.from + at * long;
+    if (count > 0) fill(pen, time, { from, to: from + long }, 0, HITS_PX - 2, 2);
+  });
+}
+
+/** On whole pixels, so that neighbours have no seam. */
+function fill(pen: Pen, time: TimeScale, { from, to }: TimeRange, top: number, tall: number, least_px = 1): void {
+  const [left, right] = [Math.round(time.clampedX(from)), Math.round(time.clampedX(to))];
+  if (tall > 0) pen.fillRect(left, top, Math.max(least_px, right - left), tall);
+}

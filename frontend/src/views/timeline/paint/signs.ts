@@ -1,0 +1,89 @@
+/**
+ * What tells boxes apart without their colour, in grey and for eyes that see few hues: a texture over data loading,
+ * communication and blocking calls, a dotted edge around copies and under Python frames. Kernels, ops and calls, which
+ * are most of a picture, are plain; their tracks say which they are.
+ */
+
+import type { Pen } from "../../../charts/canvas/canvas";
+import type { Colour } from "../../../colour";
+import { TEXTURES as ALL, TEXTURE_OPACITY, type Texture } from "../../../textures";
+import type { Palette } from "./palette";
+
+/** Here, where most boxes hold a name, no texture lies over host work. */
+const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
+  data: ALL.data!,
+  comm: ALL.comm!,
+  blocking: ALL.blocking!,
+};
+
+/** Sides of a box that have a dotted edge. */
+const DOTTED: Readonly<Partial<Record<Colour, readonly ("top" | "bottom")[]>>> = {
+  copy: ["top", "bottom"],
+  other: ["bottom"],
+};
+
+/** Boxes narrower or lower than this have no room for a sign. */
+const LEAST_PX = 6;
+
+export interface Placed {
+  left: number;
+  y: number;
+  wide: number;
+  tall: number;
+}
+
+export const isTextured = (colour: Colour): boolean => TEXTURES[colour] !== undefined;
+
+export function paintSign(pen: Pen, palette: Palette, colour: Colour, { left, y, wide, tall }: Placed): void {
+  if (wide < LEAST_PX || tall < LEAST_PX) return;
+  const texture = TEXTURES[colour];
+  if (texture) {
+    pen.fillStyle = pattern(pen, palette, colour, () => textureTile(texture, palette.surface, densityOf(pen)));
+    pen.fillRect(left, y, wide, tall);
+  }
+  for (const side of DOTTED[colour] ?? []) {
+    pen.fillStyle = pattern(pen, palette, "dots", () => dotsTile(palette.ink, densityOf(pen)));
+    pen.fillRect(left, side === "top" ? y : y + tall - 1, wide, 1);
+  }
+}
+
+const densityOf = (pen: Pen): number => pen.getTransform().a;
+
+/** As sharp as the screen: a pattern is drawn in the canvas's own scale. */
+function textureTile({ size, path }: Texture, colour: string, density: number): OffscreenCanvas {
+  const side = Math.round(size * density);
+  const tile = new OffscreenCanvas(side, side);
+  const own = tile.getContext("2d")!;
+  own.scale(side / size, side / size);
+  own.globalAlpha = TEXTURE_OPACITY;
+  own.strokeStyle = colour;
+  own.stroke(new Path2D(path));
+  return tile;
+}
+
+/** Two pixels of ink, two of the box. */
+function dotsTile(colour: string, density: number): OffscreenCanvas {
+  const tile = new OffscreenCanvas(Math.round(4 * density), 1);
+  const own = tile.getContext("2d")!;
+  own.fillStyle = colour;
+  own.fillRect(0, 0, tile.width / 2, 1);
+  return tile;
+}
+
+/** Made once for a theme and a screen. */
+const patterns = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
+
+function pattern(pen: Pen, palette: Palette, name: string, draw: () => OffscreenCanvas): CanvasPattern | string {
+  const known = patterns.get(palette) ?? new Map<string, CanvasPattern | string>();
+  patterns.set(palette, known);
+  const density = densityOf(pen);
+  const key = `${name} ${density}`;
+  let found = known.get(key);
+  if (found === undefined) {
+    const made = pen.createPattern(draw(), "repeat");
+    made?.setTransform(new DOMMatrix().scale(1 / density));
+    found = made ?? "transparent";
+    known.set(key, found);
+  }
+  return found;
+}

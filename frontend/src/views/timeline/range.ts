@@ -1,0 +1,60 @@
+/** A range of time that is measured: how it is marked, and what is said of it. */
+
+import type { BusyBins, TimelineStep } from "../../api.gen";
+import { counted, fine, percent } from "../../format";
+import { lengthOf, type TimeRange, touches } from "../../time_range";
+import { rangeOf } from "./data/steps";
+
+/** Both ends on whole nanoseconds, the earlier first; null where nothing lies between. */
+export function rangeBetween(one: number, other: number): TimeRange | null {
+  const [from, to] = [Math.round(Math.min(one, other)), Math.round(Math.max(one, other))];
+  return to > from ? { from, to } : null;
+}
+
+/** The shortest range that holds both. */
+export const joined = (a: TimeRange | null, b: TimeRange): TimeRange =>
+  a ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : { from: b.from, to: b.to };
+
+/** An end within this of a box's edge is put on it. */
+const SNAP_PX = 6;
+
+/** An instant, or the nearest edge of the box under it where that is close. */
+export function snapped(ns: number, box: TimeRange | null, ns_per_px: number): number {
+  if (!box) return ns;
+  const edge = Math.abs(box.from - ns) <= Math.abs(box.to - ns) ? box.from : box.to;
+  return Math.abs(edge - ns) <= SNAP_PX * ns_per_px ? edge : ns;
+}
+
+/** "in step 7", "steps 5 to 9, 3 of them whole", "between steps". */
+export function stepsText(steps: readonly TimelineStep[], range: TimeRange): string {
+  const met = steps.filter((step) => touches(rangeOf(step), range));
+  const [first, last] = [met[0], met.at(-1)];
+  if (!first || !last) return steps.length > 0 ? "outside the steps" : "";
+  const whole = met.filter(({ start_ns, end_ns }) => start_ns >= range.from && end_ns <= range.to).length;
+  if (met.length === 1) return whole === 1 ? `all of step ${first.name}` : `in step ${first.name}`;
+  return `steps ${first.name} to ${last.name}, ${whole === met.length ? "all" : whole === 0 ? "none" : whole} whole`;
+}
+
+export interface RangeFact {
+  label: string;
+  value: string;
+}
+
+/** What is known of a range besides its length. */
+export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels }: BusyBins): RangeFact[] {
+  const length = lengthOf(range);
+  const busy = busy_ns.reduce((sum, each) => sum + each, 0) / devices;
+  const spent = `${fine(busy)}, ${percent(busy / length)} of the range`;
+  if (of === "host") return [{ label: "Host in ops", value: spent }];
+  return [
+    { label: devices > 1 ? `${devices} GPUs busy, mean` : "GPU busy", value: spent },
+    { label: "idle", value: fine(length - busy) },
+    {
+      label: "",
+      value: `${counted(
+        kernels.reduce((sum, each) => sum + each, 0),
+        "kernel",
+      )} start in it`,
+    },
+  ];
+}

@@ -1,0 +1,128 @@
+/** The search over the whole recording: how many events it finds, on which tracks, and the way from one to the next. */
+
+import type { RefObject } from "preact";
+import type { SearchPage, Track } from "../../api.gen";
+import { count, ns } from "../../format";
+import type { Found } from "./data/found";
+
+interface SearchProps {
+  field: RefObject<HTMLInputElement | null>;
+  words: string;
+  found: Found;
+  tracks: readonly Track[];
+  /** That is searched; null: all. */
+  track: number | null;
+  write(words: string): void;
+  within(track: number | null): void;
+  leave(): void;
+}
+
+/** Enter goes to the next one, with Shift to the one before; Esc clears and gives the focus back to the picture. */
+export function Search({ field, words, found, tracks, track, write, within, leave }: SearchProps) {
+  const type = (event: KeyboardEvent) => {
+    if (event.key === "Enter") found.next(event.shiftKey);
+    else if (event.key === "Escape") {
+      write("");
+      leave();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const { page } = found;
+  return (
+    <search class="seek">
+      <input
+        ref={field}
+        class="field filter"
+        type="search"
+        aria-label="Find events by name in the whole recording"
+        placeholder="Find by name"
+        value={words}
+        spellcheck={false}
+        autocomplete="off"
+        onKeyDown={type}
+        onInput={(event) => write(event.currentTarget.value)}
+      />
+      <span class="found small" role="status">
+        {words.trim() !== "" && (page ? foundText(found, page) : "Searching")}
+      </span>
+      {page && page.tracks.length > 1 && <Where page={page} tracks={tracks} track={track} within={within} />}
+      {page && page.count > 0 && <Ways next={found.next} />}
+    </search>
+  );
+}
+
+/** "12 of 9 178, 3.4 ms in all". */
+export function foundText({ at }: Found, { count: all, total_ns }: SearchPage): string {
+  if (all === 0) return "none in this recording";
+  const which = at === null ? `${count(all)} found` : `${count(at + 1)} of ${count(all)}`;
+  return `${which}, ${ns(total_ns)} in all`;
+}
+
+/** How many on which track; one of them alone can be gone through. */
+function Where({
+  page,
+  tracks,
+  track,
+  within,
+}: Pick<SearchProps, "tracks" | "track" | "within"> & { page: SearchPage }) {
+  const all = page.tracks.reduce((sum, each) => sum + each.count, 0);
+  return (
+    <select
+      class="field"
+      aria-label="Tracks that are searched"
+      value={track ?? ""}
+      onChange={({ currentTarget: { value } }) => within(value === "" ? null : Number(value))}
+    >
+      <option value="">{`On ${page.tracks.length} tracks: ${count(all)}`}</option>
+      {page.tracks.map((each) => (
+        <option key={each.track} value={each.track}>
+          {`${labelOf(tracks, each.track)}: ${count(each.count)}, ${ns(each.total_ns)}`}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function labelOf(tracks: readonly Track[], id: number): string {
+  const track = tracks.find((each) => each.id === id);
+  if (!track) return `Track ${id}`;
+  return track.kind === "stream" || track.kind === "ranges" ? `${track.group}, ${track.label}` : track.label;
+}
+
+function Ways({ next }: Pick<Found, "next">) {
+  return (
+    <>
+      <button
+        class="button low"
+        aria-label="Previous event found"
+        data-hint="Previous, Shift and Enter or F3"
+        onClick={() => next(true)}
+      >
+        ‹
+      </button>
+      <button
+        class="button low"
+        aria-label="Next event found"
+        data-hint="Next, Enter or F3"
+        onClick={() => next(false)}
+      >
+        ›
+      </button>
+    </>
+  );
+}
+
+/** Whether Python stacks are shown with every frame, or folded to the user's own lines. */
+export function Frames({ all, choose }: { all: boolean; choose(all: boolean): void }) {
+  return (
+    <button
+      class="button low"
+      aria-pressed={all}
+      data-hint="Also frames of PyTorch, of Python and of installed packages"
+      onClick={() => choose(!all)}
+    >
+      All Python frames
+    </button>
+  );
+}

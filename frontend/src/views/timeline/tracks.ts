@@ -1,0 +1,60 @@
+/** Which tracks are pinned, folded and shown: the user's choices, kept in the address. */
+
+import type { Address, Changes } from "../../address/keys";
+import type { Track } from "../../api.gen";
+
+export interface TrackChoices {
+  /** Tracks that stand the other way than they do by themselves: folded or open, pinned or among their group. */
+  folds: ReadonlySet<number>;
+  pins: ReadonlySet<number>;
+  /** Words that a track's name or kind must hold to be shown; pinned ones always are. */
+  filter: string;
+}
+
+export const NO_CHOICES: TrackChoices = { folds: new Set(), pins: new Set(), filter: "" };
+
+const numbers = (ids: ReadonlySet<string> | undefined): ReadonlySet<number> => new Set([...(ids ?? [])].map(Number));
+
+const written = (ids: ReadonlySet<number>): ReadonlySet<string> | null =>
+  ids.size > 0 ? new Set([...ids].sort((a, b) => a - b).map(String)) : null;
+
+export const choicesOf = ({ folds, pins, tracks }: Address): TrackChoices => ({
+  folds: numbers(folds),
+  pins: numbers(pins),
+  filter: tracks ?? "",
+});
+
+/** What to write into the address after a track was turned. */
+export const turnedKeys = (choices: TrackChoices, which: "folds" | "pins", track: number): Changes => ({
+  [which]: written(toggled(choices[which], track)),
+});
+
+function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
+  const next = new Set(tracks);
+  if (!next.delete(track)) next.add(track);
+  return next;
+}
+
+export const isPinned = (track: Track, { pins }: TrackChoices): boolean => track.pinned !== pins.has(track.id);
+
+export const onDevice = ({ kind }: Track): boolean => kind === "stream" || kind === "ranges";
+
+/** Words for a kind of track besides its label: what a user would call it. */
+const KIND_WORDS: Readonly<Record<Track["kind"], string>> = {
+  steps: "steps",
+  phases: "phases host cpu",
+  loader: "data loading loader host cpu",
+  thread: "threads host cpu ops python",
+  calls: "runtime calls host cpu cuda hip",
+  stream: "streams gpu device kernels",
+  ranges: "ranges gpu device annotations",
+};
+
+/** Each word of the filter must stand in the track's name, its group's or among the words of its kind. */
+export function found(track: Track, filter: string): boolean {
+  const words = `${track.label} ${track.group} ${KIND_WORDS[track.kind]}`.toLowerCase();
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => words.includes(word));
+}

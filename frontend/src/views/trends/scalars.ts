@@ -1,0 +1,78 @@
+/** The job's own scalars (loss, throughput) on the axis of the pictures. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { ScalarSeries, Scalars } from "../../api.gen";
+import type { OverlayPoint } from "../../charts/lines/overlay_data";
+import type { ScalarSource } from "../props";
+import type { Over, TrendAxis } from "./axis";
+import type { Run } from "./runs";
+
+const NOTHING: Scalars = { tags: [], series: [] };
+
+/** Of a run, and of a tag the series; nothing until they come, and where there are none. They are asked for once. */
+export function useScalars(source: ScalarSource, run: string, tag: string | null): Scalars {
+  const [found, setFound] = useState<{ of: string; scalars: Scalars } | null>(null);
+  const of = JSON.stringify([run, tag]);
+  useEffect(() => {
+    const abandoned = new AbortController();
+    void source.scalars(run, tag, abandoned.signal).then((answer) => {
+      if (!abandoned.signal.aborted) setFound({ of, scalars: answer.kind === "ready" ? answer.value : NOTHING });
+    });
+    return () => abandoned.abort();
+  }, [source, run, tag, of]);
+  return found?.of === of ? found.scalars : NOTHING;
+}
+
+/** Where each value stands on the axis; those that it has no place for are left out. */
+export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: Run): OverlayPoint[] {
+  switch (over) {
+    case "steps":
+      return bySteps(series, axis, run);
+    case "spans":
+      return bySpans(series, axis, run);
+    case "time":
+      return byTime(series, axis);
+    default:
+      return over satisfies never;
+  }
+}
+
+/** At the profiler's steps of the same number: where the job counts otherwise, wall time is the axis to choose. */
+function bySteps({ steps, values }: ScalarSeries, { pointsOf, stops }: TrendAxis, run: Run): OverlayPoint[] {
+  const known = new Map(steps.map((step, at) => [String(step), values[at] ?? null]));
+  return pointsOf(run).flatMap(({ stop, aggregate }) => {
+    const value = aggregate ? known.get(aggregate.step) : undefined;
+    return value == null ? [] : [{ ...place(stops[stop]!), value }];
+  });
+}
+
+/** The value that held at the end of each span: of the last step that was logged until then. */
+function bySpans(series: ScalarSeries, { pointsOf, stops }: TrendAxis, run: Run): OverlayPoint[] {
+  return pointsOf(run).flatMap(({ stop, aggregate }) => {
+    const span = run.spans.find(({ number }) => number === aggregate?.number);
+    const end = span && span.result.origin_ns + (span.result.steps.at(-1)?.end_ns ?? 0);
+    const value = end === undefined ? null : lastUntil(series, end);
+    return value === null ? [] : [{ ...place(stops[stop]!), value }];
+  });
+}
+
+function lastUntil({ wall_ns: times, values }: ScalarSeries, end_ns: number): number | null {
+  const at = times.findLastIndex((time, index) => time <= end_ns && values[index] != null);
+  return at < 0 ? null : values[at]!;
+}
+
+function byTime({ wall_ns: times, values }: ScalarSeries, { segments }: TrendAxis): OverlayPoint[] {
+  return times.flatMap((time, at): OverlayPoint[] => {
+    const value = values[at] ?? null;
+    const segment = segments.findIndex(({ from, to }) => from <= time && time <= to);
+    return value === null || segment < 0 ? [] : [{ segment, at: time, value }];
+  });
+}
+
+const place = ({ segment, at }: TrendAxis["stops"][number]) => ({ segment, at });
+
+/** When the job logged anything, ns: over wall time the axis then shows all of it. */
+export function loggedRange(series: readonly ScalarSeries[]): readonly [from: number, to: number] | null {
+  const times = series.flatMap(({ wall_ns }) => wall_ns);
+  return times.length === 0 ? null : [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))];
+}

@@ -1,0 +1,48 @@
+import { fireEvent, render } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import type { PageOf } from "../../src/api.gen";
+import { Host } from "../../src/views/host";
+import { BLOCKING, hostPage, hostTab, MS, RESULT, TITLES } from "../fixtures/host";
+import { plain } from "../fixtures/pages";
+import { textsOf } from "../fixtures/words";
+
+function drawn(result = RESULT, state = {}, titles = TITLES as PageOf<"host">["titles"]): string {
+  render(<Host page={hostPage(result, titles)} tab={hostTab(state)} compared={null} />);
+  return textsOf(document.body.innerHTML.replace(/<svg.*?<\/svg>/gs, "").replaceAll("&nbsp;", " "));
+}
+
+test("calls that cost nothing are a table once they are asked for", () => {
+  expect(drawn(RESULT, { blocking: "-blocked" })).toContain(
+    "|outside any op|Optimizer|cudaEventSynchronize|–|8|30 µs|0 µs|",
+  );
+});
+
+const { blocking_remark: _, ...OTHERS } = TITLES;
+const titles = { ...OTHERS, blocking: plain("Blocking calls leave the GPU idle for 12.0 ms a step") };
+const BLOCKED = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS };
+
+test("names what blocks, and for backward the forward line that made it", () => {
+  expect(drawn(BLOCKED, {}, titles)).toContain(
+    "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + " +
+      "cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
+  );
+});
+
+test("a filter that finds no call says so", () => {
+  const page = drawn(BLOCKED, { calls: "nothing" }, titles);
+  expect(page).toContain("|0 of 1|");
+  expect(page).toContain("|No call matches |nothing|. |Clear|");
+});
+
+test("both tables stand side by side, with the cards under the calls; what the answer rests on is folded", () => {
+  drawn(BLOCKED, {}, titles);
+  const [left, right] = document.querySelectorAll(".host-split > *");
+  const labels = (box: Element) => [...box.querySelectorAll("table")].map((table) => table.getAttribute("aria-label"));
+  expect(labels(left!)).toEqual(["GPU idle time by the launch that ended it"]);
+  expect(labels(right!)).toEqual(["Blocking calls"]);
+  expect(right!.querySelectorAll(".cards > li").length).toBeGreaterThan(0);
+  const figures = document.querySelector<HTMLDetailsElement>("details.answer")!;
+  expect(figures.open).toBe(false);
+  fireEvent.click(figures.querySelector("summary")!);
+  expect(figures.open).toBe(true);
+});

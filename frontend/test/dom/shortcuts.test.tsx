@@ -1,0 +1,44 @@
+import { fireEvent, render, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { ShortcutsButton } from "../../src/frame/shortcuts";
+import { TIMELINE_SHORTCUTS } from "../../src/views/timeline/input/shortcuts";
+
+const sheet = () => screen.queryByRole("dialog", { name: "Keyboard shortcuts" });
+const button = () => screen.getByRole("button", { name: "Keyboard shortcuts" });
+
+test("the key opens the sheet, which names every shortcut, those of the timeline included", () => {
+  render(<ShortcutsButton />);
+  expect(sheet()).toBeNull();
+  fireEvent.keyDown(document.body, { key: "?" });
+  const titles = [...sheet()!.querySelectorAll("h3")].map((title) => title.textContent);
+  expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Timeline"]);
+  const said = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
+  expect(said).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
+});
+
+test("a question mark in a field is text, and one with Ctrl is the browser's", () => {
+  render(
+    <>
+      <ShortcutsButton />
+      <input aria-label="Filter" />
+    </>,
+  );
+  fireEvent.keyDown(screen.getByLabelText("Filter"), { key: "?" });
+  fireEvent.keyDown(document.body, { key: "?", ctrlKey: true });
+  expect(sheet()).toBeNull();
+});
+
+test("a modal dialog: opened as one, closed by its own close and by its button; the focus returns", () => {
+  render(<ShortcutsButton />);
+  button().focus();
+  fireEvent.click(button());
+  expect((sheet() as HTMLDialogElement).open).toBe(true);
+  const close = screen.getByRole("button", { name: "Close" });
+  close.focus();
+  fireEvent.click(close);
+  expect(sheet()).toBeNull();
+  expect(document.activeElement).toBe(button());
+  fireEvent.click(button());
+  (sheet() as HTMLDialogElement).close(); // as the browser does on Esc
+  expect(sheet()).toBeNull();
+});

@@ -1,0 +1,79 @@
+/** The Timeline of two steps, whose server says what a test has it say; its address is the window's. */
+
+import { act, render, screen } from "@testing-library/preact";
+import { useReducer } from "preact/hooks";
+import { vi } from "vitest";
+import { openUrlStore } from "../../src/address/url";
+import type { EventDetail, PageOf } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import type { EventSource } from "../../src/views/props";
+import { Timeline } from "../../src/views/timeline";
+import { HEAD, plain, TAB } from "../fixtures/pages";
+import { page } from "../fixtures/timeline";
+
+const EVENTS = page(`
+  thread | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb
+  stream |       cccccccccc           dddd`);
+
+export const PAGE: PageOf<"timeline"> = {
+  head: HEAD,
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
+  titles: {},
+  insights: [],
+  insights_remark: null,
+  notes: [],
+  could_be: null,
+  neighbours: [],
+  shown_step: null,
+  result: {
+    first_ns: 0,
+    last_ns: 500,
+    steps: [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: start, end_ns: start + 250 })),
+  },
+};
+
+export const DETAIL: EventDetail = {
+  event: 0,
+  name: "aten::a",
+  short_name: "aten::a",
+  kind: "CPU op",
+  on: "Training thread 1",
+  track: 0,
+  row: 0,
+  start_ns: 0,
+  end_ns: 300,
+  facts: [],
+  links: [],
+  gap_start_ns: null,
+  why_gap: null,
+};
+
+export const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
+
+export const timelineEvents = (own: Partial<EventSource>): EventSource => ({
+  ...TAB.events,
+  timeline: async () => ready(EVENTS),
+  event: async () => ready(DETAIL),
+  ...own,
+});
+
+export function Shown({ events, shown = PAGE }: { events: EventSource; shown?: PageOf<"timeline"> }) {
+  const url = openUrlStore(window);
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  const update: typeof url.update = (changes) => {
+    url.update(changes);
+    again(0);
+  };
+  return <Timeline page={shown} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
+}
+
+/** Time enough for the address and for a search. */
+export const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
+
+export async function show(events: EventSource, hash = "", shown = PAGE): Promise<void> {
+  window.location.hash = `#tb_steptime&${hash}`;
+  render(<Shown events={events} shown={shown} />);
+  await rest();
+}
+
+export const stage = () => screen.getByRole("application", { name: /tracks of events/ });

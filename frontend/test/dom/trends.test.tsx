@@ -1,0 +1,76 @@
+import { act, fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { describe, expect, test } from "vitest";
+import { trendSpan, trendsPage } from "../fixtures/figures";
+import { index, run, span } from "../fixtures/pages";
+import { keys, openTab, press, says } from "./fake_server";
+
+/** So many runs, each a little slower than the one before. */
+function many(count: number) {
+  const server = says();
+  const names = Array.from({ length: count }, (_, at) => `jobs/run_${at}_v100`);
+  server.index = { kind: "ready", value: index(names.map((name, at) => run(name, [span(at + 1)]))) };
+  const spans = names.map((name, at) => trendSpan({ run: name, number: 1, first: 5, ms: [100 + at, 102 + at] }));
+  server.trends = { kind: "ready", value: trendsPage(spans) };
+  return server;
+}
+const legend = () => screen.findByRole("list", { name: "Runs" });
+const picture = async () => (await screen.findAllByRole("slider"))[0]!;
+const lines = (svg: Element) => svg.querySelectorAll("path.line").length;
+
+describe("trends of many runs", () => {
+  test("twelve are drawn one by one and named at their ends", async () => {
+    await openTab("view=trends", many(12));
+    expect(within(await legend()).getAllByRole("listitem")).toHaveLength(12);
+    const names = [...(await picture()).querySelectorAll(".run-end")].map(({ textContent }) => textContent);
+    expect(new Set(names)).toEqual(new Set(Array.from({ length: 12 }, (_, at) => `run_${at}`)));
+  });
+
+  test("more stand as median and band, with those that stand out named; a search draws some", async () => {
+    await openTab("view=trends&run=jobs/run_3_v100&with=jobs/run_8_v100/worker0/9", many(30));
+    const rows = within(await legend()).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      "run_3, in focus",
+      "run_8, compared with",
+      "28\u00a0other runs: median, and the band that holds half of them",
+    ]);
+    expect(screen.getByText(/^Highest/).parentElement!.textContent).toContain("run_29");
+    fireEvent.input(screen.getByRole("searchbox", { name: /Search runs to draw/ }), { target: { value: "run_12" } });
+    expect(within(await legend()).getAllByRole("listitem")).toHaveLength(4);
+    press("run_12");
+    expect(keys().run).toBe("jobs/run_12_v100");
+  });
+
+  test("the run that the pointer is nearest to stands alone, and only marks are drawn while it moves", async () => {
+    await openTab("view=trends", many(30));
+    const svg = await picture();
+    const before = [...svg.querySelectorAll("path.line")];
+    fireEvent.pointerMove(svg, { clientX: 60, clientY: 20 });
+    await waitFor(() => expect(svg.querySelector(".isolated")).not.toBeNull());
+    expect(screen.getAllByText("run_28").length).toBeGreaterThan(0);
+    expect(before.every((path) => svg.contains(path))).toBe(true);
+    fireEvent.pointerLeave(svg);
+    await waitFor(() => expect(svg.querySelector(".isolated")).toBeNull());
+    expect(lines(svg)).toBe(before.length);
+  });
+
+  test("the strips of the run in focus come first", async () => {
+    await openTab("view=trends&run=jobs/run_20_v100", many(30));
+    await legend();
+    const named = document.querySelector(".heatmap")!.getAttribute("aria-label");
+    expect(named).toMatch(/span: run_20 span 1/);
+  });
+
+  test("a scalar of the job is a line with an axis of its own, kept in the address", async () => {
+    const server = many(2);
+    const loss = { source: "jobs/run_1_v100", tag: "loss", steps: [5, 6], wall_ns: [1, 2], values: [2, 1] };
+    server.scalars = (tag) => ({ kind: "ready", value: { tags: ["loss", "lr"], series: tag ? [loss] : [] } });
+    const asked = await openTab("view=trends", server);
+    await screen.findByRole("button", { name: "Add a scalar…" });
+    press("Add a scalar…");
+    press("loss");
+    expect(keys().scalar).toBe("loss");
+    await waitFor(() => expect(asked.log).toContain("scalars loss"));
+    await act(async () => {});
+    expect((await picture()).querySelector(".overlay")!.textContent).toContain("loss");
+  });
+});

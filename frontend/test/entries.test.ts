@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { selections } from "../src/address/selection";
+import { age, compareEntries, runEntries } from "../src/frame/entries";
+import { index, run, span } from "./fixtures/pages";
+
+const DAY = 86_400_000;
+const NOW = Date.UTC(2026, 0, 20, 12);
+const recorded = (days: number) => (NOW - days * DAY) * 1e6;
+
+const INDEX = index([
+  run("jobs/baseline_v100", [span(1, "ready", { recorded_ns: recorded(3) })]),
+  run("jobs/cpu_v100", [span(2, "ready", { has_gpu: false, recorded_ns: recorded(0.1) })]),
+  { ...run("jobs/model_v100", [span(3, "ready", { recorded_ns: recorded(400) })]), simulated: true },
+  run("jobs/new_v100", [span(4, "unread", { recorded_ns: NOW * 1e6 })]),
+  run("jobs/amp_v100", [span(5, "ready", { recorded_ns: recorded(1) }), span(6)]),
+]);
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+describe("what the pickers list", () => {
+  test("runs by kind, under their shortest names, with age and mean step", () => {
+    const entries = runEntries(INDEX.runs, selections(INDEX)[0]!, NOW);
+    expect(entries.map(({ group, label, aside }) => [group, label, plain(aside)])).toEqual([
+      ["With a GPU", "baseline", "3 d ago, 10.0 ms"],
+      ["With a GPU", "amp", "1 d ago, 50.0 ms"],
+      ["CPU only", "cpu", "2 h ago, 20.0 ms"],
+      ["Simulated", "model", "16 December 2024, 30.0 ms"],
+      ["Not read yet", "new", "just now, 1.0 MB"],
+    ]);
+    expect(entries.map(({ id, full }) => id === full)).not.toContain(false);
+  });
+
+  test("one kind needs no group", () => {
+    const entries = runEntries([INDEX.runs[0]!, INDEX.runs[4]!], selections(INDEX)[0]!, NOW);
+    expect(entries.map(({ group }) => group)).toEqual([undefined, undefined]);
+  });
+
+  test("spans to compare with say which of their run's spans they are", () => {
+    const entries = compareEntries(selections(INDEX).slice(1), INDEX, NOW);
+    expect(entries.map(({ id, label }) => [id, label])).toEqual([
+      ["jobs/amp_v100/worker0/5", "amp, span 5"],
+      ["jobs/amp_v100/worker0/6", "amp, span 6"],
+      ["jobs/cpu_v100/worker0/2", "cpu"],
+      ["jobs/model_v100/worker0/3", "model"],
+      ["jobs/new_v100/worker0/4", "new"],
+    ]);
+  });
+
+  test.each([
+    [30_000, "just now"],
+    [12 * 60_000, "12 min ago"],
+    [5 * 3_600_000, "5 h ago"],
+    [13 * DAY, "13 d ago"],
+    [14 * DAY, "6 January 2026"],
+  ])("%d ms before now is %s", (passed, expected) => expect(plain(age((NOW - passed) * 1e6, NOW))).toBe(expected));
+});

@@ -1,0 +1,33 @@
+/** The list of views with their shares, and where the figures come from. */
+
+import { renderToString } from "preact-render-to-string";
+import { expect, test } from "vitest";
+import { ViewList } from "../src/frame/views";
+import { MEANINGS } from "./fixtures/meanings";
+import { because, HEAD, TAB } from "./fixtures/pages";
+import { words } from "./fixtures/words";
+
+test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
+  const unknown = {
+    share: null,
+    colour: "kernel",
+    hatched: true,
+    reason: because("no_kernels_in_steps"),
+    meaning: null,
+  };
+  const list = (
+    <ViewList
+      current="overview"
+      meanings={MEANINGS}
+      head={{ ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: unknown } }}
+      tab={TAB}
+    />
+  );
+  expect(words(list)).toBe(
+    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, " +
+      "8 June 2021|75 718 events, 1.2 MB|",
+  );
+  const html = renderToString(list);
+  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
+  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
+});

@@ -1,0 +1,57 @@
+"""Compare: what of a recording is held against others; `tb_steptime.compare` makes a comparison of several of these."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.analyses.base import Analysis
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.host.op_times import OpTime, op_times
+from tb_steptime.metrics.job.setup import Setup, setup_of
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace, launch_places
+from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns, phase_labels
+from tb_steptime.metrics.set_aside.whole_steps import step_at, whole_steps
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+
+class ComparedStep(msgspec.Struct, frozen=True):
+    """A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step."""
+
+    name: str
+    whole: bool
+    phases_ns: list[int]
+
+
+class CompareResult(msgspec.Struct, frozen=True):
+    """What is compared of a span. Sums of kernels and ops are those of its whole steps.
+
+    phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
+    places. ops: on the host.
+    """
+
+    setup: Setup
+    steps: list[ComparedStep]
+    phases: list[str]
+    kernels: list[LaunchPlace]
+    more_kernels_ns: int
+    ops: list[OpTime]
+
+
+def analyse(trace: Trace) -> CompareResult:
+    device = main_device(trace)
+    whole = whole_steps(trace, device)
+    kernels, more_ns = ([], 0) if device is None else launch_places(trace, device, whole)
+    columns = zip(find_steps(trace).steps, whole.tolist(), host_time_ns(trace).tolist(), strict=True)
+    labels = phase_labels(trace)
+    return CompareResult(
+        setup=setup_of(trace, whole),
+        steps=[ComparedStep(step.name, compared, phases) for step, compared, phases in columns],
+        phases=[labels[phase] for phase in PHASES],
+        kernels=kernels,
+        more_kernels_ns=more_ns,
+        ops=op_times(trace, step_at(trace, trace.events.start_ns, whole) >= 0),
+    )
+
+
+ANALYSIS = Analysis("compare", "Compare", CompareResult, analyse)

@@ -1,0 +1,115 @@
+"""Is a difference of means more than noise? Bootstrap intervals over steps.
+
+Steps are drawn again from each side, many times, in blocks of neighbours, and the difference of means is taken each
+time: its middle 95 % are the interval. Blocks are as long as a known period (workers that deliver in turns), since the
+steps within one depend on each other. The interval is widened as Student's t is against the normal distribution: the
+spread of a few steps is known only roughly.
+
+It says how far the mean of these recordings' steps may be off. Two runs of the same job may differ by more, as a
+machine is not the same an hour later: several spans of a run are pooled for that.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import msgspec
+import numpy as np
+
+from tb_steptime.trace.table import Float64, Int64
+
+LEVEL = 0.95
+DRAWS = 2000
+#: Values that are drawn at once: bounds memory.
+AT_ONCE = 2_000_000
+#: More steps than this need no one more, and no number would help who has so many.
+MOST_STEPS = 10_000
+
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """candidate - base of a mean, and its interval. low, high and distinguishable (0 is outside of the interval) are
+    None where a side has too few steps to say. enough_steps: how many on each side would show a change of this size,
+    None where these do, or where no number would."""
+
+    base: float
+    candidate: float
+    low: float | None = None
+    high: float | None = None
+    distinguishable: bool | None = None
+    enough_steps: int | None = None
+
+    @property
+    def change(self) -> float:
+        return self.candidate - self.base
+
+
+def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: int = 1) -> Change:
+    """The change of the mean from some values per step to others, both in time order, at least one. The result is the
+    same each time."""
+    means = Change(float(base.mean()), float(candidate.mean()))
+    if period > 1 and min(len(base), len(candidate)) < 2 * period:
+        period = 1
+    blocks = min(len(base), len(candidate)) // period
+    if blocks < 2:
+        return means
+    draws = np.random.default_rng(0)
+    of_base, of_candidate = _means(draws, base, period), _means(draws, candidate, period)
+    freedom = _freedom(of_base, len(base) // period, of_candidate, len(candidate) // period)
+    wider = student(freedom) / _Z * math.sqrt(blocks / (blocks - 1))
+    edges = np.quantile(of_candidate - of_base, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    low, high = (means.change + (edge - means.change) * wider for edge in edges)
+    clear = not low <= 0 <= high
+    return msgspec.structs.replace(
+        means, low=low, high=high, distinguishable=clear,
+        enough_steps=None if clear else _enough(means.change, (high - low) / 2, min(len(base), len(candidate))),
+    )  # fmt: skip
+
+
+def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> Float64:
+    """(DRAWS,): means of the values drawn again, in blocks that go round from the end to the start."""
+    number = len(values) // block
+    sums = np.convolve(np.concatenate([values, values[: block - 1]]).astype(np.float64), np.ones(block), "valid")
+    found, rows = [], max(1, AT_ONCE // number)
+    for first in range(0, DRAWS, rows):
+        chosen = draws.integers(0, len(values), (min(rows, DRAWS - first), number))
+        found.append(sums[chosen].mean(axis=1) / block)
+    return np.concatenate(found)
+
+
+def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_blocks: int) -> float:
+    """Degrees of freedom of the difference (Welch, Satterthwaite)."""
+    variances = float(base.var()), float(candidate.var())
+    if not sum(variances):
+        return math.inf
+    parts = variances[0] ** 2 / (base_blocks - 1) + variances[1] ** 2 / (candidate_blocks - 1)
+    return sum(variances) ** 2 / parts
+
+
+def student(freedom: float) -> float:
+    """The quantile of Student's t that leaves (1 - LEVEL) / 2 above it, by its expansion in 1 / freedom (Abramowitz and
+    Stegun, 26.7.5); below 3 degrees of freedom, where that is too small, the exact values of 1 and 2.
+
+    >>> round(student(5), 2), round(student(30), 2), round(student(math.inf), 2)
+    (2.57, 2.04, 1.96)
+    """
+    if freedom < 3:
+        return 12.706 if freedom < 2 else 4.303
+    z, inverse = _Z, 1 / freedom
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term * inverse**power for power, term in enumerate(terms))
+
+
+def _enough(change: float, half_width: float, steps: int) -> int | None:
+    """Half of the interval shrinks with the root of the steps."""
+    if not change:
+        return None
+    needed = math.ceil(steps * (half_width / change) ** 2)
+    return needed if needed <= MOST_STEPS else None

@@ -1,0 +1,148 @@
+"""One side of a comparison: the spans of a run, whose whole steps are one sample.
+
+base        span 1: steps 5 6 7 8     span 2: steps 25 26 27 28      eight steps
+candidate   span 1: steps 5 6 7 8                                    four
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.trace.table import Bool, Float64, Int64
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """A card of a recording: what it promised. part: the part of the step that it shortens, None where several."""
+
+    insight: str
+    gain_ns: int
+    part: str | None
+
+
+@dataclass(frozen=True)
+class ComparedSpan:
+    """A measured span and what is said of its machine. results: by view id. simulated: its figures are no recording's.
+    expected: gains of its cards, most first."""
+
+    results: Mapping[str, msgspec.Struct]
+    device_names: tuple[str, ...] = ()
+    world_size: int | None = None
+    simulated: bool = False
+    expected: tuple[ExpectedGain, ...] = ()
+
+    def result(self, view: str, kind: type[R]) -> R:
+        """Raises KeyError where that view was not measured."""
+        result = self.results[view]
+        assert isinstance(result, kind)
+        return result
+
+    @cached_property
+    def whole(self) -> Bool:
+        """Per step, whether it is compared."""
+        return np.array([step.whole for step in self.compare.steps], bool)
+
+    @property
+    def compare(self) -> CompareResult:
+        return self.result("compare", CompareResult)
+
+    @property
+    def overview(self) -> OverviewResult:
+        return self.result("overview", OverviewResult)
+
+    @property
+    def host(self) -> HostResult:
+        return self.result("host", HostResult)
+
+    @property
+    def data_loading(self) -> DataLoadingResult:
+        return self.result("data_loading", DataLoadingResult)
+
+    @property
+    def trends(self) -> TrendsResult:
+        return self.result("trends", TrendsResult)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Spans of one run and worker, in time order, at least one; name is what the comparison calls it.
+
+    Per-step columns hold the whole steps of all spans in time order.
+    """
+
+    name: str
+    spans: tuple[ComparedSpan, ...]
+
+    @cached_property
+    def step_ns(self) -> Int64:
+        """(steps,)"""
+        return np.concatenate([self._column(span, [row.duration_ns for row in span.overview.steps])
+                               for span in self.spans])  # fmt: skip
+
+    @cached_property
+    def parts_ns(self) -> Int64:
+        """(steps, parts), in the order of `Parts`; a row sums to its step."""
+        return self._rows(lambda span: [msgspec.structs.astuple(row.parts_ns) for row in span.overview.steps])
+
+    @cached_property
+    def phases_ns(self) -> Int64:
+        """(steps, phases); a row sums to its step."""
+        return self._rows(lambda span: [step.phases_ns for step in span.compare.steps])
+
+    @cached_property
+    def idle_ns(self) -> Int64 | None:
+        """(steps, 1 + reasons): the main device is busy, then idle by reason; a row sums to its step. None where a span
+        has no device."""
+        if any(span.host.device is None for span in self.spans):
+            return None
+        return self._rows(_idle_rows)
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        """Names of the steps that are not compared."""
+        return [step.name for span in self.spans for step in span.compare.steps if not step.whole]
+
+    @property
+    def first(self) -> ComparedSpan:
+        return self.spans[0]
+
+    def per_step(self, metric: str) -> Float64:
+        """A metric of the catalogue over the compared steps; steps in which it is not measurable are left out."""
+        values = [value for span in self.spans for value in self._metric(span, metric) if value is not None]
+        return np.array(values, np.float64)
+
+    @cached_property
+    def period(self) -> int:
+        """The distance of alike steps, where waits for batches come in bursts; 1 where none is known."""
+        bursts = [span.data_loading.burst for span in self.spans]
+        return max((burst.period for burst in bursts if burst and burst.period), default=1)
+
+    @staticmethod
+    def _metric(span: ComparedSpan, metric: str) -> list[float | None]:
+        steps = next(series.steps for series in span.trends.series if series.metric == metric)
+        return [value for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole]
+
+    @staticmethod
+    def _column(span: ComparedSpan, values: Sequence[object]) -> Int64:
+        return np.array(values, np.int64)[span.whole]
+
+    def _rows(self, of: Callable[[ComparedSpan], Sequence[object]]) -> Int64:
+        return np.concatenate([self._column(span, of(span)) for span in self.spans])
+
+
+def _idle_rows(span: ComparedSpan) -> list[tuple[int, ...]]:
+    device = next(each for each in span.host.devices if each.device == span.host.device)
+    return [(busy, *msgspec.structs.astuple(idle)) for busy, idle in zip(device.busy_ns, device.steps, strict=True)]

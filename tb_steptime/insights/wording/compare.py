@@ -1,0 +1,98 @@
+"""A comparison in words: what changed, by how much, whether it is more than noise, and why it may be unfair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tb_steptime.compare.comparison import Comparison, StepChange
+from tb_steptime.compare.waterfall import REST, Contribution
+from tb_steptime.insights.base import NoteText
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, joined, ns, phrase, text
+
+#: A part that explains less of the change than this is not named.
+NAMED_FRACTION = 0.2
+#: Below this ratio a change is told in percent: "1.0x" says nothing.
+FACTOR = 1.1
+
+#: Of what a waterfall's rows are, by their ids; modules, ops and kernels have names of their own.
+CONTRIBUTION_LABELS: Mapping[str, str] = {
+    **{part.id: part.label for part in PART_MEANINGS},
+    "busy": "GPU busy",
+    **{reason.id: reason.label for reason in IDLE_MEANINGS},
+    **{str(phase): label for phase, label in PHASE_LABELS.items()},
+    REST: "The rest of the step",
+}
+
+
+def comparison_headline(comparison: Comparison) -> Phrase:
+    """What changed, in one or two sentences."""
+    step = comparison.step
+    if step.distinguishable is None:
+        return joined(_change(comparison), phrase("One side has too few steps to say how much of this is noise."))
+    if not step.distinguishable:
+        return _noise(comparison)
+    most = _most_of_it(comparison)
+    return joined(_change(comparison), most) if most else _change(comparison)
+
+
+def warning_texts(comparison: Comparison) -> list[NoteText]:
+    return [worded(note) for note in comparison.warnings]
+
+
+def _change(comparison: Comparison) -> Phrase:
+    """ "workers4 is 1.31x faster than workers0 (-31.2 ms a step, 95 % interval -34.0 ms to -28.1 ms)." """
+    step = comparison.step
+    if step.change_ns == 0:
+        return phrase("A step of {candidate} takes as long as one of {base}.", **_names(comparison))
+    ratio = max(step.base_ns, step.candidate_ns) / max(min(step.base_ns, step.candidate_ns), 1)
+    faster = "faster" if step.change_ns < 0 else "slower"
+    by = "{by}x" if ratio >= FACTOR else "{by}"
+    size = Quantity(ratio, Unit.NUMBER) if ratio >= FACTOR else fraction(abs(step.change_ns) / max(step.base_ns, 1))
+    interval = ", 95 % interval {low} to {high}" if step.low is not None else ""
+    return Phrase(
+        f"[{{candidate}} is {by} {faster}] than {{base}} ({{change}} a step{interval}).",
+        {**_names(comparison), "by": size, "change": ns(step.change_ns), **_interval(step)},
+    )
+
+
+def _noise(comparison: Comparison) -> Phrase:
+    step = comparison.step
+    steps = min(step.base_steps, step.candidate_steps)
+    words = agreeing(
+        "[{candidate} is not distinguishable from {base}] with {steps} (step|steps): the difference of {change} a step "
+        "has the 95 % interval {low} to {high}.",
+        steps,
+    )
+    known = Phrase(
+        words, {**_names(comparison), "steps": count(steps), "change": ns(step.change_ns), **_interval(step)}
+    )
+    if step.enough_steps is None:
+        return known
+    return joined(known, phrase("If it is real, about {enough} steps would show it.", enough=count(step.enough_steps)))
+
+
+def _most_of_it(comparison: Comparison) -> Phrase | None:
+    """The part that went the same way as the step, and most."""
+    step = comparison.step
+    rows = comparison.waterfalls[0].rows
+    same_way = [row for row in rows if row.change_ns * step.change_ns > 0]
+    most: Contribution | None = max(same_way, key=lambda row: abs(row.change_ns), default=None)
+    if most is None or abs(most.change_ns) < NAMED_FRACTION * abs(step.change_ns):
+        return None
+    return phrase(
+        "{part} accounts for {part_change} of it.",
+        part=text(CONTRIBUTION_LABELS[most.id]),
+        part_change=ns(most.change_ns),
+    )
+
+
+def _names(comparison: Comparison) -> dict[str, Quantity]:
+    return {"base": text(comparison.base), "candidate": text(comparison.candidate)}
+
+
+def _interval(step: StepChange) -> dict[str, Quantity]:
+    return {} if step.low is None else {"low": ns(step.low), "high": ns(step.high)}

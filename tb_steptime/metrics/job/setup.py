@@ -1,0 +1,79 @@
+"""What a job runs on and how it was recorded: what has to agree before two recordings are compared."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: The first products of a step say how large a batch is; copies of a loader in the same process do not.
+FIRST_INPUTS = 5
+_PRODUCT = re.compile(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
+
+
+class OpInputs(msgspec.Struct, frozen=True):
+    """What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'."""
+
+    op: str
+    shapes: str
+    dtypes: str
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
+    of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
+    them."""
+
+    runtime: str | None
+    with_stack: bool
+    with_shapes: bool
+    with_memory: bool
+    first_inputs: list[OpInputs]
+
+
+def setup_of(trace: Trace, steps: Bool) -> Setup:
+    """Of the job; first_inputs are those of the first of these steps."""
+    return Setup(
+        runtime=trace.job.runtime,
+        with_stack=trace.job.with_stack,
+        with_shapes=trace.events.shapes is not None,
+        with_memory=trace.job.with_memory,
+        first_inputs=_first_inputs(trace, int(np.argmax(steps))),
+    )
+
+
+def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
+    events, window = trace.events, find_steps(trace).steps[step]
+    if events.shapes is None or events.dtypes is None:
+        return []
+    ops = events.rows(Kind.CPU_OP)
+    inside = (events.start_ns[ops] >= window.host_start_ns) & (events.start_ns[ops] < window.end_ns)
+    said = ops[inside & (events.shapes[ops] >= 0) & (events.dtypes[ops] >= 0)]
+    said = said[named_in(trace, said, lambda name: bool(_PRODUCT.search(name)))[events.name[said]]]
+    return [_inputs_of(trace, row) for row in _outermost(trace, said)]
+
+
+def _inputs_of(trace: Trace, row: int) -> OpInputs:
+    events = trace.events
+    assert events.shapes is not None and events.dtypes is not None
+    shapes, dtypes = trace.inputs[int(events.shapes[row])], trace.inputs[int(events.dtypes[row])]
+    return OpInputs(trace.strings[int(events.name[row])], shapes, dtypes)
+
+
+def _outermost(trace: Trace, ops: Int64) -> list[int]:
+    """The first ones of these, in time order, that begin when the one before is over."""
+    found: list[int] = []
+    over_ns = 0
+    for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):
+        if not found or start_ns >= over_ns:
+            found.append(row)
+            over_ns = start_ns + int(trace.events.dur_ns[row])
+        if len(found) == FIRST_INPUTS:
+            break
+    return found

@@ -1,0 +1,74 @@
+"""Spans of two runs -> the page that compares them; of many -> the chain of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tb_steptime.compare.chain import chain
+from tb_steptime.compare.comparison import Comparison, compare
+from tb_steptime.compare.sides import Side
+from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.wire import ChainPage, ComparedSpans, ComparePage, LinkOfChain
+
+#: What cannot be read, or was written before it could be compared.
+_UNREADABLE = (OSError, DamagedSummary, KeyError)
+
+
+def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) -> ComparePage:
+    """Spans that are measured, of one run and worker each, in time order. Raises OSError, DamagedSummary,
+    KeyError where one lacks the results of this release."""
+    sides = [_side(spans) for spans in (base, candidate)]
+    comparison = compare(*sides)
+    return ComparePage(
+        headline=comparison_headline(comparison),
+        comparison=comparison,
+        warnings=warning_texts(comparison),
+        labels=_labels(comparison),
+        base=_spans(base),
+        candidate=_spans(candidate),
+    )
+
+
+def chain_page(spans: Iterable[ServedSpan]) -> ChainPage:
+    """Of the first worker of each run that is read, in the order in which the runs were recorded."""
+    runs = dict(_runs(spans))
+    sides = {first: side for first, spans in runs.items() for side in _sides(spans)}
+    links = chain(list(sides.values()))
+    return ChainPage([LinkOfChain(_spans(runs[first]), link) for first, link in zip(sides, links, strict=True)])
+
+
+def _runs(spans: Iterable[ServedSpan]) -> Iterator[tuple[str, list[ServedSpan]]]:
+    """By the id of its first span."""
+    found: dict[str, list[ServedSpan]] = {}
+    for span in spans:
+        if span.measured:
+            of_run = found.setdefault(span.found.run, [])
+            if not of_run or span.is_of_worker(of_run[0].found):
+                of_run.append(span)
+    for of_run in sorted(found.values(), key=lambda of_run: of_run[0].at_hand().facts.origin_ns):
+        yield of_run[0].found.id, of_run
+
+
+def _sides(spans: Sequence[ServedSpan]) -> Iterator[Side]:
+    try:
+        yield _side(spans)
+    except _UNREADABLE:
+        return
+
+
+def _side(spans: Sequence[ServedSpan]) -> Side:
+    return compared_side(spans[0].found.run, [span.at_hand() for span in spans])
+
+
+def _spans(spans: Sequence[ServedSpan]) -> ComparedSpans:
+    first = spans[0].found
+    return ComparedSpans(first.run, first.worker, [span.found.id for span in spans])
+
+
+def _labels(comparison: Comparison) -> dict[str, str]:
+    """Of the rows that have no name of their own in the trace."""
+    ids = {row.id for waterfall in comparison.waterfalls for row in waterfall.rows}
+    return {id: CONTRIBUTION_LABELS[id] for id in sorted(ids & CONTRIBUTION_LABELS.keys())}

@@ -1,0 +1,120 @@
+"""`tb-steptime compare BASE CANDIDATE…`: what changed between runs, for a person, a pull request or a CI job."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, add_steps, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.compare.gates import Gate, GateResult
+    from tb_steptime.compare.sides import Side
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.compared import WorkerOfRun
+
+    Sides = Sequence[tuple[WorkerOfRun, Side]]
+    Results = Sequence[tuple[Gate, GateResult]]
+
+#: A gate failed; something could not be read, or was asked wrongly.
+GATE_FAILED, NOT_COMPARED = 1, 2
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    add_steps(parser)
+    parser.add_argument(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help='exit with 1 where it holds for a candidate, such as "step_time>+5%%", "gpu_utilization<80%%", '
+        '"data_loading_exposed>2ms"; may be given several times',
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="a gate fails by the mean alone, not only where the whole interval is beyond",
+    )
+    add_format(parser, "table", "json", "markdown")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.compare.gates import GateError, parse_gate
+    from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+
+    problems: list[Problem] = []
+    try:
+        gates = [parse_gate(rule) for rule in options.fail_if]
+        sides = compared_sides(options.paths, problems, options.steps)
+    except (GateError, AskedWronglyError) as error:
+        sys.stderr.write(f"{error}\n")
+        return NOT_COMPARED
+    return _compare(sides, gates, problems, options)
+
+
+def _compare(
+    sides: Sequence[tuple[WorkerOfRun, Side]],
+    gates: Sequence[Gate],
+    problems: list[Problem],
+    options: argparse.Namespace,
+) -> int:
+    from tb_steptime.compare.gates import judge_gate
+
+    base = [] if problems else [side for _, side in sides[:1]]
+    results = [(gate, judge_gate(gate, one, side, strict=options.strict))
+               for one in base for _, side in sides[1:] for gate in gates]  # fmt: skip
+    if options.format == "json":
+        _print_json(sides, results, problems)
+    elif base:
+        _print_texts(sides, results, options.format)
+    if exit_code(problems) or any(result.passed is None for _, result in results):
+        return NOT_COMPARED
+    return GATE_FAILED if any(result.passed is False for _, result in results) else 0
+
+
+def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> None:
+    from tb_steptime.compare.comparison import compare
+    from tb_steptime.terminal.compare_contract import ComparisonReport
+    from tb_steptime.terminal.compare_report import candidate_report, side_report
+    from tb_steptime.terminal.output import print_json
+    from tb_steptime.terminal.report import error_report
+
+    whole = bool(sides) and not problems
+    candidates = [candidate_report(run, compare(sides[0][1], side)) for run, side in sides[1:]] if whole else []
+    print_json(
+        ComparisonReport(
+            base=side_report(*sides[0]) if whole else None,
+            candidates=candidates,
+            gates=[result for _, result in results],
+            errors=[error_report(problem) for problem in problems],
+        )
+    )
+
+
+def _print_texts(sides: Sides, results: Results, format: str) -> None:
+    from tb_steptime.compare.comparison import compare
+    from tb_steptime.terminal.compare_table import comparison_markdown, comparison_table, gate_line, gates_markdown
+    from tb_steptime.terminal.output import print_texts
+
+    width = max(80, min(100, shutil.get_terminal_size().columns))
+    found = [compare(sides[0][1], side) for _, side in sides[1:]]
+    if format == "markdown":
+        texts = [comparison_markdown(each) for each in found] + ([gates_markdown(results)] if results else [])
+    else:
+        texts = [comparison_table(each, width) for each in found]
+        texts += ["\n".join(gate_line(gate, result) for gate, result in results)] if results else []
+    print_texts(texts)
+
+
+COMMAND = Command(
+    "compare",
+    "compare runs",
+    "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. Exit code: "
+    "0; 1 where a gate failed; 2 where something could not be read or was asked wrongly.",
+    _add_arguments,
+    _run,
+)

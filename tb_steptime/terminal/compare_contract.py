@@ -1,0 +1,97 @@
+"""What `tb-steptime compare --format json` prints: a contract with other programs, whose fields are never renamed.
+
+Times are ns per step, fractions 0-1; null is "not measurable", and of an interval "too few steps to say".
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.compare.changes import ChangeId
+from tb_steptime.compare.gates import GateResult
+from tb_steptime.compare.matching import MatchedBy
+from tb_steptime.terminal.contract import ErrorReport, NoteReport
+
+
+class SideReport(msgspec.Struct, frozen=True):
+    """A side: spans of one worker, whose whole steps are compared. run: its name, or that of its folder."""
+
+    run: str
+    worker: str
+    spans: list[str]
+    steps: int
+    step_ns: int
+
+
+class StepChangeReport(msgspec.Struct, frozen=True):
+    """low, high: 95 % interval of the change; distinguishable: 0 is outside of it."""
+
+    base: int
+    candidate: int
+    change: int
+    low: float | None
+    high: float | None
+    distinguishable: bool | None
+
+
+class ChangeReport(msgspec.Struct, frozen=True):
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    low: float | None
+    high: float | None
+
+
+class KernelChangeReport(msgspec.Struct, frozen=True):
+    """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step."""
+
+    base_name: str | None
+    candidate_name: str | None
+    op: str | None
+    module: str | None
+    matched_by: MatchedBy
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    base_calls: float
+    candidate_calls: float
+
+
+class PredictionReport(msgspec.Struct, frozen=True):
+    """A card of the base that the candidate follows. of: the part of the step whose change is measured, null: the whole
+    step; change: what shows that it was followed."""
+
+    insight: str
+    change: ChangeId
+    of: str | None
+    predicted_ns: int
+    measured_ns: int
+    low: float | None
+    high: float | None
+
+
+class CandidateReport(msgspec.Struct, frozen=True):
+    """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
+    where one has no GPU. text is the headline."""
+
+    run: str
+    worker: str
+    span: list[str]
+    steps: int
+    text: str
+    step_ns: StepChangeReport
+    parts: dict[str, ChangeReport]
+    idle: dict[str, ChangeReport] | None
+    phases: dict[str, ChangeReport]
+    kernels: list[KernelChangeReport]
+    predictions: list[PredictionReport]
+    warnings: list[NoteReport]
+
+
+class ComparisonReport(msgspec.Struct, frozen=True):
+    """base is null where it could not be read."""
+
+    base: SideReport | None
+    candidates: list[CandidateReport]
+    gates: list[GateResult]
+    errors: list[ErrorReport]

@@ -1,0 +1,149 @@
+"""A comparison for a terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from tb_steptime.compare.comparison import Comparison
+from tb_steptime.compare.gates import Gate, GateResult
+from tb_steptime.compare.matching import KernelChange
+from tb_steptime.compare.waterfall import By, Contribution
+from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.terminal.printer import GAP, UNKNOWN, change, duration, plain, printable, quantity
+from tb_steptime.terminal.rows import columns, shortened
+from tb_steptime.text import Quantity
+
+#: Rows of kernels, and how long their names may be.
+KERNEL_ROWS, NAME_LENGTH = 8, 44
+#: Changes below this share of the step are no lines of the terminal's table.
+LEAST_FRACTION = 0.001
+
+_UNITS = {metric.id: metric.unit for metric in METRICS}
+_HEAD = ("", "base", "candidate", "change", "95 % interval")
+Rows = Sequence[Sequence[str]]
+
+
+def comparison_table(comparison: Comparison, width: int) -> str:
+    """Without a line end at the end."""
+    sections = (
+        [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
+        columns(_change_rows(comparison, "part")),
+        _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
+        _titled("Kernels", _kernel_rows(comparison)),
+        _titled("What cards promised", _prediction_rows(comparison)),
+    )
+    return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
+
+
+def gate_line(gate: Gate, result: GateResult) -> str:
+    """ "FAILED  step_time>+5%: +7.1 %" """
+    word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
+    return f"{word:<8}{result.run}: {gate.rule}: {_held(gate, result)}".replace(GAP, " ")
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """One line of summary, one table, the rest folded."""
+    folded = [
+        _folded("Idle time of the GPU", _change_rows(comparison, "reason")),
+        _folded("Kernels that changed most", _kernel_rows(comparison)),
+        _folded("What cards promised", _prediction_rows(comparison)),
+    ]
+    warnings = [f"> {plain(note.cause)} {plain(note.effect)}" for note in warning_texts(comparison)]
+    head = f"**{_escaped(plain(comparison_headline(comparison)))}**"
+    blocks = [head, "\n>\n".join(warnings), _markdown(_change_rows(comparison, "part")), *folded]
+    return "\n\n".join(block for block in blocks if block).replace(GAP, " ")
+
+
+def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
+    rows = [("gate", "run", "measured", "")]
+    words = {True: "passed", False: "**failed**", None: "not measurable"}
+    rows += [(f"`{gate.rule}`", result.run, _held(gate, result), words[result.passed]) for gate, result in gates]
+    return _markdown(rows).replace(GAP, " ")
+
+
+def _held(gate: Gate, result: GateResult) -> str:
+    if result.value is None:
+        return "not measurable"
+    if gate.of == "relative":
+        return f"{100 * result.value:+.1f}{GAP}%"
+    text = quantity(Quantity(result.value, _UNITS[gate.metric]))
+    return f"+{text}" if gate.of == "change" and result.value > 0 else text
+
+
+def _warnings(comparison: Comparison, width: int) -> Iterator[str]:
+    for note in warning_texts(comparison):
+        yield from _wrapped(f"! {plain(note.cause)} {plain(note.effect)}", width)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(printable(text), width, subsequent_indent="  " if text.startswith("! ") else "")
+
+
+def _change_rows(comparison: Comparison, by: By) -> Rows:
+    """A head, a row for each part that matters, and the whole step."""
+    found = next((each.rows for each in comparison.waterfalls if each.by == by), [])
+    step = comparison.step
+    longer = max(step.base_ns, step.candidate_ns)
+    shown = [row for row in found if max(row.base_ns, row.candidate_ns) >= LEAST_FRACTION * longer]
+    if not shown:
+        return []
+    whole = Contribution("step", step.base_ns, step.candidate_ns, step.low, step.high)
+    named = [*((CONTRIBUTION_LABELS.get(row.id, row.id), row) for row in shown), ("Step", whole)]
+    return [_HEAD, *((label, *_cells(row)) for label, row in named)]
+
+
+def _cells(row: Contribution) -> tuple[str, str, str, str]:
+    interval = UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
+    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval
+
+
+def _kernel_rows(comparison: Comparison) -> Rows:
+    if not comparison.kernels:
+        return []
+    rows = [("", "base", "candidate", "change", "matched by")]
+    for row in comparison.kernels[:KERNEL_ROWS]:
+        times = duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns)
+        rows.append((_kernel_name(row), *times, row.matched_by.replace("_", " ")))
+    return rows
+
+
+def _kernel_name(row: KernelChange) -> str:
+    names = dict.fromkeys(printable(name) for name in (row.base_short, row.candidate_short) if name)
+    most = NAME_LENGTH if len(names) == 1 else NAME_LENGTH // 2
+    return " -> ".join(shortened(name, most) for name in names)
+
+
+def _prediction_rows(comparison: Comparison) -> Rows:
+    if not comparison.predictions:
+        return []
+    rows = [("card", "up to", "measured", "95 % interval", "of")]
+    for each in comparison.predictions:
+        interval = UNKNOWN
+        if each.low is not None and each.high is not None:
+            interval = f"{change(-each.high)} to {change(-each.low)}"
+        of = "step" if each.of is None else CONTRIBUTION_LABELS[each.of]
+        rows.append((each.insight, change(-each.predicted_ns), change(-each.measured_ns), interval, of))
+    return rows
+
+
+def _titled(title: str, rows: Rows) -> list[str]:
+    return [title, *columns(rows)] if rows else []
+
+
+def _folded(title: str, rows: Rows) -> str:
+    return f"<details><summary>{title}</summary>\n\n{_markdown(rows)}\n\n</details>" if rows else ""
+
+
+def _markdown(rows: Rows) -> str:
+    if not rows:
+        return ""
+    lines = ["| " + " | ".join(map(_escaped, row)) + " |" for row in rows]
+    rule = "|" + "|".join([" --- ", *(" ---: " for _ in rows[0][1:])]) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _escaped(text: str) -> str:
+    """A name out of a trace must end no cell, open no tag."""
+    return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")

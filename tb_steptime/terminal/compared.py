@@ -1,0 +1,112 @@
+"""The paths of `tb-steptime compare` -> sides: the spans of one run and worker each, pooled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_steptime.compare.sides import Side
+from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.states import Problem
+from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, find_spans, measured_span, read_found
+from tb_steptime.trace.kineto import ReadProgress
+
+
+class AskedWronglyError(Exception):
+    """One line: what cannot be compared, and what can."""
+
+
+@dataclass(frozen=True)
+class WorkerOfRun:
+    """Spans of one run and worker in time order. workers: how many the run has; the first one stands for it."""
+
+    path: Path
+    run: str
+    worker: str
+    spans: Sequence[FoundSpan]
+    workers: int
+
+    @property
+    def recorded(self) -> tuple[int, int]:
+        """Orders runs in time: by the file names, which say ms or ns, or by the dates of the files."""
+        first = self.spans[0]
+        return first.time, first.mtime_ns
+
+
+def compared_sides(paths: Sequence[Path], problems: list[Problem], steps: StepChoice) -> list[tuple[WorkerOfRun, Side]]:
+    """The base, then the candidates: a run for each path, or all runs of one log directory in the order in which they
+    were recorded. What cannot be read becomes problems.
+
+    Raises AskedWronglyError where a path is not one run, or there are not two.
+    """
+    found = [_runs_under(path, problems) for path in paths]
+    if problems:
+        return []
+    if len(found) == 1:
+        runs = sorted(found[0], key=lambda run: run.recorded)
+        if len(runs) < 2:
+            raise AskedWronglyError(f"{paths[0]} holds one run: name a second path to compare it with.")
+    else:
+        runs = [_the_one(path, runs) for path, runs in zip(paths, found, strict=True)]
+    sides = zip(runs, _names(runs), strict=True)
+    return [(run, side) for run, name in sides if (side := _side(name, run, problems, steps)) is not None]
+
+
+def _runs_under(path: Path, problems: list[Problem]) -> list[WorkerOfRun]:
+    workers: dict[str, dict[str, list[FoundSpan]]] = defaultdict(lambda: defaultdict(list))
+    for span in find_spans([path], problems):
+        workers[span.run][span.worker].append(span)
+    return [
+        WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(of_run))
+        for run, of_run in workers.items()
+        for worker, spans in [next(iter(of_run.items()))]
+    ]
+
+
+def _the_one(path: Path, runs: list[WorkerOfRun]) -> WorkerOfRun:
+    if len(runs) != 1:
+        names = ", ".join(run.run for run in runs)
+        raise AskedWronglyError(f"{path} holds {len(runs)} runs: name the folder of one of them. They are: {names}.")
+    return runs[0]
+
+
+def _names(runs: Sequence[WorkerOfRun]) -> list[str]:
+    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
+    them."""
+    of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
+    of_paths = [run.path.name for run in runs]
+    for names in (of_runs, of_paths):
+        if len(set(names)) == len(names):
+            return names
+    return [str(run.path) for run in runs]
+
+
+def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoice) -> Side | None:
+    """None where no span can be read."""
+    lacking: list[Problem] = []
+    spans = list(_measured(run.spans, problems, lacking, steps))
+    if not spans:
+        problems += lacking[:1]
+        return None
+    return compared_side(name, spans)
+
+
+def _measured(
+    found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], steps: StepChoice
+) -> Iterator[MeasuredSpan]:
+    """Of those that have the steps; that others do not is no problem while one does."""
+
+    def read(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan | None:
+        try:
+            return measured_span(span, on_progress)
+        except NoSuchStepsError as error:
+            lacking.append(Problem(error.problem, span.path, error.hint))
+            return None
+
+    for _, measured in read_found(found, problems, read, steps):
+        if measured is not None:
+            yield measured

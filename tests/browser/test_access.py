@@ -1,0 +1,187 @@
+"""The tab without eyes or without a pointer: axe on every view and what opens in it, and where the Tab key goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Frame, Page, expect
+
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.tab import VIEWS, Tab, state, wait_until_all_is_read
+
+AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+#: All rules, with the size of targets, which axe leaves out unless it is asked for.
+ALL = {"resultTypes": ["violations"], "preload": False, "rules": {"target-size": {"enabled": True}}}
+
+#: What depends on the theme.
+COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-contrast", "link-in-text-block"]}
+
+#: With a loader, several spans and workers, and one whose GPU has kernels to choose.
+RUN = "num_dataloaders_simulated"
+
+
+def open_picker(tab: Frame) -> None:
+    tab.get_by_role("button", name="Run").first.click()
+    expect(tab.get_by_role("listbox")).to_be_visible()
+
+
+def open_menu(tab: Frame) -> None:
+    tab.get_by_role("button", name="Show as table, save or link").first.click()
+    expect(tab.get_by_role("menu")).to_be_visible()
+
+
+def show_table(tab: Frame) -> None:
+    open_menu(tab)
+    tab.get_by_role("menuitem", name="Show as table").click()
+
+
+def unfold_card(tab: Frame) -> None:
+    tab.locator("details.basis summary").first.click()
+
+
+def show_hint(tab: Frame) -> None:
+    tab.locator("[data-hint][tabindex='0']").last.focus()
+    tab.page.keyboard.press("Shift+Tab")
+    tab.page.keyboard.press("Tab")
+    expect(tab.get_by_role("tooltip")).to_be_visible()
+
+
+def walk_picture(tab: Frame) -> None:
+    tab.get_by_role("grid").last.press("End")
+
+
+def open_kernel(tab: Frame) -> None:
+    tab.get_by_role("grid", name="Kernels by kernel").locator("tbody tr").first.click()
+    expect(tab.get_by_role("region", name="The chosen kernel")).to_be_visible()
+
+
+def open_event(tab: Frame) -> None:
+    stage = tab.get_by_role("application")
+    expect(stage).not_to_have_attribute("data-boxes", "0")
+    stage.press("ArrowDown")
+    stage.press("Enter")
+    expect(tab.get_by_role("button", name="Copy the name")).to_be_visible()
+
+
+#: What opens in a view, and what is new then. Esc closes it.
+OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
+    "overview": {
+        open_picker: ".pop",
+        open_menu: ".pop",
+        unfold_card: "details",
+        show_hint: "body",
+        show_table: "section.picture",
+    },
+    "trends": {walk_picture: "[role=grid]"},
+    "gpu": {open_kernel: ".kernel-detail"},
+    "timeline": {open_event: ".event"},
+}
+
+
+def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    if not AXE.exists() and not os.environ.get("CI"):
+        pytest.skip("axe-core is not installed: `make check` installs the front end's packages")
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN))
+    wait_until_all_is_read(server)
+    one.view("overview")
+    one.frame.evaluate(AXE.read_text("utf-8"))
+    found = []
+    for title, view in VIEWS.items():
+        one.go_to(title)
+        one.view(view)
+        found += violations(one, view, "body")
+        for opened, new in OPENED.get(view, {}).items():
+            opened(one.frame)
+            found += violations(one, f"{view}, {opened.__name__}", new)
+            one.page.keyboard.press("Escape")
+        pictures = one.frame.locator("[role=img][tabindex], svg[tabindex]:not([role])").evaluate_all(
+            "all => all.map(each => each.outerHTML.slice(0, 200))"
+        )
+        assert pictures == [], f"{view}: pictures that can be worked say that they cannot"
+    assert found == [], "\n".join(found)
+
+
+def violations(one: Tab, where: str, within: str) -> list[str]:
+    """What axe finds in the theme that is shown, and in the other one's colours."""
+    found = run_axe(one.frame, where, within, ALL)
+    toggle_theme(one.page)
+    found += run_axe(one.frame, f"{where}, dark", within, COLOURS)
+    toggle_theme(one.page)
+    return found
+
+
+def run_axe(frame: Frame, where: str, within: str, options: dict[str, Any]) -> list[str]:
+    """A line for each fault: the view, the rule, the element and what is wrong with it."""
+    results = frame.evaluate("([within, options]) => axe.run(within, options)", [within, options])
+    return [
+        f"{where}: {rule['id']}: {node['target']} {node['html'][:200]}\n    {node['failureSummary']}"
+        for rule in results["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def toggle_theme(page: Page) -> None:
+    """As TensorBoard does it; the tab follows."""
+    page.evaluate("document.body.classList.toggle('dark-mode')")
+
+
+#: What has the focus: its name, where it is, and the ring around it.
+FOCUSED = """() => {
+  const focused = document.activeElement;
+  if (focused === document.body) return null;
+  const style = getComputedStyle(focused);
+  const ring = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
+  const landmark = focused.closest("header, nav, main")?.tagName.toLowerCase() ?? "page";
+  focused.dataset.reached = "";
+  return { name: (focused.ariaLabel ?? focused.textContent).slice(0, 60), landmark, ring, colour: style.outlineColor };
+}"""
+
+#: Controls that are seen and that the Tab key did not reach. A table shows those of the row with the focus or pointer.
+MISSED = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+  .filter(each => !("reached" in each.dataset) && !each.disabled && each.tabIndex >= 0)
+  .filter(each => each.checkVisibility({ visibilityProperty: true }))
+  .map(each => each.outerHTML.slice(0, 120))"""
+
+
+def test_the_tab_key_reaches_every_control_in_order_and_shows_where_it_is(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN, view="gpu"))
+    one.view("gpu")
+    wait_until_all_is_read(server)
+    stops = []
+    one.frame.locator(".skip").focus()
+    while (stop := one.frame.evaluate(FOCUSED)) and len(stops) < 200:
+        stops.append(stop)
+        one.page.keyboard.press("Tab")
+    assert stops[0]["name"] == "Skip to the content"
+    order = [stop["landmark"] for stop in stops]
+    assert order == sorted(order, key=["page", "header", "nav", "main"].index)
+    assert [stop for stop in stops if stop["ring"] < 2] == []
+    assert {stop["colour"] for stop in stops} == {ink(one.frame)}, "the ring is as plain as text"
+    assert one.frame.evaluate(MISSED) == []
+
+    one.frame.locator(".skip").focus()
+    toggle_theme(one.page)
+    assert one.frame.evaluate(FOCUSED)["colour"] == ink(one.frame)
+    one.page.keyboard.press("Enter")
+    expect(one.frame.get_by_role("main")).to_be_focused()
+    levels = one.frame.get_by_role("heading").evaluate_all("all => all.map(each => Number(each.tagName[1]))")
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def ink(frame: Frame) -> str:
+    """The colour of text, far from its ground in both themes."""
+    colour: str = frame.evaluate("getComputedStyle(document.body).color")
+    return colour

@@ -1,0 +1,104 @@
+"""`tb-steptime compare` as a program: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import PROJECT
+from tests.drawn.demo import copy_demo
+from tests.drawn.real_traces import SHARED
+
+DEMO = PROJECT / "demo_logs"
+V100 = SHARED / "traces" / "kineto_v100_resnet50"
+
+
+def compare(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tb_steptime.cli", "compare", *map(str, arguments)]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+
+def asked_wrongly(*arguments: object) -> str:
+    done = compare(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+BASE, WORKERS = DEMO / "baseline_simulated", DEMO / "num_dataloaders_simulated"
+
+
+def test_the_report_holds_what_changed():
+    done = compare(BASE, WORKERS, "--format", "json", "--fail-if", "step_time>+5%")
+    report = json.loads(done.stdout)
+    (candidate,) = report["candidates"]
+    assert (done.returncode, done.stderr, report["errors"]) == (0, "", [])
+    assert candidate["text"].startswith("num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
+    assert candidate["text"].endswith("Data loading accounts for -11.7 ms of it.")
+    step = candidate["step_ns"]
+    assert step["low"] < step["change"] < step["high"] < 0
+    assert step["distinguishable"]
+    assert sum(part["change_ns"] for part in candidate["parts"].values()) == step["change"]
+    assert sum(part["base_ns"] for part in candidate["idle"].values()) == step["base"] == report["base"]["step_ns"]
+    assert candidate["predictions"] == [], "the base does not say how many workers it has"
+    (gate,) = report["gates"]
+    assert (gate["run"], gate["rule"], gate["limit"], gate["passed"]) == (candidate["run"], "step_time>+5%", 0.05, True)
+    assert gate["value"] == pytest.approx(step["change"] / step["base"], rel=1e-6)
+
+
+def test_a_gate_that_fails_ends_with_1():
+    done = compare(WORKERS, BASE, "--fail-if", "step_time>+5%", "--fail-if", "data_loading_exposed>+1ms")
+    assert done.returncode == 1
+    assert [line[:8] for line in done.stdout.splitlines()[-2:]] == ["FAILED  ", "FAILED  "]
+
+
+def test_what_cannot_be_measured_ends_with_2():
+    cpu = DEMO / "cpu_baseline", DEMO / "cpu_transforms"
+    done = compare(*cpu, "--fail-if", "gpu_utilization<80%")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == "UNKNOWN cpu_transforms: gpu_utilization<80%: not measurable"
+
+
+def test_what_is_asked_wrongly_is_one_line():
+    assert asked_wrongly(BASE, WORKERS, "--fail-if", "speed>3").startswith('"speed" in "speed>3" is no metric')
+    assert asked_wrongly(BASE).endswith("holds one run: name a second path to compare it with.")
+    assert "runs: name the folder of one of them" in asked_wrongly(BASE, DEMO)
+    assert asked_wrongly(BASE, DEMO / "nowhere").endswith("There is no such file. Check the path.")
+
+
+def test_a_log_directory_is_a_chain_of_runs(tmp_path: Path):
+    copy_demo(tmp_path, [WORKERS.name, BASE.name])
+    report = json.loads(compare(tmp_path, "--format", "json").stdout)
+    assert report["base"]["run"] == WORKERS.name, "the one that was recorded first"
+    assert [each["run"] for each in report["candidates"]] == [BASE.name]
+
+
+def test_chosen_steps_alone():
+    report = json.loads(compare(BASE, WORKERS, "--steps", "6-8", "--format", "json").stdout)
+    assert report["base"]["steps"] == 3
+    done = compare(BASE, WORKERS, "--steps", "900-910")
+    assert done.returncode == 2
+    assert "It has no steps 900 to 910. Its steps are " in done.stderr
+
+
+def test_markdown_for_a_pull_request():
+    lines = compare(BASE, WORKERS, "--format", "markdown", "--fail-if", "step_time>+5%").stdout.splitlines()
+    assert lines[0].startswith("**num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
+    assert lines[2:4] == ["|  | base | candidate | change | 95 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
+    assert lines.count("</details>") == 2
+    assert lines[-1].endswith("| passed |")
+
+
+@pytest.mark.skipif(not V100.is_dir(), reason="no real traces beside the checkout")
+def test_a_real_pair_of_recordings():
+    """Counted by hand: the mean of steps 6-10, 17-21 without workers, 6-10 and 17-20 with four."""
+    report = json.loads(compare(V100 / "workers0", V100 / "workers4", "--format", "json").stdout)
+    (candidate,) = report["candidates"]
+    assert (report["base"]["steps"], candidate["steps"]) == (11, 9)
+    assert {note["id"] for note in candidate["warnings"]} == {"steps_left_out"}
+    assert candidate["parts"]["data_loader"]["change_ns"] < -37e6
+    assert [each["insight"] for each in candidate["predictions"]] == ["no_workers"]

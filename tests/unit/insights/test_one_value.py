@@ -1,0 +1,140 @@
+"""A quantity has one value on a page: in the bar of the mean step, its legend, the tiles, the sidebar and titles."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
+from tb_steptime.insights.facts import Facts
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Phrase
+from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.timeline import timeline
+
+#: Sums of whole ns over steps, divided once or twice: so much may two ways to a share differ, and no more.
+EXACT = 1e-6
+
+
+def judged(trace: Trace) -> tuple[Facts, Judgement]:
+    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    return Facts(results), judge(results)
+
+
+def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
+    """By quantity: its share of the mean step, from every place of the tab that shows it."""
+    overview, host, sidebar = facts.overview, facts.host, judgement.sidebar
+    whole, loading = overview.mean_duration_ns, facts.data_loading.mean
+    tiles = {tile.metric: tile.value for tile in [*overview.tiles, *host.tiles]}
+    exposed_ns = tiles["data_loading_exposed"]
+    found = {
+        "some GPU works": [sidebar["gpu"].share, overview.works_ns / whole, (overview.mean_gpu_busy_ns or 0) / whole],
+        "data loading": [
+            sidebar["data_loading"].share,
+            None if loading is None else loading.exposed_ns / whole,
+            None if exposed_ns is None else exposed_ns / whole,
+        ],
+        "kernel time that could use tensor cores": [
+            sidebar["tensor_cores"].share,
+            *(ns / whole for ns in [facts.figure("matmul_like_time")] if ns is not None),
+        ],
+        "waits for the host": [sidebar["host"].share, tiles["host_bound_share"]],
+    }
+    if not overview.has_device:
+        del found["some GPU works"]
+    if facts.job.device == "cpu":
+        parts = overview.mean_parts_ns
+        found["waits for the host"] = [sidebar["host"].share, (parts.cpu_exec + parts.runtime) / whole]
+    if len(host.devices) == 1:
+        busy_ns = sum(segment.ns for segment in host.segments if segment.works)
+        found["some GPU works"].append(busy_ns / host.mean_step_ns)
+        found["kernels run"] = [tiles["gpu_utilization"], *_kernels_run(facts, judgement)]
+    return found
+
+
+def _kernels_run(facts: Facts, judgement: Judgement) -> list[float | None]:
+    said = judgement.headlines["gpu"].verdict.values.get("works")
+    assert facts.gpu is not None
+    tile = next(tile.value for tile in facts.gpu.devices[0].tiles if tile.metric == "gpu_utilization")
+    return [tile, *([float(said.value)] if said and said.value is not None else [])]
+
+
+@pytest.mark.parametrize("name", REAL or ["none"])
+def test_on_real_traces_a_quantity_has_one_share(name: str, shared: Path):
+    facts, judgement = judged(read_real(shared / "traces" / name))
+    for quantity, values in shares(facts, judgement).items():
+        first, *others = values
+        assert others == [first if first is None else pytest.approx(first, abs=EXACT)] * len(others), quantity
+
+
+@pytest.mark.parametrize("name", REAL or ["none"])
+def test_on_real_traces_a_share_of_less_than_the_mean_step_says_so(name: str, shared: Path):
+    """No share of the bar, and no time in a verdict, has another whole than the step that is shown, without a word."""
+    facts, judgement = judged(read_real(shared / "traces" / name))
+    differs = abs(facts.overview.mean_duration_ns - facts.step_ns) >= 0.005 * facts.overview.mean_duration_ns
+    basis = judgement.headlines["overview"].basis
+    told = "left out" in (basis.template if basis else "") or "come only once" in judgement.verdict.text.template
+    assert told is differs
+    left = [each.values.get("left") for each in _sentences(judgement) if "would leave about" in each.template]
+    assert not (differs and left)
+
+
+def _sentences(judgement: Judgement) -> list[Phrase]:
+    return [each for line in judgement.headlines.values() for each in (line.verdict, line.action) if each]
+
+
+def before_the_recording() -> Trace:
+    """Eight steps of 10; for half of the first one the GPU runs work that was launched before."""
+    return timeline(f"""
+        step     | {"".join(str(n) * 10 for n in range(4))} |
+        runtime  | {"c....k...." + "k........." * 3} |
+        memcpy 7 | {"....c....." + "." * 30} |
+        kernel 7 | {".....kkkkk" + ".kkkkkkkkk" * 3} |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)"}, cell_ns=1_000_000,
+    )  # fmt: skip
+
+
+def test_the_whole_of_shares_is_named_where_a_part_of_the_step_is_left_out():
+    facts, judgement = judged(before_the_recording())
+    left_ns = facts.overview.mean_duration_ns - facts.step_ns
+    assert left_ns > 0
+    basis = judgement.headlines["overview"].basis
+    assert basis is not None
+    said = re.sub(r"\s", " ", plain(basis))
+    assert said == (
+        f"Shares in this verdict and on cards are of {facts.step_ns / 1e6:.1f} ms: {left_ns / 1e6:.1f} ms of the mean "
+        "step of 10.0 ms are left out (see the notes)."
+    )
+
+
+def test_of_several_gpus_the_verdict_says_which_it_speaks_of():
+    facts, judgement = judged(
+        timeline("""
+        step          | 0000000000 |
+        runtime       | ab........ |
+        kernel 7 gpu0 | .aaaaaa... |
+        kernel 9 gpu1 | ......bb.. |""")
+    )
+    basis = judgement.headlines["overview"].basis
+    assert basis is not None
+    assert plain(basis) == "GPU 0 is the busiest of 2; for 70 % of the step at least one of them works."
+    assert judgement.sidebar["gpu"].share == facts.overview.works_ns / facts.overview.mean_duration_ns == 0.7
+
+
+def test_kernel_time_over_the_length_of_the_step_says_why():
+    _, judgement = judged(
+        timeline("""
+        step     | 0000000000 |
+        runtime  | ab........ |
+        kernel 7 | .aaaaaaaa. |
+        kernel 9 | ..bbbbbbbb |""")
+    )
+    assert re.sub(r"\s", " ", plain(judgement.titles["gpu"]["kernel_time.0"])) == (
+        "16 µs of kernel time a step: the sum over all kernels. Some run at the same time, so for 9 µs of the step at "
+        "least one of them runs"
+    )
