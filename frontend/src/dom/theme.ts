@@ -3,7 +3,9 @@
 
 import { textureSheet } from "../textures";
 import base from "../theme/base.css?inline";
+import forced from "../theme/forced.css?inline";
 import meaning from "../theme/meaning.css?inline";
+import print from "../theme/print.css?inline";
 import tokens from "../theme/tokens.css?inline";
 
 const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
@@ -13,7 +15,7 @@ const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
 });
 
 export function styleSheet(): string {
-  return [tokens, base, meaning, textureSheet(), ...Object.values(beside)].join("\n");
+  return [tokens, base, meaning, textureSheet(), ...Object.values(beside), print, forced].join("\n");
 }
 
 const DARK = "dark-mode";
