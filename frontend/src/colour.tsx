@@ -50,7 +50,7 @@ export function Swatch({ colour, hatched = false }: { colour: string; hatched?: 
   return <i class={`swatch ${fillClass(colour, hatched)}`} />;
 }
 
-/** What SVG pictures fill with, once in the document: stripes, `url(#hatch-data)`, and textures, `url(#texture-data)`. */
+/** What SVG pictures fill with, once in the document: stripes, `#hatch-data`, and textures, `#texture-data`. */
 export function Patterns() {
   return (
     <svg width="0" height="0" style={{ position: "absolute" }} aria-hidden="true">

@@ -39,7 +39,7 @@ export const TEXTURE_OPACITY = 0.5;
 /** The surface of either theme: style sheets cannot pass a variable into an image. */
 const PAPER = { light: "#fff", dark: "#303030" } as const;
 
-/** For each meaning `--texture`, an image that HTML marks lay over their colour, and `--paint`, what SVG marks fill with. */
+/** For each meaning `--texture`, an image over the colour of HTML marks, and `--paint`, what SVG marks fill with. */
 export function textureSheet(): string {
   return Object.entries(TEXTURES)
     .map(([colour, texture]) => {

@@ -60,7 +60,7 @@ test("no two textures are alike", () => {
   expect(new Set(paths).size).toBe(paths.length);
 });
 
-test("an SVG mark is filled with its texture, with its colour where it has none, with stripes for the second sense", () => {
+test("an SVG mark has its texture, its colour where it has none, stripes for the second sense", () => {
   expect([svgFill("data"), svgFill("kernel"), svgFill("data", true), svgFill("unheard of")]).toEqual([
     "url(#texture-data)",
     "var(--c-kernel)",

@@ -60,7 +60,8 @@ export function drawingOf(frame: Frame, body: Body): Drawing {
   let y = MARGIN;
   const line = (text: string, size: number, weight: number, fill: string, step: number) => {
     y += step;
-    return `<text x="${MARGIN}" y="${y - 5}" font-size="${size}" font-weight="${weight}" fill="${fill}">${escaped(text)}</text>`;
+    const looks = `font-size="${size}" font-weight="${weight}" fill="${fill}"`;
+    return `<text x="${MARGIN}" y="${y - 5}" ${looks}>${escaped(text)}</text>`;
   };
   const head = [
     ...titles.map((text) => line(text, 14, 600, frame.ink, TITLE_PX)),
@@ -106,7 +107,8 @@ function placed(legend: readonly LegendEntry[], room: number): { entries: Key[];
 function key({ label, fill, stroke, x, row }: Key, top: number, ink: string): string {
   const [left, y] = [MARGIN + x, top + row * LINE_PX];
   return (
-    `<rect x="${left}" y="${y}" width="${SWATCH_PX}" height="${SWATCH_PX}" fill="${escaped(fill)}" stroke="${stroke}"/>` +
+    `<rect x="${left}" y="${y}" width="${SWATCH_PX}" height="${SWATCH_PX}" ` +
+    `fill="${escaped(fill)}" stroke="${stroke}"/>` +
     `<text x="${left + SWATCH_PX + 6}" y="${y + 9}" font-size="12" fill="${ink}">${escaped(label)}</text>`
   );
 }

@@ -1,4 +1,4 @@
-/** Saves and copies what is shown: text as it is, pictures as one SVG document or its pixels, in the theme's colours. */
+/** Saves and copies what is shown: text as it is, pictures as SVG or as pixels, in the theme's colours. */
 
 import { type Drawing, drawingOf, type Frame } from "./drawing";
 import { legendOf, painted, patternsIn } from "./painted";
