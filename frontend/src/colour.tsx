@@ -1,7 +1,9 @@
 /**
  * Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in
- * theme/tokens.css;
- * Python only names the meaning. */
+ * theme/tokens.css, textures in textures.ts; Python only names the meaning.
+ */
+
+import { TEXTURE_OPACITY, TEXTURES } from "./textures";
 
 export const COLOURS = [
   "kernel",
@@ -28,9 +30,19 @@ export function fillClass(name: string, hatched = false): string {
   return `fill of-${colourOf(name)}${hatched ? " hatch" : ""}`;
 }
 
-/** Fill of an SVG mark. */
+/** A meaning's colour alone, where nothing else is next to it that a texture would tell it from. */
+export const plainFill = (name: string): string => `var(--c-${colourOf(name)})`;
+
+/** An SVG mark's looks: its fill, and its edge where the fill alone is too faint. */
+export function svgPaint(name: string, hatched = false): { fill: string; stroke: string } {
+  return { fill: svgFill(name, hatched), stroke: hatched ? "none" : `var(--c-${colourOf(name)}-edge, none)` };
+}
+
+/** Fill of an SVG mark: its colour, its colour under a texture, or hatched for the second sense. */
 export function svgFill(name: string, hatched = false): string {
-  return hatched ? `url(#hatch-${colourOf(name)})` : `var(--c-${colourOf(name)})`;
+  const colour = colourOf(name);
+  if (hatched) return `url(#hatch-${colour})`;
+  return TEXTURES[colour] ? `url(#texture-${colour})` : plainFill(colour);
 }
 
 /** A small square in the colour of its meaning. */
@@ -38,19 +50,45 @@ export function Swatch({ colour, hatched = false }: { colour: string; hatched?: 
   return <i class={`swatch ${fillClass(colour, hatched)}`} />;
 }
 
-/** The stripes that SVG pictures fill with, once in the document: `fill="url(#hatch-data)"`. */
-export function Hatches() {
+/** What SVG pictures fill with, once in the document: stripes, `#hatch-data`, and textures, `#texture-data`. */
+export function Patterns() {
   return (
     <svg width="0" height="0" style={{ position: "absolute" }} aria-hidden="true">
       <defs>
         {COLOURS.map((colour) => (
           <pattern key={colour} id={`hatch-${colour}`} width="5" height="5" patternUnits="userSpaceOnUse">
             <rect width="5" height="5" fill={`var(--c-${colour})`} fill-opacity=".22" />
-            <path d="M-1 1l2-2M0 5l5-5M4 6l2-2" stroke={`var(--c-${colour})`} stroke-width="1.3" />
+            <path
+              d="M-1 1l2-2M0 5l5-5M4 6l2-2"
+              stroke={`var(--c-${colour}-edge, var(--c-${colour}))`}
+              stroke-width="1.3"
+            />
           </pattern>
+        ))}
+        {COLOURS.map((colour) => (
+          <TexturePattern key={colour} colour={colour} />
         ))}
       </defs>
     </svg>
+  );
+}
+
+function TexturePattern({ colour }: { colour: Colour }) {
+  const texture = TEXTURES[colour];
+  if (!texture) return null;
+  const { size, path, width } = texture;
+  return (
+    <pattern id={`texture-${colour}`} width={size} height={size} patternUnits="userSpaceOnUse">
+      <rect width={size} height={size} fill={`var(--c-${colour})`} />
+      <path
+        d={path}
+        fill="none"
+        stroke="var(--surface)"
+        stroke-opacity={TEXTURE_OPACITY}
+        stroke-width={width}
+        stroke-linecap="round"
+      />
+    </pattern>
   );
 }
 

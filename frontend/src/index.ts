@@ -2,6 +2,7 @@
 
 import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
+import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
 import { openClient } from "./server/client";
@@ -14,5 +15,6 @@ export function render(): void {
   document.head.append(style);
   const outer = outerPage();
   followTheme(outer);
+  printView();
   draw(h(App, { client: openClient(), url: openUrlStore(outer) }), document.body);
 }

@@ -24,17 +24,30 @@ export function cellText(cell: Cell, { unit }: DataColumn): string {
 }
 
 /** Comma-separated values with whole figures, the unit in the head; missing figures are empty. */
-export function csv({ columns, rows }: TableData): string {
-  const head = columns.map(({ label, unit }) => (unit === undefined || unit === "text" ? label : `${label} (${unit})`));
-  return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+export function csv(data: TableData): string {
+  return [headOf(data), ...data.rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 }
+
+/** As a spreadsheet takes it from the clipboard: a tab between cells, a line for each row. */
+export const tsv = (data: TableData): string =>
+  [headOf(data), ...data.rows].map((row) => row.map(tsvCell).join("\t")).join("\n");
+
+const tsvCell = (cell: Cell): string => (cell === null ? "" : harmless(cell).replace(/[\t\r\n]+/g, " "));
+
+/** With the unit of the column's figures. */
+const headOf = ({ columns }: TableData): string[] =>
+  columns.map((column) => (isFigure(column) ? `${column.label} (${column.unit})` : column.label));
 
 /**
  * Names come from traces. A spreadsheet runs what starts like a formula, so such names get an apostrophe before them.
  */
+function harmless(cell: number | string): string {
+  return typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+}
+
 function csvCell(cell: Cell): string {
   if (cell === null) return "";
-  const written = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+  const written = harmless(cell);
   return /[",\r\n]/.test(written) ? `"${written.replaceAll('"', '""')}"` : written;
 }
 

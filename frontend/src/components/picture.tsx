@@ -1,10 +1,12 @@
-/** The frame of a picture: a sentence as title, a quiet line, and a menu with its table, CSV, PNG and link. */
+/** The frame of a picture: a sentence as title, a quiet line, and a menu that shows its table, saves and copies it. */
 
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useContext, useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
-import { copy, savePng, saveText } from "../dom/save";
-import { csv, DataTable, type TableData } from "./data_table";
+import { type Caption, copy, savePng, saveSvg, saveText } from "../dom/save";
+import { sentence } from "../phrase";
+import { AboutContext, fileStem, footOf } from "./about";
+import { csv, DataTable, type TableData, tsv } from "./data_table";
 import { Menu } from "./popup";
 import { Sentence } from "./sentence";
 
@@ -19,7 +21,7 @@ interface PictureProps {
   link(): string;
   /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;
-  /** False where the picture is HTML and cannot be saved as pixels. */
+  /** False where the picture is a table: then its figures are saved, not its looks. */
   drawn?: boolean;
   children: ComponentChildren;
 }
@@ -27,19 +29,35 @@ interface PictureProps {
 export function Picture({ title, sub, name, table, link, tools, drawn = true, children }: PictureProps) {
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
+  const second = useRef<HTMLSpanElement>(null);
+  const about = useContext(AboutContext);
+  const stem = fileStem(about, name);
+  const caption = (): Caption => ({
+    title: typeof title === "string" ? title : sentence(title),
+    sub: second.current?.textContent ?? "",
+    foot: footOf(about),
+  });
   const entries = [
     { label: asTable ? "Show as picture" : "Show as table", choose: () => setAsTable(!asTable) },
-    { label: "Save as CSV", choose: () => saveText(`${name}.csv`, csv(table()), "text/csv") },
+    { label: "Save as CSV", choose: () => saveText(`${stem}.csv`, csv(table()), "text/csv") },
     ...(drawn && !asTable
-      ? [{ label: "Save as PNG", choose: () => body.current && savePng(`${name}.png`, body.current) }]
+      ? [
+          { label: "Save as PNG", choose: () => body.current && savePng(`${stem}.png`, body.current, caption()) },
+          { label: "Save as SVG", choose: () => body.current && saveSvg(`${stem}.svg`, body.current, caption()) },
+        ]
       : []),
+    { label: "Copy table", choose: () => void copy(tsv(table())) },
     { label: "Copy link", choose: () => void copy(link()) },
   ];
   return (
     <section class="picture">
       <div class="head">
         <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
-        {sub !== undefined && <span class="sub">{sub}</span>}
+        {sub !== undefined && (
+          <span class="sub" ref={second}>
+            {sub}
+          </span>
+        )}
         {tools}
         <Menu label="Show as table, save or link this picture" entries={entries} />
       </div>

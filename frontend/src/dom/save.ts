@@ -1,31 +1,43 @@
-/** Saves and copies what is shown: text as it is, pictures as pixels in the colours of the theme. */
+/** Saves and copies what is shown: text as it is, pictures as SVG or as pixels, in the theme's colours. */
+
+import { type Drawing, drawingOf, type Frame } from "./drawing";
+import { legendOf, painted, patternsIn } from "./painted";
 
 /** Pixels per CSS pixel, so that a saved picture is sharp in a slide. */
 const DENSITY = 2;
-
-/** Space around a saved picture, CSS px. */
-const MARGIN = 8;
 
 export function saveText(name: string, text: string, type: string): void {
   saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
 }
 
-/** Draws every SVG chart and canvas within `figure`, where they stand, on the theme's surface. */
-export async function savePng(name: string, figure: HTMLElement): Promise<void> {
-  const frame = figure.getBoundingClientRect();
+/** What is said around a saved picture. */
+export type Caption = Pick<Frame, "title" | "sub" | "foot">;
+
+export function saveSvg(name: string, figure: HTMLElement, caption: Caption): void {
+  saveText(name, drawn(figure, caption).svg, "image/svg+xml");
+}
+
+export async function savePng(name: string, figure: HTMLElement, caption: Caption): Promise<void> {
+  const { width, height, svg } = drawn(figure, caption);
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = (frame.width + 2 * MARGIN) * DENSITY;
-  canvas.height = (frame.height + 2 * MARGIN) * DENSITY;
-  const pen = canvas.getContext("2d")!;
-  pen.scale(DENSITY, DENSITY);
-  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-  pen.fillRect(0, 0, frame.width + 2 * MARGIN, frame.height + 2 * MARGIN);
-  for (const part of figure.querySelectorAll<SVGSVGElement | HTMLCanvasElement>("svg.chart, canvas")) {
-    const box = part.getBoundingClientRect();
-    const image = part instanceof HTMLCanvasElement ? part : await imageOf(part, box);
-    pen.drawImage(image, box.left - frame.left + MARGIN, box.top - frame.top + MARGIN, box.width, box.height);
-  }
+  canvas.width = width * DENSITY;
+  canvas.height = height * DENSITY;
+  canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => blob && saveBlob(name, blob));
+}
+
+/** The picture as it stands on the page. */
+export function drawn(figure: HTMLElement, caption: Caption): Drawing {
+  const root = getComputedStyle(document.documentElement);
+  const token = (name: string) => root.getPropertyValue(name).trim();
+  const legend = legendOf(figure);
+  const body = painted(figure);
+  const defs = patternsIn(body.marks + legend.map(({ fill }) => fill).join(" "));
+  const colours = { surface: token("--surface"), ink: token("--ink"), second: token("--ink-2") };
+  return drawingOf({ ...caption, legend, font: token("--font"), ...colours }, { ...body, defs });
 }
 
 function saveBlob(name: string, blob: Blob): void {
@@ -34,44 +46,6 @@ function saveBlob(name: string, blob: Blob): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** An SVG as an image: it leaves the document, so its looks and its stripes go with it. */
-async function imageOf(svg: SVGSVGElement, box: DOMRect): Promise<HTMLImageElement> {
-  const copy = svg.cloneNode(true) as SVGSVGElement;
-  carryStyles(svg, copy);
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute("width", String(box.width));
-  copy.setAttribute("height", String(box.height));
-  for (const pattern of document.querySelectorAll("pattern")) {
-    const stripes = pattern.cloneNode(true) as Element;
-    carryStyles(pattern, stripes);
-    copy.prepend(stripes);
-  }
-  const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
-  await image.decode();
-  return image;
-}
-
-const CARRIED = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-width",
-  "stroke-dasharray",
-  "stroke-linejoin",
-  "stroke-linecap",
-  "opacity",
-  "font",
-  "text-anchor",
-  "paint-order",
-];
-
-function carryStyles(from: Element, to: Element): void {
-  const styles = getComputedStyle(from);
-  to.setAttribute("style", CARRIED.map((name) => `${name}:${styles.getPropertyValue(name)}`).join(";"));
-  for (const [at, child] of [...from.children].entries()) carryStyles(child, to.children[at]!);
 }
 
 export async function copy(text: string): Promise<boolean> {

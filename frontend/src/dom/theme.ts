@@ -1,8 +1,11 @@
 /** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
  * system asks for. */
 
+import { textureSheet } from "../textures";
 import base from "../theme/base.css?inline";
+import forced from "../theme/forced.css?inline";
 import meaning from "../theme/meaning.css?inline";
+import print from "../theme/print.css?inline";
 import tokens from "../theme/tokens.css?inline";
 
 const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
@@ -12,7 +15,7 @@ const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
 });
 
 export function styleSheet(): string {
-  return [tokens, base, meaning, ...Object.values(beside)].join("\n");
+  return [tokens, base, meaning, textureSheet(), ...Object.values(beside), print, forced].join("\n");
 }
 
 const DARK = "dark-mode";

@@ -5,7 +5,7 @@ import type { Address } from "../address/keys";
 import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
-import { Hatches } from "../colour";
+import { Patterns } from "../colour";
 import { Late } from "../components/late";
 import { Terms } from "../components/terms";
 import { type Meanings, meaningsOf } from "../meanings";
@@ -81,7 +81,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   return (
     <div class="app">
       <SkipLink />
-      <Hatches />
+      <Patterns />
       <Bar
         index={tab.index}
         selection={selection}

@@ -1,10 +1,11 @@
 /** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
 import { shortNames } from "../address/short_names";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
+import { AboutContext, aboutRuns, aboutSpan, footOf } from "../components/about";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
 import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
@@ -130,9 +131,17 @@ function SpanContent({
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
+      <AboutContext.Provider value={aboutSpan(view, page.head, tab.meanings.version)}>
+        <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
+        <PrintedFoot />
+      </AboutContext.Provider>
     </>
   );
+}
+
+/** On paper no bar says what is shown. */
+function PrintedFoot() {
+  return <p class="printed">{footOf(useContext(AboutContext))}</p>;
 }
 
 /** With the labels of the span's machine: an AMD GPU has matrix cores. */
@@ -169,7 +178,10 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   return (
     <>
       <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
-      <View page={page} tab={tab} />
+      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
+        <View page={page} tab={tab} />
+        <PrintedFoot />
+      </AboutContext.Provider>
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { svgFill } from "../../colour";
+import { svgFill, svgPaint } from "../../colour";
 import { Sized } from "../../dom/size";
 import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
@@ -145,7 +145,7 @@ function layout(props: BarsProps, width: number, height: number) {
         <path
           key={part.id}
           d={outline(bars, part.values, parts.slice(0, at), y)}
-          style={{ fill: svgFill(part.colour, part.hatched) }}
+          style={svgPaint(part.colour, part.hatched)}
         />
       ))}
       <path d={outline(bars, hatched, [{ values: judged }], y)} style={{ fill: svgFill("ink", true) }} />

@@ -1,6 +1,6 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, names next to lines. */
 
-import { colourOf, hueClass, lineClass, svgFill } from "../../colour";
+import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
 import { shortened } from "../../format";
 import { placeLabel } from "../axes/place_label";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
@@ -86,7 +86,7 @@ function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
           : !line.focus
             ? "var(--ink-3)"
             : drawn.bandColour
-              ? svgFill(drawn.bandColour)
+              ? plainFill(drawn.bandColour)
               : "var(--fill)"
       }
       fill-opacity={drawn.bandColour ? 0.35 : 0.18}

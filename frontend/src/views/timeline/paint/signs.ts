@@ -6,19 +6,14 @@
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import type { Colour } from "../../../colour";
+import { TEXTURES as ALL, TEXTURE_OPACITY, type Texture } from "../../../textures";
 import type { Palette } from "./palette";
 
-interface Texture {
-  /** Side of the square that repeats, px. */
-  size: number;
-  /** Lines to stroke within it, as of an SVG path. */
-  path: string;
-}
-
+/** Here, where most boxes hold a name, no texture lies over host work. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
-  data: { size: 7, path: "M-1 -1L8 8M6 -1L8 1M-1 6L1 8" },
-  comm: { size: 7, path: "M0 0L7 7M7 0L0 7" },
-  blocking: { size: 6, path: "M2.5 -1V7M-1 2.5H7" },
+  data: ALL.data!,
+  comm: ALL.comm!,
+  blocking: ALL.blocking!,
 };
 
 /** Sides of a box that have a dotted edge. */
@@ -29,8 +24,6 @@ const DOTTED: Readonly<Partial<Record<Colour, readonly ("top" | "bottom")[]>>> =
 
 /** Boxes narrower or lower than this have no room for a sign. */
 const LEAST_PX = 6;
-
-const LINES_OPACITY = 0.5;
 
 export interface Placed {
   left: number;
@@ -62,7 +55,7 @@ function textureTile({ size, path }: Texture, colour: string, density: number): 
   const tile = new OffscreenCanvas(side, side);
   const own = tile.getContext("2d")!;
   own.scale(side / size, side / size);
-  own.globalAlpha = LINES_OPACITY;
+  own.globalAlpha = TEXTURE_OPACITY;
   own.strokeStyle = colour;
   own.stroke(new Path2D(path));
   return tile;

@@ -1,0 +1,53 @@
+/** Which recording a picture shows: named in what is saved, copied and printed of it. */
+
+import { createContext } from "preact";
+import type { SpanHead } from "../api.gen";
+import { date } from "../format";
+
+export interface About {
+  /** "overview" */
+  view: string;
+  /** As the names of saved files begin: "run worker span 1". */
+  recording: string;
+  /** The same for a reader, with the day of the recording. */
+  words: readonly string[];
+  /** Of tb-steptime. */
+  version: string;
+}
+
+export const UNKNOWN: About = { view: "", recording: "", words: [], version: "" };
+
+export const AboutContext = createContext<About>(UNKNOWN);
+
+export function aboutSpan(view: string, head: SpanHead, version: string): About {
+  const { run, worker, number, simulated } = head;
+  return {
+    view,
+    version,
+    recording: `${run} ${worker} span ${number}`,
+    words: [
+      run,
+      worker,
+      `span ${number}`,
+      simulated === null ? `recorded ${date(head.origin_ns)}` : "simulated, not recorded",
+    ],
+  };
+}
+
+export function aboutRuns(view: string, runs: readonly string[], version: string): About {
+  const recording = runs.length === 1 ? runs[0]! : `${runs.length} runs`;
+  return { view, version, recording, words: [runs.length <= 4 ? runs.join(", ") : recording] };
+}
+
+/** "v100_workers4 · worker0 · span 1 · recorded 9 June 2021 · tb-steptime 0.2.0" */
+export const footOf = ({ words, version }: About): string =>
+  [...words, `tb-steptime ${version}`.trim()].filter(Boolean).join(" · ");
+
+/** Run, view and picture, as a file name of any system. */
+export function fileStem({ recording, view }: About, name: string): string {
+  const picture = recording === "" ? name : name.replace(recording, "");
+  return [recording, view.replaceAll("_", " "), picture]
+    .join(" ")
+    .replace(/[\\/:*?"<>|\s]+/g, " ")
+    .trim();
+}

@@ -1,0 +1,106 @@
+/** Saved pictures: one whole document each, named for what it shows. */
+
+import { expect, test } from "vitest";
+import { aboutSpan, fileStem, footOf } from "../../src/components/about";
+import { csv, type TableData, tsv } from "../../src/components/data_table";
+import { drawingOf, wrapped } from "../../src/dom/drawing";
+import { carryStyles, legendOf, painted } from "../../src/dom/painted";
+import { HEAD } from "../fixtures/pages";
+
+const ABOUT = aboutSpan("data_loading", HEAD, "1.2.3");
+
+const TABLE: TableData = {
+  columns: [{ label: "Name" }, { label: "Wait", unit: "ns" }],
+  rows: [
+    ["=SUM(A1)", 5],
+    ["a\tb", null],
+  ],
+};
+
+test("a saved picture holds title, legend, marks and the recording, in colours that are written out", () => {
+  const { svg, width, height } = drawingOf(
+    {
+      title: "Kernel & copies",
+      sub: "step 6",
+      legend: [{ label: "Data loading", fill: "url(#texture-data)", stroke: "none" }],
+      foot: footOf(ABOUT),
+      font: 'Roboto, "Noto Sans"',
+      surface: "#ffffff",
+      ink: "#1d1d1b",
+      second: "#595956",
+    },
+    { width: 600, height: 100, defs: '<pattern id="texture-data"/>', marks: '<path d="M0 0h9"/>' },
+  );
+  const text = (x: number, y: number, size: number, weight: number, fill: string, words: string) =>
+    `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${fill}">${words}</text>`;
+  expect({ width, height }).toEqual({ width: 632, height: 230 });
+  expect(svg).toBe(
+    '<svg xmlns="http://www.w3.org/2000/svg" width="632" height="230" viewBox="0 0 632 230" ' +
+      'font-family="Roboto, &quot;Noto Sans&quot;" style="font-variant-numeric:tabular-nums">' +
+      '<title>Kernel &amp; copies</title><defs><pattern id="texture-data"/></defs>' +
+      '<rect width="632" height="230" fill="#ffffff"/>' +
+      text(16, 31, 14, 600, "#1d1d1b", "Kernel &amp; copies") +
+      text(16, 49, 12, 400, "#595956", "step 6") +
+      '<rect x="16" y="62" width="10" height="10" fill="url(#texture-data)" stroke="none"/>' +
+      '<text x="32" y="71" font-size="12" fill="#595956">Data loading</text>' +
+      '<g transform="translate(16 88)"><path d="M0 0h9"/></g>' +
+      text(16, 209, 11, 400, "#595956", footOf(ABOUT)) +
+      "</svg>",
+  );
+});
+
+test("the foot names run, worker, span, day and version; a file its run, view and picture", () => {
+  expect(footOf(ABOUT)).toBe(
+    `${HEAD.run} · ${HEAD.worker} · span ${HEAD.number} · ${ABOUT.words[3]} · tb-steptime 1.2.3`,
+  );
+  expect(ABOUT.words[3]).toMatch(/^recorded \d+\s\w+\s\d{4}$/);
+  const stem = `${HEAD.run} ${HEAD.worker} span ${HEAD.number} data loading waits by batch`;
+  expect(fileStem(ABOUT, `waits by batch ${ABOUT.recording}`)).toBe(stem.replace(/[/:]/g, " "));
+  expect(fileStem({ ...ABOUT, recording: "a/b:c" }, "x?")).toBe("a b c data loading x");
+});
+
+test("words are broken between lines, none is lost", () => {
+  expect(wrapped("one two three", 7)).toEqual(["one two", "three"]);
+  expect(wrapped("", 7)).toEqual([]);
+});
+
+test("what is copied or saved as a table has units in its head, and runs no formula", () => {
+  expect(tsv(TABLE)).toBe("Name\tWait (ns)\n'=SUM(A1)\t5\na b\t");
+  expect(csv(TABLE)).toBe("Name,Wait (ns)\r\n'=SUM(A1),5\r\na\tb,\r\n");
+});
+
+function page(html: string): HTMLElement {
+  document.body.innerHTML = `<svg><defs>
+    <pattern id="texture-data"><rect fill="var(--c-data)" style="fill: rgb(204, 76, 2)"/></pattern>
+    </defs></svg>${html}`;
+  return document.querySelector<HTMLElement>(".figure")!;
+}
+
+test("the picture's own bars and words are drawn; menus and tips are not", () => {
+  const figure = page(
+    `<div class="figure"><i class="fill of-data"></i><p>Wait</p>
+    <div class="tip">no</div><div class="menu">no</div></div>`,
+  );
+  expect(painted(figure).marks).toContain(">Wait</text>");
+  expect(painted(figure).marks).not.toContain(">no<");
+});
+
+test("no variable of a style sheet is left in a copy", () => {
+  const figure = page(
+    '<div class="figure"><svg class="chart"><path class="mark" fill="var(--c-data)" d="M0 0"/></svg></div>',
+  );
+  const path = figure.querySelector("path")!;
+  const copy = path.cloneNode(true) as Element;
+  carryStyles(path, copy);
+  expect(copy.outerHTML).not.toMatch(/var\(|class=/);
+});
+
+test("the legend is of the colours that the picture shows, from wherever in its view it stands", () => {
+  const figure = page(
+    `<div data-view="overview">
+       <span class="k"><i class="swatch fill of-data"></i>Data loading</span>
+       <span class="k"><i class="swatch fill of-comm"></i>Communication</span>
+       <div class="figure"><i class="fill of-data"></i></div></div>`,
+  );
+  expect(legendOf(figure).map(({ label, fill }) => [label, fill])).toEqual([["Data loading", "url(#texture-data)"]]);
+});
