@@ -21,7 +21,6 @@ export type SpanTitleId =
   | "batch_split"
   | "activities"
   | "lines_missing"
-  | "copy"
   | "main_loader"
   | "burst"
   | "burst_check"
@@ -1205,6 +1204,14 @@ export interface LaneWindow {
   lanes: Lane[];
 }
 
+/** The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second. */
+export interface Largest {
+  title: Phrase;
+  shares_of: Phrase;
+  throughput: Phrase;
+  pieces: Piece[];
+}
+
 /**
  * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
  * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
@@ -1647,6 +1654,15 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/** A kernel or op with its time a step, its share, and the row of the view that has more of it. */
+export interface Piece {
+  name: string;
+  ns: number;
+  share: number;
+  view: string;
+  row: EvidenceRow;
 }
 
 /**
@@ -2098,7 +2114,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview. titles: see `insights.wording.title_ids`.
+ * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
  * which the timeline opens, since the headline speaks of what it shows; None: any.
@@ -2112,6 +2128,7 @@ export interface SpanPage {
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
+  largest: Largest | null;
   neighbours: Neighbour[];
   shown_step: string | null;
 }

@@ -81,7 +81,7 @@ describe("the Host view", () => {
       idle_ns: idle({ tail: 0.2 * MS }),
     };
     const page = draw({ ...RESULT, sites: [...RESULT.sites, tail] });
-    expect(page).toContain("|All, with the end of the step|1 258|74 %|12 µs|169.9 ms|");
+    expect(page).toContain("|All, with tail|1 258|74 %|12 µs|169.9 ms|");
     expect(page).not.toContain("Launch not recorded");
     const withTail = hostPage({ ...RESULT, sites: [...RESULT.sites, tail] });
     expect(renderToString(<Host page={withTail} tab={hostTab()} compared={null} />)).toContain(

@@ -22,6 +22,7 @@ const PAGE: PageOf<"timeline"> = {
   insights_remark: null,
   notes: [],
   could_be: null,
+  largest: null,
   neighbours: [],
   shown_step: null,
   result: { first_ns: 0, last_ns: 500, steps: STEPS },
