@@ -78,7 +78,6 @@ const HINTED: readonly (readonly [keys: string, what: string])[] = [
   ["T", "filters tracks"],
   ["/", "finds events"],
   ["0", "shows the step"],
-  ["?", "lists all keys"],
 ];
 
 /** In the panel's place while nothing is chosen. */
