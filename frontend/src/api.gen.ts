@@ -203,11 +203,11 @@ export interface Boxes {
 
 /**
  * Whether waits come in bursts, of the longest epoch; ns are means.
- * workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
- * distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
- * that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
- * where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
- * consumer_ns: the step without exposed waits, per batch.
+ * workers: how many there are, by the period; None with why. workers_from: what says so ("stacks": in summaries of
+ * earlier releases). period: the distance of alike waits, in batches; autocorrelation: of waits that far apart.
+ * long_wait_ns: of those of the worker that is waited for most; short_wait_ns: what a prefetched batch takes, the
+ * tenth percentile of the others, None where these are not much shorter. production_ns: one worker's time for one
+ * batch; spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
   consumer_ns: number;
@@ -260,7 +260,8 @@ export interface CardMeaning {
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
  * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
- * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
+ * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
+ * terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -278,6 +279,7 @@ export interface Catalogue {
   views: ViewMeaning[];
   amd_labels: Record<string, string>;
   cards: CardMeaning[];
+  terms: Term[];
 }
 
 /**
@@ -1085,7 +1087,7 @@ export interface KernelDetail {
  * these kernels
  * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
  * summaries of before it was made, as in all rows of kernels
- * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+ * persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
  */
 export interface KernelGroup {
   name: string;
@@ -1244,7 +1246,7 @@ export interface LaunchPlace {
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
  * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
  * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
- * GPU's limits do not say. persistent: the waves say nothing about a tail.
+ * GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
  */
 export interface LaunchShape {
   grid: number[];
@@ -2167,6 +2169,12 @@ export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
+}
+
+/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+export interface Term {
+  words: string[];
+  meaning: string;
 }
 
 /**

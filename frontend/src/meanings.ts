@@ -9,6 +9,7 @@ import type {
   PartMeaning,
   Phrase,
   Reason,
+  Term,
   ViewId,
   ViewMeaning,
 } from "./api.gen";
@@ -31,6 +32,8 @@ export interface Meanings {
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
+  /** What is explained where it stands in a sentence. */
+  terms: readonly Term[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;

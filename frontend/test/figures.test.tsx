@@ -141,7 +141,7 @@ describe("Trends", () => {
 
   test("lists the slow steps of the run in focus, and says which line is which", () => {
     expect(page).toContain(
-      "|One slow step|and what grew over the median|Step|Time|What grew|Longest event there|6|200.0 ms|Data " +
+      "|One slow step|and which part takes longer than in the median step|Step|Time|What grew|Longest event in it|6|200.0 ms|Data " +
         "loading +80.0 ms|7.0 ms a long wait|Slow: far from the median.|b, in focus|a|",
     );
   });
@@ -189,8 +189,8 @@ describe("Tensor cores", () => {
         "10.0 %|Other kernels|20.0 ms|20.0 %|",
     );
     expect(page).toContain(
-      "|On tensor cores|50.0 to 60.0 %| of kernel time; the upper bound counts every unknown " +
-        "kernel|PyTorch Profiler tab|30.0 %| |It does not know all names.|",
+      "|On tensor cores|50.0 to 60.0 %| of kernel time; the higher figure counts every " +
+        "kernel of which it is unknown|PyTorch Profiler tab|30.0 %| |It does not know all names.|",
     );
   });
 

@@ -119,7 +119,7 @@ describe("the Host view", () => {
       queue: [],
     });
     expect(page).toContain("|Why is the GPU idle?|This trace has no GPU activity.|Which phase takes the step?|");
-    expect(page).toContain("|What is spent in the named ranges?|");
+    expect(page).toContain("|How much time do the named ranges take?|");
     expect(page).not.toContain("Launched from");
   });
 

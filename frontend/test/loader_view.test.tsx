@@ -41,7 +41,7 @@ describe("the view of worker processes", () => {
       true,
     );
     expect(page).toContain("|Every third step waits 60 ms.|long wait|usual wait|");
-    expect(page).toContain("|What do the workers do meanwhile?|Copy|Worker processes are in no trace.");
+    expect(page).toContain("|What do the workers do meanwhile?|Copy|A trace does not show worker processes.");
     expect(page).toContain(recorderLines("runs/a"));
   });
 
@@ -198,7 +198,7 @@ describe("a loader in the main process", () => {
     const page = alone({ rows: [python!, { ...op!, lines }] });
     expect(page).toContain(
       "|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|70 % in functional.py:138 to_tensor|" +
-        "10.0 ms|4 more|5.0 ms|Self time of the main process.|",
+        "10.0 ms|4 more|5.0 ms|Time of the main process in each activity itself, without the activities inside it.|",
     );
   });
 
@@ -221,15 +221,15 @@ describe("a loader in the main process", () => {
       values: { setting: { value: "with_stack=True", unit: "code" as const } },
     };
     expect(alone({}, { lines_missing: missing })).toContain(
-      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Self time of the " +
-        "main process. Lines are not known. |with_stack=True| shows them.|",
+      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Time of the main process in " +
+        "each activity itself, without the activities inside it. Lines are not known. |with_stack=True| shows them.|",
     );
   });
 
   test("lines of the user are told apart by what stands at their end", () => {
     expect(alone({ slow_lines: lines })).toContain(
       "|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 " +
-        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|With what they call in torch and in Python's own " +
+        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|The time of a line includes what it calls in torch and in Python's standard " +
         "library.|",
     );
     expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");

@@ -237,7 +237,7 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
     .replace(/&lt;/g, "<");
   for (const inPanel of [
     "gemm<float>",
-    "the longest of 12 merged events",
+    "the longest of 12 events drawn as one",
     "GPU kernel · GPU 0, Stream 7",
     "void gemm_kernel<float>(int)",
     "Start in step 4\n500\u00a0ns",
@@ -256,7 +256,7 @@ const NOTHING_DONE = { go: () => {}, unfold: () => {}, zoom: () => {}, close: ()
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
   const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
     render(h(Panel, { asked, ...NOTHING_DONE, together: 1, steps: [], first_ns: 0 }));
-  expect(panel(null)).toContain("Press an event");
+  expect(panel(null)).toContain("Click an event");
   expect(
     panel({
       event: 1,

@@ -51,8 +51,8 @@ describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
       "|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
-        "What a prefetcher's thread does is in no trace. Two lines of code record the loader: how " +
-        "fast batches are produced and taken, each worker's lane, the slowest batches.|" +
+        "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
+        "fast batches are produced and used, what each worker does, and the slowest batches.|" +
         `${recorderLines("runs/a")}|`,
     );
   });

@@ -10,6 +10,7 @@ from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.sidebar import SHARE_MEANINGS
 from tb_steptime.insights.wording.reasons import REASONS
+from tb_steptime.insights.wording.terms import TERMS, Term
 from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
@@ -47,7 +48,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
     kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
-    by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace.
+    by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
+    terms: what is explained where it stands in a sentence.
     """
 
     version: str
@@ -65,6 +67,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     views: list[ViewMeaning]
     amd_labels: dict[str, str]
     cards: list[CardMeaning]
+    terms: list[Term]
 
 
 #: Figures of the views' tables, by view.
@@ -97,6 +100,7 @@ def catalogue() -> Catalogue:
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
         cards=[card_meaning(rule) for rule in RULES],
+        terms=list(TERMS),
     )
 
 

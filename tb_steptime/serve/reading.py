@@ -158,7 +158,7 @@ def _damaged(found: FoundSpan) -> Problem:
 
 def _without_trace(found: FoundSpan) -> Problem:
     return Problem(
-        "Only the summary of this trace is here, and single events stand in the trace itself",
+        "Only the summary of this trace is here. Its single events are in the trace file",
         found.file,
         "Put the trace back next to its summary. All other views work without it.",
     )

@@ -152,8 +152,8 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "notes": [
             {
                 "id": "profiling_slows",
-                "text": "Profiling slows the host by 1.5 to 2 times. The unprofiled step is shorter and its idle share "
-                "smaller; the order of the causes holds.",
+                "text": "The profiler slows the CPU by 1.5 to 2 times. Without the profiler a step is shorter, and the "
+                "GPU is idle for less of it. The order of the causes stays the same.",
             }
         ],
     }

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tb_steptime.insights.wording.terms import TERMS
 from tests import PROJECT
 from tools.words import words
 
@@ -49,3 +50,14 @@ def test_titles_of_cards_have_ten_words_at_most():
     titles = {title for text in texts for title in re.findall(r"^\d+\. (.*) \([a-z_]+, [a-z]+, ", text, re.MULTILINE)}
     assert len(titles) > 10
     assert [title for title in titles if len(title.split()) > 10] == []
+
+
+def test_each_term_that_is_explained_stands_in_a_sentence():
+    said = "\n".join(sentence for sentences in SECTIONS.values() for sentence in sentences).lower()
+    assert [term.words for term in TERMS if not any(word.lower() in said for word in term.words)] == []
+
+
+def test_a_term_is_explained_in_one_line_and_once():
+    words = [word for term in TERMS for word in term.words]
+    assert len(words) == len(set(words))
+    assert [term.meaning for term in TERMS if len(term.meaning) > 120 or not term.meaning.endswith(".")] == []

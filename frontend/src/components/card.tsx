@@ -33,7 +33,7 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
           </span>
         </div>
         <p>
-          <Sentence phrase={insight.why} />
+          <Sentence phrase={insight.why} terms />
           {evidence !== undefined && (
             <>
               {" "}

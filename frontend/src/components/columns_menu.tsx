@@ -81,7 +81,7 @@ function Choices({ table, columns, choice }: ColumnsMenuProps) {
           ),
         )}
         <button class="link" onClick={choice.reset}>
-          As at first
+          Reset columns
         </button>
       </fieldset>
       {timed && (

@@ -40,8 +40,8 @@ export function Notes({ notes, actions = {} }: NotesProps) {
   return (
     <>
       {shown.map((note) => (
-        <Note key={note.id} cause={<Sentence phrase={note.cause} />}>
-          <Sentence phrase={note.effect} />
+        <Note key={note.id} cause={<Sentence phrase={note.cause} terms />}>
+          <Sentence phrase={note.effect} terms />
           {actions[note.id] && <> {actions[note.id]}</>}
         </Note>
       ))}

@@ -52,7 +52,7 @@ export function Picture({ title, sub, name, table, link, tools, drawn = true, ch
   return (
     <section class="picture">
       <div class="head">
-        <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
+        <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
         {sub !== undefined && (
           <span class="sub" ref={second}>
             {sub}

@@ -7,6 +7,7 @@ import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Patterns } from "../colour";
 import { Late } from "../components/late";
+import { Terms } from "../components/terms";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
 import type { Rounds, Trouble } from "../server/rounds";
@@ -43,7 +44,11 @@ export function App({ client, url }: AppProps) {
   const { update, address } = url;
   const asked = { events: client, comparisons: client, scalars: client };
   const tab: Tab = { meanings, index, state, steps: 1, ...asked, update, address };
-  return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
+  return (
+    <Terms.Provider value={meanings.terms}>
+      <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />
+    </Terms.Provider>
+  );
 }
 
 /** Before the first answer: nothing for a moment, then what is done, then why it cannot be. */

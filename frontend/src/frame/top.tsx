@@ -69,19 +69,19 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
   const leads = isViewId(view ?? undefined) ? view : null;
   const paragraph = action && (
     <p>
-      <Sentence phrase={action} />
+      <Sentence phrase={action} terms />
     </p>
   );
   return (
     <section class={coded ? "verdict coded" : "verdict"}>
       <div>
         <h1>
-          <Sentence phrase={verdict} />
+          <Sentence phrase={verdict} terms />
         </h1>
         {!coded && paragraph}
         {basis && (
           <p class="whole">
-            <Sentence phrase={basis} />
+            <Sentence phrase={basis} terms />
           </p>
         )}
       </div>

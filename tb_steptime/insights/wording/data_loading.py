@@ -53,9 +53,13 @@ def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
     exposed = mean.exposed_ns >= WORTH_FRACTION * mean.duration_ns
     steps, lanes = "How long does each step wait?", "When does a step wait?"
     if on_device:
-        hidden = "Most of the wait hides behind the GPU's work"
+        hidden = "Most of the wait costs nothing: the GPU works meanwhile"
         steps = "Most of the wait leaves the GPU idle" if 2 * mean.exposed_ns >= mean.wait_ns else hidden
-        lanes = "The GPU runs dry while the loader works" if exposed else "The batch is ready before the GPU needs it"
+        lanes = (
+            "The GPU has no work while the loader produces batches"
+            if exposed
+            else "The batch is ready before the GPU needs it"
+        )
     if mean.wait_ns < WORTH_FRACTION * mean.duration_ns:
         steps = "The loader is never waited for"
     return {"steps": phrase(steps), "lanes": phrase(lanes)}
@@ -66,9 +70,9 @@ def _remarks(result: DataLoadingResult, mean: LoaderStep, on_device: bool) -> Ti
     share = fraction(mean.exposed_ns / mean.duration_ns if mean.duration_ns else None)
     remarks = {
         "data_loading_exposed": phrase("{share} of the step", share=share),
-        "data_loading_hidden": phrase("behind the GPU, costs nothing")
+        "data_loading_hidden": phrase("while the GPU works: costs nothing")
         if on_device
-        else phrase("no GPU to hide behind"),
+        else phrase("no GPU works meanwhile"),
         "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
     }
     if result.batch_ns is not None:

@@ -12,7 +12,7 @@ from tb_steptime.text import Phrase, fraction, phrase, text
 IDLE_WHEN = {
     "data_loading": "The GPU is idle while the main process waits for data",
     "host_late": "The GPU is idle while the host prepares its next work",
-    "launch_latency": "The GPU is idle between a launch and its start",
+    "launch_latency": "The GPU is idle from launch calls to the start of their work",
     "queued": "The GPU is idle between queued kernels",
     "collective_wait": "The GPU is idle before collectives, which wait for other ranks",
     "dependency": "The GPU is idle while queued work waits for other work",

@@ -114,8 +114,9 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
     ),
     "profiling_slows": NoteWords(
-        "Profiling slows the host by 1.5 to 2 times.",
-        "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",
+        "The profiler slows the CPU by 1.5 to 2 times.",
+        "Without the profiler a step is shorter, and the GPU is idle for less of it. The order of the causes "
+        "stays the same.",
     ),
     # what makes a comparison unfair
     "one_simulated": NoteWords(

@@ -32,7 +32,7 @@ REASONS: dict[str, str] = {
     "loader_count_unknown": "One loader or several: the trace does not say.",
     "loader_on_other_thread": "The loader is read on another thread.",
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
-    "misaligned_kernel": "The kernel is one for operands that are not aligned.",
+    "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",
     "no_blocks_recorded": "The trace has no blocks per SM (AMD GPUs do not record them).",
     "no_collective": "The trace has no collective.",
@@ -47,7 +47,8 @@ REASONS: dict[str, str] = {
     "GPUs do not record them).",
     "no_loader_events": "The trace has no loader events.",
     "no_loader_events_in_steps": "The steps have no loader events.",
-    "no_matrix_product": "A depthwise convolution or a matrix times a vector: tensor cores multiply matrices.",
+    "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "
+    "no work for them.",
     "no_memset_in_steps": "The steps have no memset.",
     "no_runtime_call": "The trace has no CUDA or HIP runtime call.",
     "no_tensor_cores": "This GPU has no tensor cores.",
@@ -56,8 +57,8 @@ REASONS: dict[str, str] = {
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
     "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run "
     "on tensor cores, or of which it is unknown.",
-    "profiler_tab_misses": "Its list of kernel names lacks kernels with {missed} of kernel time that run on tensor "
-    "cores.",
+    "profiler_tab_misses": "It misses kernels that run on tensor cores, {missed} of kernel time: their names are "
+    "not in its list.",
     "profiler_tab_misses_and_miscounts": "Its list of kernel names lacks kernels with {missed} of kernel time that "
     "run on tensor cores, and counts kernels with {wrong} that do not, or of which it is unknown.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",

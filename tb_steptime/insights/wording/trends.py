@@ -48,9 +48,10 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         "steps": _steps_title(chosen),
         "slow": _slow_title(chosen),
         "slow_rule": phrase(
-            "Slow: the modified z-score of the step time is over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)
+            "A step is slow if it is far longer than the median step (modified z-score over {limit}).",
+            limit=Quantity(OUTLIER_Z, Unit.NUMBER),
         ),
-        "time_bins": phrase("How busy is the GPU within each span?"),
+        "time_bins": phrase("When is the GPU busy in each span?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
 

@@ -13,8 +13,8 @@ COLUMNS = (
     Metric("collective_bytes", "Bytes", Unit.BYTES, "Of the larger of what this rank sends and receives."),
     Metric(
         "collective_running_ns", "Runs", Unit.NS,
-        "Time a step in which one of them runs. It includes the wait for the slowest rank: a collective begins when "
-        "this rank is ready, and ends when all are.",
+        "Time in which one of them runs. This includes the wait for the slowest rank: a collective begins when "
+        "this rank is ready, and ends when all ranks are.",
     ),
     Metric(
         "collective_exposed_ns", "Exposed", Unit.NS,

@@ -37,7 +37,8 @@ COLUMNS = (
     Metric("wait_share", "Share", Unit.FRACTION, "Exposed wait as a share of the step."),
     Metric(
         "first_batch_ns", "First", Unit.NS,
-        "The first batch of an epoch, without the other batches: the workers start in it.",
+        "How long the first batch of an epoch takes. The workers start in this time, so it is not counted in the "
+        "other figures.",
     ),
     Metric("activity_line", "Line", Unit.TEXT, "The line with the largest share of it, as far as call stacks show."),
     Metric(
@@ -46,7 +47,7 @@ COLUMNS = (
     ),
     Metric(
         "line_error", "±", Unit.FRACTION,
-        "One standard deviation of the share, from how the bursts of samples differ.",
+        "How uncertain the share is: one standard deviation, estimated from how much the samples differ.",
     ),
     # worker processes
     Metric(

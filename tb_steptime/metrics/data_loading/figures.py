@@ -43,8 +43,8 @@ BATCH_TIME = Metric(
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
     "step_without_wait", "Step without the wait", Unit.NS,
-    "Step time less exposed data loading: what a loader that is never waited for would leave. With enough workers the "
-    "step is longer by the time to receive a batch.",
+    "How long a step would be if it never waited for data: step time - exposed data loading. With enough workers "
+    "it is longer than that by the time to receive a batch.",
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT,

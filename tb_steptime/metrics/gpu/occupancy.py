@@ -27,8 +27,8 @@ EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
     "Est. achieved occupancy",
     Unit.FRACTION,
-    meaning="While kernels run: threads resident per SM, as a share of what an SM can hold, weighted by kernel time. "
-    "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
+    meaning="How many threads an SM holds while kernels run, as a share of the most that it can hold. Computed "
+    "from each launch; long kernels count more. A low value is normal for tensor-core kernels.",
     colour="kernel",
     short="Est. occupancy",
 )
@@ -45,8 +45,8 @@ SLOT_EFFICIENCY = Metric(
     "slot_efficiency",
     "Slot efficiency",
     Unit.FRACTION,
-    meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
-    "weighted by kernel time. It is low for small grids and for small last waves.",
+    meaning="How many of the places for thread blocks are used while kernels run, as a mean over the waves; long "
+    "kernels count more. It is low where a kernel has few blocks, or where its last wave is small.",
     colour="kernel",
     short="Slot eff.",
 )

@@ -35,8 +35,8 @@ EST_SM_EFFICIENCY = Metric(
     "est_sm_efficiency",
     "Est. SM efficiency",
     Unit.FRACTION,
-    meaning="Share of the GPU's multiprocessors (SMs) that have work, over the whole time. At each instant it is the "
-    "blocks of the running kernels per SM, at most 1; idle time counts as 0.",
+    meaning="How many of the GPU's multiprocessors (SMs) have work, as a mean over all the time. At each instant: "
+    "blocks of the running kernels / SMs, at most 1. Idle time counts as 0.",
     colour="kernel",
 )
 

@@ -10,18 +10,20 @@ COLUMNS = (
     Metric("site_bound", "Verdict", Unit.TEXT, "What limits the phase."),
     Metric(
         "site_idle_ns", "GPU idle", Unit.NS,
-        "Idle time that ended with work launched from here; a press shows the longest gap in the timeline.",
+        "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
+        "in the timeline.",
     ),
     # blocking calls
     Metric(
         "blocking_source", "Made by", Unit.TEXT,
-        "The source line, or the module; for backward those of the forward op that made it.",
+        "The source line or module that makes the call. In the backward pass: that of the forward op to which the "
+        "call belongs.",
     ),
     Metric("blocked_ns", "Blocked", Unit.NS, "Time in which the call blocks the host."),
     Metric(
         "bubble_ns", "GPU idle", Unit.NS,
-        "Time in which the GPU is idle because of the call: from when it runs out of work to the next work "
-        "launched after the call returned.",
+        "Time in which the GPU is idle because of the call: from when it has no work left to the start of the "
+        "next work that is launched after the call.",
     ),
     # copies
     Metric("copy_rate", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves."),
@@ -41,8 +43,8 @@ COLUMNS = (
     Metric("cpu_op_share", "Share", Unit.FRACTION, "Own time as a share of the mean step."),
     Metric("cpu_op_dtype", "Input", Unit.TEXT, "Type of the op's first input, recorded with record_shapes=True."),
     # pauses and phases
-    Metric("pause_count", "Count", Unit.COUNT, "In all steps."),
-    Metric("pause_total_ns", "Total", Unit.NS, "In all steps."),
+    Metric("pause_count", "Count", Unit.COUNT, "How many pauses there are."),
+    Metric("pause_total_ns", "Total", Unit.NS, "How long they are together."),
     Metric("phase_share", "Share", Unit.FRACTION, "Share of the mean step."),
     Metric("idle_by_step", "Step", Unit.TEXT, "Idle time of each step."),
     Metric(

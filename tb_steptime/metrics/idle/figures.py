@@ -12,8 +12,8 @@ from tb_steptime.trace.model import Trace
 
 HOST_BOUND_TIME = Metric(
     "host_bound_time", "Waiting for the host", Unit.NS,
-    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. "
-    "Waits for data are not counted here.", colour="cpu",
+    "Time in which the GPU is idle because the CPU has not launched its next work yet, or the launch is still on "
+    "its way. Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 HOST_BOUND_SHARE = Metric(
     "host_bound_share", "Host-bound share", Unit.FRACTION,

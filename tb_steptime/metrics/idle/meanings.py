@@ -19,7 +19,8 @@ IDLE_MEANINGS = (
     _reason("nothing_recorded", "Outside ops",
             "No op or call is recorded on the launching thread: Python between ops, or a paused process. Recorded call "
             "stacks name the Python code.", "other"),
-    _reason("launch_latency", "Launch latency", "The launch call has begun, its work has not.", "runtime"),
+    _reason("launch_latency", "Launch latency",
+            "The launch call has begun, but its work has not started on the GPU.", "runtime"),
     _reason("queued", "Gap", "The next work is already launched: a hardware gap of at most 10 us.", "other", True),
     _reason("collective_wait", "Wait before a collective",
             "The next work is a collective: it is launched, but waits for other ranks, a stream or an event.", "comm"),
@@ -29,7 +30,7 @@ IDLE_MEANINGS = (
             "The GPU is busy with work that this trace does not show: a launch, a synchronize or a copy waits for it.",
             "kernel", True),
     _reason("unknown", "Unknown", "The launch of the next work is not in the trace.", "other", True),
-    _reason("tail", "Tail", "No work follows on the GPU in this recording.", "other", True),
+    _reason("tail", "Tail", "The GPU has done its last work in this recording.", "other", True),
     _reason("before_recording", "Before recording",
             "The GPU runs work that was launched before the recording began. Not counted in verdicts and gains.",
             "other", True),

@@ -37,7 +37,7 @@ COLUMNS = (
         "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where those of a row differ, "
         "what holds for most of its time.",
     ),
-    Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row start in the span."),
+    Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row are launched."),
     Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels that run at the same time both count."),
     Metric("mean_ns", "Mean", Unit.NS, "Mean length of a launch."),
     Metric("min_ns", "Shortest", Unit.NS, "Length of the shortest launch."),
@@ -45,17 +45,18 @@ COLUMNS = (
     Metric("share", "Share", Unit.FRACTION, "Total as a share of the GPU's kernel time in the span."),
     Metric(
         "blocks_per_sm", "Blocks per SM", Unit.NUMBER,
-        "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Mean over the "
-        "launches, weighted by their lengths, as in all columns after it.", short="Blocks/SM",
+        "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Here and in "
+        "the columns to the right, long launches count more in the mean.", short="Blocks/SM",
     ),
     Metric(
         "waves", "Waves", Unit.NUMBER,
-        "Rounds in which the blocks run, because the GPU holds only so many of them at once.",
+        "The GPU holds a limited number of blocks at once, so the blocks of a launch run in rounds. This is how "
+        "many rounds.",
     ),
     Metric(
         "tail_fraction", "Last wave", Unit.FRACTION,
-        "How full the last wave is: its blocks / the blocks that the GPU holds at once. A small last wave leaves most "
-        "of the GPU empty while it runs, which matters where waves are few.",
+        "How full the last wave is: its blocks / the blocks that the GPU holds at once. While a small last wave "
+        "runs, most of the GPU is empty. This costs most where there are few waves.",
     ),
     Metric(
         "sm_active_share", "SMs with work", Unit.FRACTION,

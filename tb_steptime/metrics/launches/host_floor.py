@@ -23,7 +23,7 @@ from tb_steptime.trace.table import Int64
 
 HOST_FLOOR = Metric(
     "host_floor", "Host floor", Unit.NS,
-    "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can "
+    "Time that the CPU itself needs for a step, without its waits for data and for the GPU. Faster kernels cannot "
     "make the step shorter than this.", colour="cpu",
 )  # fmt: skip
 

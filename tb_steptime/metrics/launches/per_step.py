@@ -15,12 +15,14 @@ from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
     "queue_mean", "Queue depth", Unit.NUMBER,
-    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has no next work ready.",
+    "How many launches wait for the GPU, as a mean over time and over all streams together. Near 0, the GPU has "
+    "no next work ready.",
     colour="runtime",
 )  # fmt: skip
 RUN_AHEAD = Metric(
     "run_ahead_p50", "Run-ahead", Unit.NS,
-    "Median time from a launch call to the start of what it launched: how far the host is ahead of the GPU.",
+    "How far the CPU is ahead of the GPU: median time from a launch call to the start of its work. Near 0, the "
+    "GPU waits for the CPU.",
     colour="runtime",
 )  # fmt: skip
 STARVED_SHARE = Metric(

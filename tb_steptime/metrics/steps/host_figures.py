@@ -22,8 +22,8 @@ QUEUE_PEAK = Metric(
 )  # fmt: skip
 FULL_QUEUE_TIME = Metric(
     "full_queue_time", "Queue full", Unit.NS,
-    "Time of the step in launch calls that wait for room in the full launch queue. The CPU is busy meanwhile, but only "
-    "with waiting for the GPU.", colour="runtime",
+    "Time of the step in launch calls that wait because the launch queue is full. The CPU seems busy, but only "
+    "waits for the GPU.", colour="runtime",
 )  # fmt: skip
 
 #: In the order in which they are shown.

@@ -45,19 +45,21 @@ COLUMNS = (
     Metric("shown_ns", "Total", Unit.NS, "Kernel time in the parts that are shown."),
     Metric(
         "opportunity_gain_ns", "Gain, up to", Unit.NS,
-        "At most, over the span. The formula is in the tooltip of each row.",
+        "Time that could be saved at most. The tooltip of each row has the formula.",
     ),
-    Metric("product_calls", "Calls", Unit.COUNT, "Calls of the op in the span whose kernels run alone on the GPU."),
+    Metric("product_calls", "Calls", Unit.COUNT, "Calls of the op whose kernels run alone on the GPU."),
     Metric(
         "tflops", "TFLOP/s", Unit.NUMBER,
         "Operations of the calls / time of their kernels. What a causal mask leaves out is counted.",
     ),
     Metric(
         "attainable_tflops", "In reach", Unit.NUMBER,
-        "TFLOP/s that the best rate of the same type in this trace, memory bandwidth and the number of tiles allow.",
+        "TFLOP/s that the op could reach. The best rate of the same type in this trace, the memory bandwidth and "
+        "the number of tiles limit it.",
     ),
     Metric(
         "slow_gain_ns", "Gain, up to", Unit.NS,
-        "Over the span, where a product reaches less than half of what is in reach: time x (1 - rate / rate in reach).",
+        "Time that could be saved at most, where a product reaches less than half of what it could: time x (1 - "
+        "rate / rate in reach).",
     ),
 )  # fmt: skip

@@ -36,15 +36,15 @@ TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
     "Tensor-core share",
     Unit.FRACTION,
-    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), known from their names. "
-    "Kernels of which it is unknown are not counted, so it is a lower bound.",
+    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
+    "Kernels whose names do not show it are not counted, so the true share may be higher.",
     colour="tensor",
 )
 TENSOR_CORE_SHARE_HIGH = Metric(
     "tensor_core_share_high",
     "Tensor-core share, at most",
     Unit.FRACTION,
-    meaning="The same share if every kernel of which it is unknown ran on tensor cores.",
+    meaning="The same share if every kernel whose name does not show it ran on tensor cores.",
     colour="tensor",
 )
 KERNEL_SUM_TIME = Metric(

@@ -44,7 +44,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
         {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
-        Self time of the main process.
+        Time of the main process in each activity itself, without the activities inside it.
         {missing && (
           <>
             {" "}

@@ -11,7 +11,7 @@ const ASKED = {
   workers: {
     title: "What do the workers do meanwhile?",
     says:
-      "Worker processes are in no trace. Two lines of code record them: each worker's lane, " +
+      "A trace does not show worker processes. Two lines of code record what each worker does, " +
       "dataset and collate time, CPU time and the slowest batches.",
   },
   batch: {
@@ -23,8 +23,8 @@ const ASKED = {
   thread: {
     title: "Does another thread read a DataLoader?",
     says:
-      "What a prefetcher's thread does is in no trace. Two lines of code record the loader: how " +
-      "fast batches are produced and taken, each worker's lane, the slowest batches.",
+      "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
+      "fast batches are produced and used, what each worker does, and the slowest batches.",
   },
 };
 

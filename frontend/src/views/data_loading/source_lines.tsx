@@ -32,7 +32,9 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
         maxRows={8}
         {...sorting(tab, "lines")}
       />
-      <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
+      <p class="quiet small aside">
+        The time of a line includes what it calls in torch and in Python's standard library.
+      </p>
     </Picture>
   );
 }

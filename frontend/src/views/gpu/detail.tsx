@@ -56,8 +56,8 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
         <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
       ) : (
         <p class="quiet">
-          Launches are recorded one by one for the {counted(device.details.length, "kernel")} with most time, and this
-          is none of them.
+          Single launches are kept for the {counted(device.details.length, "kernel")} with most time. This kernel is not
+          one of them.
         </p>
       )}
     </section>

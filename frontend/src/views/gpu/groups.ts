@@ -12,10 +12,10 @@ export interface Grouping {
 }
 
 export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
-  { id: "name", label: "Kernel", one: "kernel", meaning: "Launches of one kernel together." },
-  { id: "name,op", label: "Kernel and op", one: "row", meaning: "Launches of one kernel from one op together." },
-  { id: "op", label: "Op", one: "op", meaning: "Launches from one op together. A press shows the op's kernels." },
-  { id: "module", label: "Module", one: "module", meaning: "Launches from one module together." },
+  { id: "name", label: "Kernel", one: "kernel", meaning: "A row for each kernel." },
+  { id: "name,op", label: "Kernel and op", one: "row", meaning: "A row for each kernel and the op that launched it." },
+  { id: "op", label: "Op", one: "op", meaning: "A row for each op. Click it to see its kernels." },
+  { id: "module", label: "Module", one: "module", meaning: "A row for each module." },
 ];
 
 export const groupingOf = (id: string | undefined): Grouping =>

@@ -89,7 +89,8 @@ export function GpuKernels({ device, steps, other, title, tab, name, opened, ope
       </Sized>
       {(device.kineto_zero_fraction ?? 0) > 0 && (
         <p class="quiet small aside">
-          Occupancy is recomputed for {percent(device.kineto_zero_fraction)} of kernel time, where Kineto wrote 0.
+          The profiler wrote an occupancy of 0 for {percent(device.kineto_zero_fraction)} of kernel time, which is
+          wrong: there it is computed from the launch.
         </p>
       )}
     </Picture>

@@ -38,7 +38,7 @@ export function BlockingCalls(part: HostPart) {
         </div>
         {remark && (
           <p class="quiet">
-            <Sentence phrase={remark} />{" "}
+            <Sentence phrase={remark} terms />{" "}
             <button class="link" onClick={() => tab.update({ blocking: "-blocked" })}>
               Show them
             </button>

@@ -22,7 +22,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   const onDevice = result.device !== null;
   return (
     <Picture
-      title="What is spent in the named ranges?"
+      title="How much time do the named ranges take?"
       sub={totalsText(readingOf(tab))}
       name={`ranges ${name}`}
       drawn={false}

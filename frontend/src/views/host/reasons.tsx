@@ -131,7 +131,7 @@ interface KeysProps {
 /** The reasons by colour; a press hides one. */
 function Keys({ reasons, off, press }: KeysProps) {
   return (
-    <ul class="reason-keys" aria-label="Reasons to be idle. A button shows or hides its reason.">
+    <ul class="reason-keys" aria-label="Reasons why the GPU is idle. A button shows or hides its reason.">
       {reasons.map(({ id, label, meaning, colour, hatched }) => (
         <li key={id}>
           <button

@@ -32,7 +32,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
       </Picture>
       {several.blockers.length > 0 && (
         <Picture
-          title="Which op blocks which GPU?"
+          title="Which op keeps which GPU waiting?"
           sub={totalsText(readingOf(tab))}
           name={`holders ${name}`}
           drawn={false}
@@ -95,7 +95,7 @@ const blockerColumns: Column<Blocker>[] = [
   },
   {
     id: "by",
-    label: "On behalf of",
+    label: "Works for",
     width: "88px",
     order: (row) => row.by_device,
     cell: (row) => `GPU ${row.by_device}`,
@@ -134,12 +134,7 @@ function devicesTable(devices: readonly DeviceIdle[], { idle_reasons: reasons }:
 
 function blockersTable(blockers: readonly Blocker[]): TableData {
   return {
-    columns: [
-      { label: "Op" },
-      { label: "On behalf of GPU" },
-      { label: "GPU that waits" },
-      { label: "Idle", unit: "ns" },
-    ],
+    columns: [{ label: "Op" }, { label: "Works for GPU" }, { label: "GPU that waits" }, { label: "Idle", unit: "ns" }],
     rows: blockers.map((row) => [row.op, String(row.by_device), String(row.idle_device), row.idle_ns]),
   };
 }

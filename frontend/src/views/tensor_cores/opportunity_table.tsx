@@ -18,7 +18,7 @@ import { binOf } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
 import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
 
-const TITLE = "What could use the tensor cores, and why does it not?";
+const TITLE = "Which ops could use tensor cores, and why do they not?";
 
 interface OpportunityTableProps {
   device: DeviceSplit;

@@ -15,7 +15,7 @@ import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { inputsOf } from "./opportunities";
 
-const TITLE = "How fast is matrix work on tensor cores?";
+const TITLE = "How fast are matrix products on tensor cores?";
 
 /** Rows before the table scrolls. */
 const MOST = 8;

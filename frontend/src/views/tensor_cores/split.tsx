@@ -129,7 +129,9 @@ function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
       <dt>On tensor cores</dt>
       <dd>
         <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
-        {bounded && <span class="quiet"> of kernel time; the upper bound counts every unknown kernel</span>}
+        {bounded && (
+          <span class="quiet"> of kernel time; the higher figure counts every kernel of which it is unknown</span>
+        )}
       </dd>
       <dt>PyTorch Profiler tab</dt>
       <dd>

@@ -73,7 +73,8 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
     <div class="notice">
       <p>
         <b>
-          Reading the trace again for its events{progress && `: ${bytesOf(progress.read_bytes, progress.total_bytes)}`}
+          Reading the trace file again, to show single events
+          {progress && `: ${bytesOf(progress.read_bytes, progress.total_bytes)}`}
         </b>
       </p>
       <div
@@ -87,8 +88,8 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
         <i style={{ width: `${percent}%` }} />
       </div>
       <p class="quiet">
-        {progress ? `${roughCount(progress.events)} events so far. ` : "Not begun yet. "}Its figures are kept in a
-        summary, its single events are not.
+        {progress ? `${roughCount(progress.events)} events so far. ` : "Not begun yet. "}The summary of this trace has
+        its figures, but not its single events.
       </p>
     </div>
   );

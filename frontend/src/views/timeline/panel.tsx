@@ -52,7 +52,7 @@ export function Panel({ above, asked, ...told }: PanelProps) {
 function notThere({ answer }: NonNullable<Asked>): string {
   switch (answer.kind) {
     case "waiting":
-      return "The trace is read again for its events.";
+      return "The trace file is read again, to show its single events.";
     case "problem":
       return `${answer.value.problem}. ${answer.value.hint}`;
     case "gone":
@@ -85,8 +85,9 @@ const HINTED: readonly (readonly [keys: string, what: string])[] = [
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag moves, Ctrl and the
-      wheel zooms, Shift and a drag measures; a track’s name folds or pins it. Keys:{" "}
+      Click an event to see what it is, what launched it, and why the GPU was idle before it. Drag to move, Ctrl and the
+      wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. Keys (<kbd>?</kbd> shows
+      all):{" "}
       {HINTED.map(([keys, what], at) => (
         <span key={keys} class="hinted">
           {keys.split(" ").map((key) => (
@@ -110,7 +111,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, close }: E
         <h2 {...hint(short_name)}>{short_name}</h2>
         <span class="sub">
           {kind} · {on}
-          {together > 1 && `, the longest of ${count(together)} merged events`}
+          {together > 1 && `, the longest of ${count(together)} events drawn as one`}
         </span>
         <CopyButton class="button low" text={() => name}>
           Copy the name

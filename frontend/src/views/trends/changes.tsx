@@ -23,7 +23,7 @@ export function Changes({ changes, tab }: ChangesProps) {
   return (
     <Picture
       title="What changed from one span to the next?"
-      sub="medians of the steps, largest change first"
+      sub="the median step before and after; largest change first"
       name="changes"
       table={() => tableOf(changes)}
       link={() => tab.address()}

@@ -122,7 +122,7 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
           choose={open}
         />
       ) : (
-        <p class="quiet small">Click a point to keep it and to open its span here.</p>
+        <p class="quiet small">Click a point of the picture: its span opens here.</p>
       )}
     </div>
   );

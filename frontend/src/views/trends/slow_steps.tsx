@@ -39,7 +39,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   return (
     <Picture
       title={title}
-      sub={rows.length ? "and what grew over the median" : undefined}
+      sub={rows.length ? "and which part takes longer than in the median step" : undefined}
       name={`slow steps of ${run.name}`}
       table={() => tableOf(rows, tab.meanings)}
       link={() => tab.address()}
@@ -123,7 +123,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return (
-          <span class="grew" data-hint={`${ns(row.over_median_ns)} over the median`}>
+          <span class="grew" data-hint={`${ns(row.over_median_ns)} longer than the median step`}>
             <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
             {part?.label ?? row.grew} +{ns(row.grew_ns)}
           </span>
@@ -132,7 +132,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     },
     {
       id: "seen",
-      label: "Longest event there",
+      label: "Longest event in it",
       order: (row) => row.longest_event,
       cell: (row) =>
         row.longest_event !== null && (
@@ -153,7 +153,7 @@ function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
       { label: "Over the median", unit: "ns" },
       { label: "What grew" },
       { label: "Growth", unit: "ns" },
-      { label: "Longest event there" },
+      { label: "Longest event in it" },
       { label: "Its length", unit: "ns" },
     ],
     rows: rows.map((row) => [

@@ -1,0 +1,40 @@
+import { render, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { Sentence } from "../../src/components/sentence";
+import { piecesOf, Terms } from "../../src/components/terms";
+
+const TERMS = [
+  { words: ["starved", "starves"], meaning: "Launched too late." },
+  { words: ["CUDA graphs", "CUDA graph"], meaning: "Launched by one call." },
+];
+const explained = (text: string) =>
+  piecesOf(text, TERMS).flatMap((piece) => (piece.meaning ? [`${piece.text}: ${piece.meaning}`] : []));
+
+test("a term is explained where it first stands, in any of its forms and as a whole word", () => {
+  expect(explained("98 % of launches are starved, and the GPU starves.")).toEqual(["starved: Launched too late."]);
+  expect(explained("Starved: launch CUDA graphs.")).toEqual([
+    "Starved: Launched too late.",
+    "CUDA graphs: Launched by one call.",
+  ]);
+  expect(explained("unstarved starved-launches mystarves")).toEqual([]);
+  expect(piecesOf("starved", TERMS).map(({ text }) => text)).toEqual(["", "starved", ""]);
+});
+
+test("a sentence explains its terms where it is asked to, and never within code", () => {
+  const phrase = { template: "{code} is [starved]", values: { code: { value: "starves()", unit: "code" as const } } };
+  render(
+    <Terms.Provider value={TERMS}>
+      <p>
+        <Sentence phrase={phrase} terms />
+      </p>
+      <p>
+        <Sentence phrase={phrase} />
+      </p>
+    </Terms.Provider>,
+  );
+  const terms = [...document.querySelectorAll(".term")];
+  expect(terms.map((term) => term.getAttribute("data-hint"))).toEqual(["Launched too late."]);
+  expect(terms[0]!.textContent).toBe("starved");
+  expect((terms[0] as HTMLElement).tabIndex).toBe(0);
+  expect(screen.getAllByText("starves()")).toHaveLength(2);
+});

@@ -1,0 +1,47 @@
+"""Terms of sentences that not every reader knows, each explained in one line where it first stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Term(msgspec.Struct, frozen=True):
+    """words: the forms in which it stands in sentences; a capital letter at the front of one is the same word."""
+
+    words: tuple[str, ...]
+    meaning: str
+
+
+TERMS = (
+    Term(
+        ("starved", "starves"),
+        "The GPU has nothing to do until the CPU launches its next work, which then starts within 15 us of its launch.",
+    ),
+    Term(("run-ahead",), "How long launched work waits for the GPU. Near 0, the GPU waits for the CPU instead."),
+    Term(("launch queue",), "Kernels and copies that the CPU has launched and the GPU has not started yet."),
+    Term(
+        ("host floor",),
+        "Time that the CPU itself needs for a step. Faster kernels cannot make the step shorter than this.",
+    ),
+    Term(("host-bound",), "The CPU limits it: it does not launch work as fast as the GPU does it."),
+    Term(("GPU-bound",), "The GPU limits it: the CPU launches work earlier than the GPU can start it."),
+    Term(("input-bound",), "The data loader limits it: the next batch is not ready in time."),
+    Term(("sync-bound",), "Calls that wait for the GPU limit it: meanwhile the CPU launches nothing."),
+    Term(("dependency-bound",), "Launched work that waits for another stream, another GPU or an event limits it."),
+    Term(("communication-bound",), "Communication between the ranks limits it."),
+    Term(
+        ("blocking calls", "blocking call"),
+        "A call in which the CPU waits for the GPU, such as .item(), a synchronize or a copy of pageable memory.",
+    ),
+    Term(
+        ("pageable memory",),
+        "Usual memory of a process. The CPU must copy it to pinned memory before the GPU can read it.",
+    ),
+    Term(
+        ("CUDA graphs", "CUDA graph", "HIP graphs", "HIP graph"),
+        "A recorded sequence of kernels that one call launches.",
+    ),
+    Term(("collectives", "collective"), "An operation of all ranks together, such as an all-reduce."),
+    Term(("autograd engine",), "The part of PyTorch that computes gradients in the backward pass."),
+    Term(("call stacks",), "Python functions and lines, recorded with with_stack=True."),
+)  # fmt: skip
