@@ -71,7 +71,7 @@ test("what is copied or saved as a table has units in its head, and runs no form
 
 function page(html: string): HTMLElement {
   document.body.innerHTML = `<svg><defs>
-    <pattern id="texture-data"><rect fill="var(--c-data)" style="fill: rgb(204, 76, 2)"/></pattern></defs></svg>${html}`;
+    <pattern id="texture-data"><rect fill="var(--c-data)"/></pattern></defs></svg>${html}`;
   return document.querySelector<HTMLElement>(".figure")!;
 }
 
