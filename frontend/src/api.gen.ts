@@ -21,7 +21,6 @@ export type SpanTitleId =
   | "batch_split"
   | "activities"
   | "lines_missing"
-  | "copy"
   | "main_loader"
   | "burst"
   | "burst_check"
@@ -233,7 +232,7 @@ export interface BurstStep {
 /**
  * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
  * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
- * begin in each bin.
+ * begin in each bin; most: the names with most time of these, longest first.
  */
 export interface BusyBins {
   start_ns: number;
@@ -242,6 +241,7 @@ export interface BusyBins {
   devices: number;
   busy_ns: number[];
   kernels: number[];
+  most: KernelsNamed[];
 }
 
 /**
@@ -1176,6 +1176,13 @@ export interface KernelSite {
   longest: KernelRun | null;
 }
 
+/** Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes. */
+export interface KernelsNamed {
+  name: string;
+  count: number;
+  total_ns: number;
+}
+
 /**
  * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
@@ -1195,6 +1202,14 @@ export interface LaneWindow {
   steps: string[];
   marks_ns: number[];
   lanes: Lane[];
+}
+
+/** The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second. */
+export interface Largest {
+  title: Phrase;
+  shares_of: Phrase;
+  throughput: Phrase;
+  pieces: Piece[];
 }
 
 /**
@@ -1639,6 +1654,15 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/** A kernel or op with its time a step, its share, and the row of the view that has more of it. */
+export interface Piece {
+  name: string;
+  ns: number;
+  share: number;
+  view: string;
+  row: EvidenceRow;
 }
 
 /**
@@ -2090,7 +2114,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview. titles: see `insights.wording.title_ids`.
+ * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
  * which the timeline opens, since the headline speaks of what it shows; None: any.
@@ -2104,6 +2128,7 @@ export interface SpanPage {
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
+  largest: Largest | null;
   neighbours: Neighbour[];
   shown_step: string | null;
 }

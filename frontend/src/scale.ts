@@ -7,8 +7,8 @@ import { MS, S, type Scale, type Size, scaleFor, TIMES, US, unitScale } from "./
 export type TimeUnit = "auto" | "us" | "ms" | "s";
 
 /**
- * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it. A unit
- * that the reader wants has as many decimals as the values need.
+ * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it, or a
+ * quarter of short times as little more. A unit that the reader wants has as many decimals as the values need.
  */
 export function scaleOf(values: readonly (number | null)[], unit: Unit, wanted: TimeUnit = "auto"): Scale {
   const sizes = values.flatMap((value) => (value ? [Math.abs(value)] : [])).sort((a, b) => a - b);
@@ -16,18 +16,26 @@ export function scaleOf(values: readonly (number | null)[], unit: Unit, wanted: 
   const typical = sizes[Math.floor(sizes.length / 2)] ?? 0;
   if (unit === "number") return unitScale(plain(typical, sizes.every(Number.isInteger)));
   if (unit !== "ns") return scaleFor(largest, unit);
-  return wanted === "auto"
-    ? unitOfMost(largest || MS, typical, sizes[0] ?? MS)
-    : unitScale(wantedUnit(wanted, typical));
+  return wanted === "auto" ? unitOfMost(sizes.length > 0 ? sizes : [MS]) : unitScale(wantedUnit(wanted, typical));
 }
 
-/** Milliseconds of short times have a second decimal where the least of them need it. */
-function unitOfMost(largest: number, typical: number, smallest: number): Scale {
+/** Of sizes in their order. Milliseconds of short times have a second decimal where the least of them need it. */
+function unitOfMost(sizes: readonly number[]): Scale {
+  const [least, largest] = [sizes[0]!, sizes[sizes.length - 1]!];
+  const [low, typical] = [sizes[Math.floor(sizes.length / 4)]!, sizes[Math.floor(sizes.length / 2)]!];
+  const fits = (scale: Scale) =>
+    reads(scale, typical) && (scale.unit !== "ms" || scale.of(largest) >= FEW || scale.of(low) >= LEAST);
   const reached = TIMES.filter(([size]) => size <= largest).map(([size]) => scaleFor(size, "ns"));
-  const readable = reached.findLast((scale) => typical === 0 || reads(scale, typical)) ?? scaleFor(largest, "ns");
-  const fine = readable.unit === "ms" && !reads(readable, smallest) && readable.of(largest) < 100;
-  return fine ? unitScale([MS, "ms", () => 2]) : readable;
+  const found = reached.findLast(fits) ?? scaleFor(largest, "ns");
+  const fine = found.unit === "ms" && !reads(found, least) && found.of(largest) < 100;
+  return fine ? unitScale([MS, "ms", () => 2]) : found;
 }
+
+/** ms: of shorter times, microseconds have at most four digits. */
+const FEW = 10;
+
+/** ms: of a shorter time, two decimals leave one digit at most. */
+const LEAST = 0.05;
 
 const reads = (scale: Scale, value: number): boolean => !scale.number(value).startsWith("<");
 

@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { rangeInTimeline } from "../src/address/timeline";
+import { eventInTimeline, rangeInTimeline, stepInTimeline } from "../src/address/timeline";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host";
@@ -81,7 +81,7 @@ describe("the Host view", () => {
       idle_ns: idle({ tail: 0.2 * MS }),
     };
     const page = draw({ ...RESULT, sites: [...RESULT.sites, tail] });
-    expect(page).toContain("|All, with the end of the step|1 258|74 %|12 µs|169.9 ms|");
+    expect(page).toContain("|All, with tail|1 258|74 %|12 µs|169.9 ms|");
     expect(page).not.toContain("Launch not recorded");
     const withTail = hostPage({ ...RESULT, sites: [...RESULT.sites, tail] });
     expect(renderToString(<Host page={withTail} tab={hostTab()} compared={null} />)).toContain(
@@ -179,12 +179,22 @@ describe("the way to the timeline", () => {
       view: "timeline",
       step: "5",
       zoom: { from: 500_000, to: 3_500_000 },
+      range: { from: 1_000_000, to: 3_000_000 },
+      event: null,
     });
     expect(rangeInTimeline({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
       view: "timeline",
       step: "1",
       zoom: { from: 0, to: 1_350_000 },
+      range: { from: 100_000, to: 1_100_000 },
+      event: null,
     });
+  });
+
+  test("a step and an event open without what was chosen before", () => {
+    const nothing = { view: "timeline", zoom: null, range: null };
+    expect(stepInTimeline("7")).toEqual({ ...nothing, step: "7", event: null });
+    expect(eventInTimeline(42)).toEqual({ ...nothing, step: null, event: 42 });
   });
 
   test("a short one has room around it", () => {
@@ -192,6 +202,8 @@ describe("the way to the timeline", () => {
       view: "timeline",
       step: "5",
       zoom: { from: 91_000, to: 111_000 },
+      range: { from: 100_000, to: 102_000 },
+      event: null,
     });
   });
 });

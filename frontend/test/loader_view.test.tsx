@@ -229,8 +229,8 @@ describe("a loader in the main process", () => {
   test("lines of the user are told apart by what stands at their end", () => {
     expect(alone({ slow_lines: lines })).toContain(
       "|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 " +
-        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|The time of a line includes what it calls in torch and in Python's standard " +
-        "library.|",
+        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|The time of a line includes what it calls in torch and " +
+        "in Python's standard library.|",
     );
     expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
   });

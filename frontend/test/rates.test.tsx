@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, ProductRate, ProductRates } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
-import { sorted, Table } from "../src/components/table";
+import { Table } from "../src/components/table";
+import { sorted } from "../src/components/table_order";
 import { TensorCores } from "../src/views/tensor_cores";
 import { bestOf, rateColumns, ratesData } from "../src/views/tensor_cores/rate_table";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";

@@ -174,11 +174,24 @@ test("what is said of a range: its steps, busy and idle time, kernels", () => {
     "outside the steps",
   ]);
   expect(stepsText([], WINDOW)).toBe("");
-  const busy = { start_ns: 0, end_ns: 1000, of: "gpu" as const, devices: 2, busy_ns: [500, 1000], kernels: [3, 4] };
-  expect(rangeFacts(WHOLE, busy).map(({ label, value }) => `${label}: ${value}`)).toEqual([
-    "2 GPUs busy, mean: 750\u00a0ns, 75.0\u00a0% of the range",
+  const busy = {
+    start_ns: 0,
+    end_ns: 1000,
+    of: "gpu" as const,
+    devices: 2,
+    busy_ns: [500, 1000],
+    kernels: [3, 4],
+    most: [],
+  };
+  const most = [
+    { name: "gemm", count: 5, total_ns: 900 },
+    { name: "add<float>", count: 2, total_ns: 90 },
+  ];
+  expect(rangeFacts(WHOLE, { ...busy, most }).map(({ label, value }) => `${label}: ${value}`)).toEqual([
+    "2 GPUs busy, mean: 750\u00a0ns, 75.0\u00a0% of it",
     "idle: 250\u00a0ns",
     ": 7\u00a0kernels start in it",
+    "most time in: gemm 900\u00a0ns, add<float> 90\u00a0ns",
   ]);
   expect(rangeFacts(WHOLE, { ...busy, of: "host", devices: 1 }).map(({ label }) => label)).toEqual(["Host in ops"]);
 });

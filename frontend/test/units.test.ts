@@ -14,6 +14,7 @@ describe("one unit for neighbours", () => {
   test("is that of the largest, as long as most can be read in it", () => {
     expect(written([130 * MS, 2.4 * MS, 900 * US])).toEqual(["130.0 ms", "2.4 ms", "0.9 ms"]);
     expect(written([3 * MS, 18 * US, 14 * US])).toEqual(["3 000 µs", "18 µs", "14 µs"]);
+    expect(written([5 * MS, 300 * US, 20 * US, 13 * US])).toEqual(["5 000 µs", "300 µs", "20 µs", "13 µs"]);
     expect(written([12 * MS, 7 * MS, 13 * US])).toEqual(["12.00 ms", "7.00 ms", "0.01 ms"]);
     expect(written([12 * S, 11 * S, 400 * MS])).toEqual(["12.00 s", "11.00 s", "0.40 s"]);
     expect(written([400, 300])).toEqual(["400 ns", "300 ns"]);

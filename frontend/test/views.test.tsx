@@ -99,7 +99,7 @@ describe("the Overview", () => {
     const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", own: "a", page: other }} />);
     expect(page).toContain("|a|160.0 ms|b|200.0 ms|0|20|");
     expect(page).toContain(
-      "|Step time|160.0|ms|200.0|ms|40.0 ms less than b|GPU utilization|–|50.0|%|not known in this span|" +
+      "|Step time|160.0|ms|200.0|ms|-40.0 ms vs b|GPU utilization|–|50.0|%|not known in this span|" +
         "Exposed data loading|60.0|ms|all of it|",
     );
   });

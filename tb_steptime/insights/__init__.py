@@ -12,6 +12,7 @@ from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.sidebar import sidebar
 from tb_steptime.insights.wording import result_notes, titles
@@ -39,6 +40,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
         could_be=_could_be(facts, insights),
+        largest=largest_pieces(facts, insights),
         sidebar=sidebar(facts),
         titles=titles(facts),
         notes=result_notes(facts),

@@ -94,6 +94,25 @@ class CouldBe(msgspec.Struct, frozen=True):
     parts_ns: Parts
 
 
+class Piece(msgspec.Struct, frozen=True):
+    """A kernel or op with its time a step, its share, and the row of the view that has more of it."""
+
+    name: str
+    ns: int
+    share: float
+    view: str
+    row: EvidenceRow
+
+
+class Largest(msgspec.Struct, frozen=True):
+    """The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second."""
+
+    title: Phrase
+    shares_of: Phrase
+    throughput: Phrase
+    pieces: list[Piece]
+
+
 class SidebarShare(msgspec.Struct, frozen=True):
     """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason.
 
@@ -152,6 +171,7 @@ class Judgement(msgspec.Struct, frozen=True):
     addable: set[str]
     insights_remark: Phrase | None
     could_be: CouldBe | None
+    largest: Largest | None
     sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]
     notes: dict[str, list[NoteText]]

@@ -14,10 +14,14 @@ from tb_steptime.text import Phrase, filled, fraction, phrase, text
 NEARLY_ALL = 0.90
 
 
+#: Where nothing of a GPU is recorded.
+SEE_HOST = phrase("The Host view shows what the CPU does.")
+
+
 def gpu_headline(result: GpuResult, vendor: Vendor | None = None) -> Headline:
     """Of the device that is busy longest. It speaks of kernels, as the tiles do: "the GPU works" counts copies too."""
     if not result.devices:
-        return Headline(explain(result.unknown or NO_DEVICE))
+        return Headline(explain(result.unknown or NO_DEVICE), SEE_HOST, "host")
     return Headline(_verdict(result.devices[0], len(result.devices) > 1, vendor))
 
 

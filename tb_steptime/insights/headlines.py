@@ -6,7 +6,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
-from tb_steptime.insights.gpu_verdict import gpu_headline
+from tb_steptime.insights.gpu_verdict import SEE_HOST, gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
@@ -119,7 +119,8 @@ _TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
 def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.tensor_cores
     if result.unknown is not None or not result.devices:
-        return Headline(explain(result.unknown or NO_DEVICE))
+        on_gpu = facts.overview.has_device
+        return Headline(explain(result.unknown or NO_DEVICE), *(() if on_gpu else (SEE_HOST, "host")))
     first = next((insight for insight in insights if insight.id in _TENSOR_CORE_RULES), None)
     verdict = _tensor_verdict(result.devices[0], facts.job.vendor)
     if first is None:

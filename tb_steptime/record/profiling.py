@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -32,41 +31,44 @@ TOO_FEW_STEPS = (
 UNFINISHED_STEP = "tb_steptime_unfinished_step"
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Which steps are recorded. The defaults: 40 steps, of which 20 are recorded, in two spans of about 10 MB.
-
-    skip_first: steps in which compilers and caches warm up. wait: steps at full speed between the spans; the loader's
-    queue fills again. warmup: steps in which the profiler runs and its events are discarded, as it is slow at first.
-    """
-
-    skip_first: int = 10
-    wait: int = 2
-    warmup: int = 3
-    active: int = 10
-    repeat: int = 2
-
-    def first_end(self) -> int:
-        """Steps that the first span needs."""
-        return self.skip_first + self.wait + self.warmup + self.active
-
-
 class StepProfiler:
-    """torch.profiler with a recorder of loaders; a context manager. See `profile_steps`.
+    """torch.profiler with a recorder of loaders; a context manager. By default it records two spans of ten steps.
 
     Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files into the same folder.
     `profiler` is torch's own, for what this class does not offer; None outside of the `with` block.
+
+    skip_first: steps in which compilers and caches warm up. wait: steps at full speed between the spans; the loader's
+    queue fills again. warmup: steps in which the profiler runs and its events are discarded, as it is slow at first.
+
+    Records the CPU and each accelerator that torch's profiler knows. shapes, stack and memory cost time and megabytes,
+    so they are off: shapes show which matrix products could use tensor cores, stacks the source lines of blocking
+    calls, memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
     """
 
     #: The one that was started last.
     _latest: ClassVar[StepProfiler | None] = None
 
-    def __init__(self, directory: Path, schedule: Schedule, options: dict[str, bool], enabled: bool) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        skip_first: int = 10,
+        wait: int = 2,
+        warmup: int = 3,
+        active: int = 10,
+        repeat: int = 2,
+        shapes: bool = False,
+        stack: bool = False,
+        memory: bool = False,
+        enabled: bool = True,
+    ) -> None:
+        self.directory = Path(directory)
         self.recorder = LoaderRecorder(directory, enabled=enabled)
         self.profiler: Any = None
-        self._schedule = schedule
-        self._options = options
+        self._schedule = {"skip_first": skip_first, "wait": wait, "warmup": warmup, "active": active, "repeat": repeat}
+        self._options = {"record_shapes": shapes, "with_stack": stack, "profile_memory": memory}
+        self._first_end = skip_first + wait + warmup + active
+        self._repeat = repeat
         self._enabled = enabled
         self._steps = 0
         self._written = 0
@@ -80,7 +82,7 @@ class StepProfiler:
         self._steps += 1
         if self.profiler is not None:
             self.profiler.step()
-            if self._written >= self._schedule.repeat > 0:
+            if self._written >= self._repeat > 0:
                 self._leave()  # the steps that follow cost nothing
 
     def start(self) -> StepProfiler:
@@ -96,7 +98,7 @@ class StepProfiler:
         self._leave()
         self.recorder.close()
         if self._enabled and not self._written:
-            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._schedule.first_end())
+            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._first_end)
         self._enabled = False
 
     def __enter__(self) -> StepProfiler:
@@ -121,14 +123,8 @@ class StepProfiler:
     def _make(self) -> Any:
         from torch import profiler
 
-        plan = self._schedule
-        return profiler.profile(
-            schedule=profiler.schedule(
-                skip_first=plan.skip_first, wait=plan.wait, warmup=plan.warmup, active=plan.active, repeat=plan.repeat
-            ),
-            on_trace_ready=self._write,
-            **self._options,
-        )
+        schedule = profiler.schedule(**self._schedule)
+        return profiler.profile(schedule=schedule, on_trace_ready=self._write, **self._options)
 
     def _write(self, profiler: Any) -> None:
         """A span that cannot be written (the disk is full) does not end the training."""
@@ -156,24 +152,5 @@ def _mark_unfinished(profiler: Any) -> None:
         profiler.on_trace_ready = None
 
 
-def profile_steps(
-    directory: str | os.PathLike[str],
-    *,
-    skip_first: int = Schedule.skip_first,
-    wait: int = Schedule.wait,
-    warmup: int = Schedule.warmup,
-    active: int = Schedule.active,
-    repeat: int = Schedule.repeat,
-    shapes: bool = False,
-    stack: bool = False,
-    memory: bool = False,
-    enabled: bool = True,
-) -> StepProfiler:
-    """Two spans of ten steps each, written to `directory` as soon as they are complete; see `Schedule`.
-
-    Records the CPU and each accelerator that torch's profiler knows. shapes, stack and memory cost time and megabytes,
-    so they are off: shapes show which matrix products could use tensor cores, stacks the source lines of blocking
-    calls, memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
-    """
-    options = {"record_shapes": shapes, "with_stack": stack, "profile_memory": memory}
-    return StepProfiler(Path(directory), Schedule(skip_first, wait, warmup, active, repeat), options, enabled)
+#: What a training script calls.
+profile_steps = StepProfiler

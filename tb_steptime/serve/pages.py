@@ -50,6 +50,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
         insights=insights,
         insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,
+        largest=judged.largest if first else None,
         neighbours=[_only(neighbour, shown) for neighbour in neighbours],
         shown_step=judged.shown_step,
     )

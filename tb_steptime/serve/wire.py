@@ -37,7 +37,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.compare.chain import ChainLink
 from tb_steptime.compare.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteText, SidebarShare
+from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
@@ -130,7 +130,7 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
-    could_be only in the overview. titles: see `insights.wording.title_ids`.
+    could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
     notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
@@ -145,6 +145,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None
+    largest: Largest | None
     neighbours: list[Neighbour]
     shown_step: str | None
 

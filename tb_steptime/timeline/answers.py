@@ -72,11 +72,19 @@ class TimelinePage(msgspec.Struct, frozen=True):
     queue: Depth | None
 
 
+class KernelsNamed(msgspec.Struct, frozen=True):
+    """Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes."""
+
+    name: str
+    count: int
+    total_ns: int
+
+
 class BusyBins(msgspec.Struct, frozen=True):
     """How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
 
     of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
-    begin in each bin.
+    begin in each bin; most: the names with most time of these, longest first.
     """
 
     start_ns: int
@@ -85,6 +93,7 @@ class BusyBins(msgspec.Struct, frozen=True):
     devices: int
     busy_ns: list[int]
     kernels: list[int]
+    most: list[KernelsNamed]
 
 
 class EventLink(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.timeline.answers import BusyBins, Depth
+from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges
 from tb_steptime.trace.intervals import Intervals
@@ -31,6 +31,8 @@ from tb_steptime.trace.table import Int64, Kind
 #: As many bins of the queue as a wide screen has columns, and of what is asked for in bins at most.
 QUEUE_BINS = 2048
 MAX_BINS = 4096
+#: As many names of kernels as fit in a line.
+MOST_NAMES = 3
 
 
 def write_queue(trace: Trace, columns: Columns) -> None:
@@ -94,7 +96,11 @@ def write_busy(trace: Trace, columns: Columns) -> None:
     columns.add("busy.end", np.concatenate([lane.end for lane in lanes]))
     columns.add("busy.bounds", np.cumsum([0, *map(len, lanes)], dtype=np.int64))
     columns.add("busy.devices", np.array([len(devices)], np.int64))
-    columns.add("busy.kernels", np.sort(trace.events.start_ns[trace.events.rows(Kind.KERNEL)]))
+    kernels = trace.events.rows(Kind.KERNEL)
+    kernels = kernels[np.argsort(trace.events.start_ns[kernels], kind="stable")]
+    columns.add("busy.kernels", trace.events.start_ns[kernels])
+    columns.add("busy.kernel_dur", trace.events.dur_ns[kernels])
+    columns.add("busy.kernel_name", trace.events.name[kernels])
 
 
 def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyBins:
@@ -102,10 +108,21 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
     edges = _edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
-    kernels = np.diff(np.searchsorted(events.column("busy.kernels"), edges))
+    past = np.searchsorted(events.column("busy.kernels"), edges)
     devices = int(events.column("busy.devices")[0])
     of: Literal["gpu", "host"] = "gpu" if devices else "host"
-    return BusyBins(start_ns, end_ns, of, max(1, devices), busy.tolist(), kernels.tolist())
+    most = _most(events, int(past[0]), int(past[-1]))
+    return BusyBins(start_ns, end_ns, of, max(1, devices), busy.tolist(), np.diff(past).tolist(), most)
+
+
+def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
+    """Of the kernels [first, past) in time order, the names with most time; of equals the first in the trace."""
+    names, of = np.unique(events.column("busy.kernel_name")[first:past], return_inverse=True)
+    of = of.reshape(-1)
+    count, total = np.bincount(of), np.zeros(len(names), np.int64)
+    np.add.at(total, of, events.column("busy.kernel_dur")[first:past])
+    longest = np.argsort(-total, kind="stable")[:MOST_NAMES].tolist()
+    return [KernelsNamed(events.shown_name(int(names[each])), int(count[each]), int(total[each])) for each in longest]
 
 
 def _edges(start_ns: int, end_ns: int, bins: int) -> Int64:

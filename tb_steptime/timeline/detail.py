@@ -9,9 +9,9 @@ from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
 from tb_steptime.timeline.around import around, calls_in, self_ns
 from tb_steptime.timeline.device_facts import activity_facts
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.event_kinds import kind_name, track_name
 from tb_steptime.timeline.gaps import why_gap
 from tb_steptime.timeline.ties import launched_by, row_of
+from tb_steptime.timeline.wording import kind_name, track_name
 from tb_steptime.trace.frames import MODULE_FRAME, is_source
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 

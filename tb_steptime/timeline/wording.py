@@ -1,4 +1,5 @@
-"""Why the GPU was idle before an event, as a sentence. Details of events are not stored, so its words stand here."""
+"""What an event is, and why the GPU was idle before it, in words. Details of events are not stored, so their words
+stand here."""
 
 from __future__ import annotations
 
@@ -6,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tb_steptime.text import Phrase, Quantity, ns, text
+from tb_steptime.timeline.answers import Track, TrackKind
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.trace.frames import MODULE_FRAME
+from tb_steptime.trace.table import Kind
 
 #: By reason of `metrics.idle`: with what the launching thread was in, and without.
 _CLAUSES: dict[str, tuple[str, str]] = {
@@ -52,3 +57,34 @@ def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
         if len(parts) > 1:
             values[f"part{index}"] = ns(part.ns)
     return Phrase(f"The GPU was idle for [{{gap}}] before this: {'; '.join(clauses)}.", values)
+
+
+_BY_KIND = {
+    Kind.CPU_OP: "CPU op",
+    Kind.USER: "Named range",
+    Kind.PYTHON: "Python frame",
+    Kind.RUNTIME: "Runtime call",
+    Kind.DRIVER: "Driver call",
+    Kind.KERNEL: "GPU kernel",
+    Kind.MEMCPY: "Memory copy",
+    Kind.MEMSET: "Memory set",
+    Kind.GPU_USER: "Named range on the GPU",
+    Kind.OVERHEAD: "Overhead of the profiler",
+}
+_BY_TRACK: dict[TrackKind, str] = {"steps": "Step", "phases": "Phase of the host", "loader": "Wait for the data loader"}
+
+
+def kind_name(events: EventFile, place: int) -> str:
+    """ "GPU kernel", "Python frame"; "Event" for what the trace has no word for."""
+    track = events.head.tracks[events.head.line_track[events.line_of(place)]]
+    if track.kind in _BY_TRACK:
+        return _BY_TRACK[track.kind]
+    kind = Kind(int(events.column("kind")[place]))
+    if kind == Kind.PYTHON and events.string(int(events.name[place])).startswith(MODULE_FRAME):
+        return "Call of a module"
+    return _BY_KIND.get(kind, "Event")
+
+
+def track_name(track: Track) -> str:
+    """With its group where the label alone says little: "GPU 0, Stream 7"."""
+    return f"{track.group}, {track.label}" if track.kind in ("stream", "ranges") else track.label

@@ -39,8 +39,6 @@ class LoaderSettings(msgspec.Struct, frozen=True):
 class Columns:
     """Columns of rows, all int64."""
 
-    loader: Int64
-
     @property
     def columns(self) -> tuple[Int64, ...]:
         return tuple(getattr(self, each.name) for each in fields(self))
@@ -56,6 +54,7 @@ class Columns:
 class BatchRows(Columns):
     """One row for each batch: which one of which pass over the data. keys: a number for each batch of a process."""
 
+    loader: Int64
     pass_number: Int64
     batch: Int64
 
@@ -110,6 +109,7 @@ class Begun(Columns):
     New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.
     """
 
+    loader: Int64
     begin_ns: Int64
     ready_ns: Int64
 

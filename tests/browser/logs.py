@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
@@ -54,3 +60,12 @@ def without_marks(folder: Path) -> Path:
     (folder / "run").mkdir(parents=True)
     (folder / "run" / "host.1700000000000.pt.trace.json").write_text(json.dumps({"traceEvents": events}))
     return folder
+
+
+def write_scalars(folder: Path, tag: str, values: Sequence[float]) -> None:
+    """An event file as torch.utils.tensorboard writes it, a value a step."""
+    writer = EventFileWriter(str(folder))
+    for step, value in enumerate(values):
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+        writer.add_event(Event(wall_time=time.time(), step=step, summary=summary))
+    writer.close()

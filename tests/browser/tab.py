@@ -133,3 +133,11 @@ def wait_until_all_is_read(server: TensorBoard) -> None:
     while (index := server.json_of("data/plugin/tb_steptime/index"))["spans_ready"] < index["spans_total"]:
         assert time.monotonic() < until, f"{index['spans_ready']} of {index['spans_total']} spans were read"
         time.sleep(0.2)
+
+
+def wait_until_scalars_are_read(server: TensorBoard, run: str) -> None:
+    """TensorBoard reads event files behind its pages."""
+    until = time.monotonic() + READ_SECONDS
+    while not server.json_of(f"data/plugin/tb_steptime/scalars?run={run}")["tags"]:
+        assert time.monotonic() < until, f"no scalar of {run} was read"
+        time.sleep(0.2)

@@ -49,7 +49,12 @@ def show_hint(tab: Frame) -> None:
     tab.locator("[data-hint][tabindex='0']").last.focus()
     tab.page.keyboard.press("Shift+Tab")
     tab.page.keyboard.press("Tab")
-    expect(tab.get_by_role("tooltip")).to_be_visible()
+    expect(tab.locator("header [role=tooltip]")).to_be_visible()  # in a landmark
+
+
+def open_shortcuts(tab: Frame) -> None:
+    tab.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(tab.get_by_role("dialog")).to_be_visible()
 
 
 def walk_picture(tab: Frame) -> None:
@@ -69,13 +74,19 @@ def open_event(tab: Frame) -> None:
     expect(tab.get_by_role("button", name="Copy the name")).to_be_visible()
 
 
+#: Pictures that can be worked and say that they cannot, or whose role no key reaches.
+MISNAMED = """() => [...document.querySelectorAll("svg.chart, [role=application], [role=slider], [role=img]")]
+  .filter(each => (each.tabIndex >= 0) !== ["slider", "application"].includes(each.getAttribute("role")))
+  .map(each => each.outerHTML.slice(0, 200))"""
+
 #: What opens in a view, and what is new then. Esc closes it.
 OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
     "overview": {
+        open_shortcuts: "dialog",
         open_picker: ".pop",
         open_menu: ".pop",
         unfold_card: "details",
-        show_hint: "body",
+        show_hint: "[role=tooltip]",
         show_table: "section.picture",
     },
     "trends": {walk_picture: "[role=grid]"},
@@ -103,10 +114,7 @@ def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
             opened(one.frame)
             found += violations(one, f"{view}, {opened.__name__}", new)
             one.page.keyboard.press("Escape")
-        pictures = one.frame.locator("[role=img][tabindex], svg[tabindex]:not([role])").evaluate_all(
-            "all => all.map(each => each.outerHTML.slice(0, 200))"
-        )
-        assert pictures == [], f"{view}: pictures that can be worked say that they cannot"
+        assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
     assert found == [], "\n".join(found)
 
 

@@ -10,7 +10,14 @@ from playwright.sync_api import expect
 
 from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import DRAWN_MS, VIEWS, Tab, state, wait_until_all_is_read
+from tests.browser.tab import (
+    DRAWN_MS,
+    VIEWS,
+    Tab,
+    state,
+    wait_until_all_is_read,
+    wait_until_scalars_are_read,
+)
 from tools.serve import TensorBoard
 
 
@@ -38,12 +45,21 @@ def test_every_view_draws(
 def test_every_view_draws_a_real_pair_of_recordings(
     tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str, width: int
 ) -> None:
+    """One of them compared with the other, which every view of a span says; and the loss that one of them logged."""
+    logs.write_scalars(real_pair / "workers4", "loss", [2.5, 1.25])
     server = tensorboard(real_pair)
-    draw_every_view(tab(server, theme=theme, width=width), server, f"real-{theme}", theme)
+    one = tab(server, theme=theme, width=width, state=state(run="workers4", **{"with": "workers0/worker0/1"}))
+    draw_every_view(one, server, f"real-{theme}", theme, says="workers4 (span 1) compared with workers0 (span 1)")
+    wait_until_scalars_are_read(server, "workers4")
+    one.go_to("Trends")
+    expect(one.frame.get_by_text("workers0, compared with")).to_be_visible()
+    one.frame.get_by_role("button", name="Add a scalar…").click()
+    one.frame.get_by_role("button", name="loss", exact=True).click()
+    expect(one.frame.locator(".overlay")).to_contain_text("loss")
 
 
-def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str) -> None:
-    """Visit all views as a user does, and keep a picture of each."""
+def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: str | None = None) -> None:
+    """Visit all views as a user does, and keep a picture of each. says: what every view of one span has."""
     wait_until_all_is_read(server)
     for title, view in VIEWS.items():
         one.go_to(title)
@@ -51,6 +67,8 @@ def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str) -> Non
         assert one.verdict().endswith((".", "?"))
         assert one.theme_of_background() == theme
         assert one.overflow_px() == 0
+        if says is not None and view != "trends":
+            expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text(says)
         one.screenshot(ARTIFACTS / f"{view}-{name}.png")
 
 

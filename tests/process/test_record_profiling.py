@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses import data_loading
 from tb_steptime.record.file.format import BEGAN, PRODUCED, RECEIVED
-from tb_steptime.record.profiling import TOO_FEW_STEPS, Schedule
+from tb_steptime.record.profiling import TOO_FEW_STEPS
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.recorded import Stamped, recordings, rows, rows_of
@@ -77,7 +77,6 @@ def test_too_few_steps_are_a_warning(tmp_path, caplog):
     with profile_steps(tmp_path) as prof:
         for _ in range(7):
             prof.step()
-    assert Schedule().first_end() == 25
     assert [record.message for record in caplog.records] == [TOO_FEW_STEPS % (tmp_path, 7, 25)]
     assert not spans(tmp_path)
 

@@ -7,11 +7,18 @@ export const stepInTimeline = (step: string | null): Changes => ({
   view: "timeline",
   step,
   zoom: null,
+  range: null,
   event: null,
 });
 
 /** An event, with all that is told of it; the picture moves to it. */
-export const eventInTimeline = (event: number): Changes => ({ view: "timeline", step: null, zoom: null, event });
+export const eventInTimeline = (event: number): Changes => ({
+  view: "timeline",
+  step: null,
+  zoom: null,
+  range: null,
+  event,
+});
 
 /**
  * What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed.
@@ -21,10 +28,16 @@ const MARGIN = 0.25;
 /** A shorter range would show a single call and nothing around it. */
 const MIN_NS = 20_000;
 
-/** A range of time, ns from the span's origin, and the step in which it begins. */
+/** A range of time, ns from the span's origin, measured so that it stands out, and the step in which it begins. */
 export function rangeInTimeline(range: { step: string; start_ns: number; end_ns: number }): Changes {
   const length = range.end_ns - range.start_ns;
   const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
   const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
-  return { view: "timeline", step: range.step, zoom };
+  return {
+    view: "timeline",
+    step: range.step,
+    zoom,
+    range: { from: range.start_ns, to: range.end_ns },
+    event: null,
+  };
 }

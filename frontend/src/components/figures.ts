@@ -1,6 +1,6 @@
 /**
- * Columns of figures: one unit for a column and its siblings, and totals either of a mean step or of all steps. What the
- * reader chose of both holds for every table.
+ * Columns of figures: one unit for a column and its siblings, and totals either of a mean step or of all steps. What
+ * the reader chose of both holds for every table.
  */
 
 import type { Unit } from "../api.gen";

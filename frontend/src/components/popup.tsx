@@ -34,7 +34,7 @@ export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, c
 const EDGE = 4;
 
 /** Moves what opens to the side, as far as it would stand outside the frame. */
-function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
+export function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
   useLayoutEffect(() => {
     const pop = open ? root.current?.querySelector<HTMLElement>(".pop") : null;
     if (!pop) return;

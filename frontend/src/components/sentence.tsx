@@ -13,8 +13,17 @@ interface SentenceProps {
 
 /** A phrase with its numbers written, stressed words bold and code in code type. Text nodes only. */
 export function Sentence({ phrase, style = "prose", terms = false }: SentenceProps) {
-  return <>{segmentsOf(phrase, style).map((segment, at) => marked(segment, at, terms))}</>;
+  return <>{joined(segmentsOf(phrase, style)).map((segment, at) => marked(segment, at, terms))}</>;
 }
+
+/** Neighbours that are written alike as one: a term may begin in one of them and end in the next. */
+const joined = (segments: readonly Segment[]): Segment[] =>
+  segments.reduce<Segment[]>((found, next) => {
+    const last = found[found.length - 1];
+    if (!last || last.code || next.code || last.strong !== next.strong) found.push({ ...next });
+    else last.text += next.text;
+    return found;
+  }, []);
 
 /** Words of a sentence are shorter; names of kernels are not, and no line would break in them. */
 const LONG_WORD = 48;

@@ -73,9 +73,13 @@ function changeLine(
   const before = nearest(neighbours, (other) => other.number < number && value(other) !== null, number);
   if (before) return `${change(value(before)!, series.value, unit)} since span ${before.number}`;
   const next = nearest(neighbours, (other) => other.number > number && value(other) !== null, number);
-  if (next) return `${text(value(next), unit)} in span ${next.number}`;
+  if (next) return `${asAbove(value(next)!, series.value, unit)} in span ${next.number}`;
   return stepRange(series, unit);
 }
+
+/** A time in the unit of the tile's figure. */
+const asAbove = (value: number, figure: number, unit: Unit): string =>
+  unit === "ns" && figure > 0 ? scaleFor(figure, unit).text(value) : text(value, unit);
 
 function Why({ reason }: { reason: Phrase }) {
   return (
@@ -89,11 +93,10 @@ function Why({ reason }: { reason: Phrase }) {
 function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {
   if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
   const moved = change(other, value, unit);
-  const said = moved.replace(/^[+-]/, "") + (moved.startsWith("+") ? " more" : moved.startsWith("-") ? " less" : "");
   if (moved === "unchanged") return `the same in ${name}`;
   return (
-    <span {...hint(`${said} than in ${name}`)}>
-      {said} than {name}
+    <span {...hint(`${moved} against ${name}`)}>
+      {moved} vs {name}
     </span>
   );
 }

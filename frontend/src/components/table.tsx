@@ -1,14 +1,16 @@
 /** A table of any length: heads that sort, a filter, only the rows visible are drawn. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useCallback, useMemo, useRef } from "preact/hooks";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count } from "../format";
+import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { directionOf, Sorted } from "./sorted";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 import { useMarkedRow } from "./table_mark";
+import { orderOf, sorted } from "./table_order";
 
 export interface Column<Row> {
   id: string;
@@ -22,6 +24,8 @@ export interface Column<Row> {
   figures?: Figures<Row>;
   /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** Why a cell that shows a dash does so. */
+  missing?: string | ((row: Row) => string);
   /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
   order?(row: Row): number | string | null;
   /** Shown only where the reader asks for it. */
@@ -72,22 +76,17 @@ export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
-  const columns = all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra));
+  const columns = useMemo(
+    () => all.filter((column, at) => at === 0 || (choice?.wants(column.id) ?? !column.extra)),
+    [all, choice],
+  );
   const reading = choice?.reading ?? PLAIN;
-  const writers = useMemo(() => writersOf(all, rows, reading), [all, rows, reading]);
+  const writers = useMemo(() => writersOf(columns, rows, reading), [columns, rows, reading]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
   const { chosen, rowKey } = props;
-  const start = useMemo(
-    () =>
-      chosen === undefined
-        ? 0
-        : Math.max(
-            0,
-            ordered.findIndex((row) => rowKey(row) === chosen),
-          ),
-    [ordered, rowKey, chosen],
-  );
-  useMarkedRow(box, props.marked, (mark) => ordered.findIndex((row) => rowKey(row) === mark), ROW_PX);
+  const placeOf = useCallback((key: unknown) => ordered.findIndex((row) => rowKey(row) === key), [ordered, rowKey]);
+  const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
+  useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
   const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
   return (
@@ -144,22 +143,6 @@ export function Table<Row>(props: TableProps<Row>) {
 /** The last column has the button of the menu at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>
   width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
-
-const directionOf = (sort: string | undefined, id: string) =>
-  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
-
-/** Says aloud by what the rows are sorted, once that changes. */
-function Sorted<Row>({ columns, sort }: { columns: readonly Column<Row>[]; sort: string | undefined }) {
-  const first = useRef(sort);
-  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
-  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
-  if (said !== "") first.current = undefined;
-  return (
-    <p class="visually-hidden" role="status">
-      {said}
-    </p>
-  );
-}
 
 interface FootLineProps<Row> {
   foot: Foot;
@@ -274,33 +257,10 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
-function cellOf<Row>({ id, figures, cell }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
   const write = writers.get(id) ?? String;
   const written = figures ? write(figures.of(row)) : "";
-  return cell ? cell(row, written, write) : written;
-}
-
-const orderOf = <Row,>({ order, figures }: Column<Row>) => order ?? figures?.of;
-
-/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
-export function sorted<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  sort: string | undefined,
-): readonly Row[] {
-  const down = sort?.startsWith("-") ?? false;
-  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
-  const order = column && orderOf(column);
-  if (!order) return rows;
-  const keyed = rows.map((row) => [order(row), row] as const);
-  keyed.sort(([a], [b]) =>
-    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
-  );
-  return keyed.map(([, row]) => row);
-}
-
-const NAMES = new Intl.Collator("en", { numeric: true });
-
-function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+  const shown = cell ? cell(row, written, write) : written;
+  if (shown !== DASH || missing === undefined) return shown;
+  return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
 }

@@ -1,6 +1,16 @@
 /** The slim bar: which run, worker and span, what is being read, and a link to share. */
 
-import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
+import {
+  comparedWith,
+  compareKey,
+  inRun,
+  inWorker,
+  keysOf,
+  namesApart,
+  namesIn,
+  type Selection,
+  selections,
+} from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { Hints } from "../components/hints";
@@ -132,14 +142,18 @@ function ComparePicker({
       <Picker
         label="Compare with"
         many="spans"
-        firm
         entries={[NONE, ...compareEntries(others, index)]}
         chosen={compared ? compareKey(compared) : NONE.id}
+        {...(compared && { value: shortly(selection, compared) })}
         choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
       />
     </>
   );
 }
+
+/** As the views call it, and which of its run's spans it is. */
+const shortly = (chosen: Selection, compared: Selection): string =>
+  [...new Set([namesApart(chosen, compared).name, ...namesIn(compared)])].join(", ");
 
 /** One step, or a recording whose steps nobody marked, has no mean to tell from its sum. */
 const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;

@@ -71,5 +71,5 @@ function OneTimeline({ comparison: { chosen, other, compared }, page, tab }: Omi
 function stateOf({ name, own, compared, answer }: Comparison): string {
   if (answer?.kind === "problem") return `: ${name} could not be analysed, so only ${own} is shown`;
   if (!compared) return `: ${name} is not read yet`;
-  return `. Where two figures or bars stand together, the first is of ${own}. Differences are ${own} less ${name}.`;
+  return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
 }

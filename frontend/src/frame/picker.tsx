@@ -3,7 +3,7 @@
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { useDismiss } from "../components/popup";
+import { useDismiss, useInFrame } from "../components/popup";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
@@ -46,6 +46,7 @@ export function Picker(props: PickerProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
+  useInFrame(root, open);
   const entry = entries.find((each) => each.id === chosen);
   const shown = value ?? entry?.label ?? "none";
   const whole = value ?? entry?.full ?? shown;

@@ -84,7 +84,7 @@ function Sheet({ close }: { close(): void }) {
   }, []);
   return (
     <dialog
-      class="sheet"
+      class="shortcuts"
       ref={dialog}
       aria-labelledby="shortcuts"
       onClose={close}

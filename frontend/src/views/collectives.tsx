@@ -28,6 +28,9 @@ export function Collectives({ found, tab }: { found: Communication; tab: Tab }) 
 
 const keyOf = (row: CollectiveRow) => [row.kind, row.group, row.ranks, row.dtype].join();
 
+const NO_TYPE = "The trace does not record the type of its elements.";
+const NO_GROUP = "The trace does not record the process group.";
+
 function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
   const figure = (metric: string, of: (row: CollectiveRow) => number | null): Column<CollectiveRow> => {
     const { label, meaning, unit } = meanings.metric(metric);
@@ -37,13 +40,21 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
   const group = meanings.metric("collective_group");
   return [
     { id: "kind", label: "Collective", cell: (row) => row.label, order: (row) => row.label },
-    { id: "dtype", label: "Type", width: "96px", cell: (row) => row.dtype ?? DASH, order: (row) => row.dtype },
+    {
+      id: "dtype",
+      label: "Type",
+      width: "96px",
+      cell: (row) => row.dtype ?? DASH,
+      missing: NO_TYPE,
+      order: (row) => row.dtype,
+    },
     {
       id: "group",
       label: group.label,
       meaning: group.meaning,
       width: "140px",
       cell: groupText,
+      missing: NO_GROUP,
       order: (row) => row.group,
     },
     figure("collective_count", (row) => row.count),

@@ -2,7 +2,6 @@
 
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
-import { Sentence } from "../components/sentence";
 import { useStepSelection } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
@@ -21,14 +20,6 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const other = otherDevice(device, compared);
   return (
     <div class="view" data-view="gpu">
-      {device === undefined && result.unknown && (
-        <section class="unknown">
-          <h2>When is the GPU full?</h2>
-          <p class="quiet">
-            <Sentence phrase={tab.meanings.explain(result.unknown)} />
-          </p>
-        </section>
-      )}
       {device && result.devices.length > 1 && (
         <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
       )}

@@ -3,7 +3,7 @@
 import type { Address, Changes } from "../address/keys";
 import type { EvidenceRow, Insight } from "../api.gen";
 
-const markOf = (row: EvidenceRow | null): string | null => row && `${row.table}:${row.key}`;
+export const markOf = (row: EvidenceRow | null): string | null => row && `${row.table}:${row.key}`;
 
 /** The view with a card's evidence: its step is chosen, its row marked, and no filter hides it. */
 export const evidenceKeys = ({ view, steps, row }: Insight, { step }: Address): Changes => ({

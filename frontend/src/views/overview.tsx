@@ -20,6 +20,7 @@ import { Collectives } from "./collectives";
 import { BarName } from "./compare/bar_name";
 import { MeanStepDifferences } from "./compare/mean_step";
 import { Devices } from "./devices";
+import { LargestPieces } from "./largest";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
 import { comparedFigure } from "./tiles";
@@ -29,6 +30,8 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const { result } = page;
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
+  const quiet = page.insights.every(({ severity }) => severity === "minor");
+  const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
   return (
     <div class="view" data-view="overview">
       <MeanStepBar
@@ -63,7 +66,11 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class="split">
         <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
-        <ToDo page={page} here="overview" tab={tab} />
+        <div class="column">
+          {quiet && largest}
+          <ToDo page={page} here="overview" tab={tab} />
+          {!quiet && largest}
+        </div>
       </div>
       {result.communication && <Collectives found={result.communication} tab={tab} />}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}

@@ -23,7 +23,7 @@ describe("compare with", () => {
     const asked = await openTab(`view=${view}&run=a&span=2&with=b/worker0/3`, server);
     await waitFor(() => expect(asked.log).toEqual(expect.arrayContaining([`view ${view} id-2`, `view ${view} id-3`])));
     await waitFor(async () =>
-      expect((await bar()).textContent).toContain("a (span 2) compared with b (span 3). Where"),
+      expect((await bar()).textContent).toContain("a (span 2) compared with b (span 3). First"),
     );
   });
 

@@ -4,8 +4,9 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
+import { LargestPieces } from "../../src/views/largest";
 import { evidenceKeys, marking } from "../../src/views/marks";
-import { INSIGHT } from "../fixtures/pages";
+import { INSIGHT, plain, TAB } from "../fixtures/pages";
 
 const ROWS = Array.from({ length: 500 }, (_, at) => `op ${at}`);
 
@@ -60,4 +61,19 @@ test("a double click or Enter opens the step of a bar, Space selects it", () => 
   fireEvent.dblClick(picture);
   expect(select.mock.calls).toEqual([[1]]);
   expect(open.mock.calls).toEqual([[1], [1]]);
+});
+
+test("a largest piece leads to its row", () => {
+  const update = vi.fn();
+  const row = { table: "kernels", key: "void gemm<float>(int)" };
+  const found = {
+    title: plain("Nothing big is left"),
+    shares_of: plain("share of kernel time"),
+    throughput: plain("100 steps a second."),
+    pieces: [{ name: "gemm f32", ns: 8e6, share: 0.8, view: "gpu", row }],
+  };
+  render(<LargestPieces found={found} tab={{ ...TAB, update }} />);
+  expect(screen.getByText("80.0 %")).toBeTruthy();
+  fireEvent.click(screen.getByText("gemm f32"));
+  expect(update.mock.calls).toEqual([[{ view: "gpu", mark: "kernels:void gemm<float>(int)" }]]);
 });

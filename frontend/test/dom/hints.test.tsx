@@ -1,6 +1,7 @@
 import { act, fireEvent, render, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Hints } from "../../src/components/hints";
+import { type Column, Table } from "../../src/components/table";
 import { hint } from "../../src/dom/hint";
 
 const popover = () => {
@@ -111,4 +112,13 @@ test("a focus that comes back when something closes opens nothing", async () => 
   await wait(500);
   expect(popover()).toBeNull();
   expect(by(button)).toBe("hint");
+});
+
+test("a dash in a table says why it is one", () => {
+  const columns: readonly Column<number | null>[] = [
+    { id: "waves", label: "Waves", figures: { of: (row) => row, unit: "number" }, missing: "Not recorded." },
+  ];
+  render(<Table label="t" columns={columns} rows={[2, null]} rowKey={String} sort={undefined} onSort={null} />);
+  const cells = screen.getByRole("grid", { name: "t" }).querySelectorAll("td");
+  expect([...cells].map((cell) => cell.innerHTML)).toEqual(["2", '<span data-hint="Not recorded.">–</span>']);
 });

@@ -11,7 +11,7 @@ import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
-const EVENTS = page(`
+export const EVENTS = page(`
   thread | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb
   stream |       cccccccccc           dddd`);
 
@@ -23,6 +23,7 @@ export const PAGE: PageOf<"timeline"> = {
   insights_remark: null,
   notes: [],
   could_be: null,
+  largest: null,
   neighbours: [],
   shown_step: null,
   result: {

@@ -22,6 +22,7 @@ const PAGE: PageOf<"timeline"> = {
   insights_remark: null,
   notes: [],
   could_be: null,
+  largest: null,
   neighbours: [],
   shown_step: null,
   result: { first_ns: 0, last_ns: 500, steps: STEPS },
@@ -53,6 +54,7 @@ const busyBins = async (_span: string, { from, to, bins }: { from: number; to: n
     devices: 1,
     busy_ns: Array.from({ length: bins }, () => (to - from) / bins / 2),
     kernels: Array.from({ length: bins }, () => 1),
+    most: [],
   });
 
 let events: {
@@ -225,7 +227,9 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
   type("m");
   await rest();
   expect(keys().range).toEqual({ from: 0, to: 300 });
-  expect(said()).toContainEqual(expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of/));
+  expect(said()).toContainEqual(
+    expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of it/),
+  );
   type("z");
   await rest();
   expect(zoom()).toEqual({ from: 0, to: 312 });

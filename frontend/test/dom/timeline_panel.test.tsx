@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventDetail } from "../../src/api.gen";
 import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
-import { DETAIL, PAGE, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
+import { DETAIL, EVENTS, PAGE, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
 
 const LINE = "data/sets.py(7): item";
 const KERNEL: EventDetail = {
@@ -92,4 +92,20 @@ test("an event that is folded away says so and can be unfolded", async () => {
   await opened({ ...KERNEL, row: -1 });
   fireEvent.click(panel().getByRole("button", { name: "Show all Python frames" }));
   expect(keys().frames).toBe("all");
+});
+
+test("frames that are not the user's are asked for, and folded again", async () => {
+  const asked: boolean[] = [];
+  const tracks = EVENTS.tracks.map((track) => ({ ...track, all_rows: track.rows + 3 }));
+  const timeline: EventSource["timeline"] = async (_span, { folded }) => {
+    asked.push(folded);
+    return ready({ ...EVENTS, tracks: folded ? tracks : tracks.map((track) => ({ ...track, rows: track.all_rows })) });
+  };
+  await show(timelineEvents({ timeline }));
+  fireEvent.click(screen.getByRole("button", { name: "All Python frames" }));
+  await rest();
+  expect([keys().frames, asked.at(-1)]).toEqual(["all", false]);
+  fireEvent.click(screen.getByRole("button", { name: "Only your Python frames" }));
+  await rest();
+  expect([keys().frames, asked]).toEqual([undefined, [true, false, true]]);
 });

@@ -148,8 +148,8 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Fine if that is the change which you test.",
     ),
     "other_purpose": NoteWords(
-        "One looks like {base}, the other like {candidate}.",
-        "They are different jobs.",
+        "The base is a job of [{base}], the candidate of [{candidate}].",
+        "They do different work.",
     ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",

@@ -13,7 +13,7 @@ _BY_VIEW = {
     "tensor_cores": ("split", "split.<number>", "kernels.<number>", "kernel_time.<number>"),
     "gpu": ("time_bins.<number>", "split.<number>", "kernels.<number>", "kernel_time.<number>"),
     "data_loading": (
-        "steps", "lanes", "workers_over_time", "batch_split", "activities", "lines_missing", "copy", "main_loader",
+        "steps", "lanes", "workers_over_time", "batch_split", "activities", "lines_missing", "main_loader",
         "burst", "burst_check", "curve", "curve_pace", "curve_epochs",
         "data_loading_exposed", "data_loading_hidden", "step_without_wait", "batch_time", "needed_workers",
     ),

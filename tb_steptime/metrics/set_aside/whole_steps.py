@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
@@ -14,7 +13,6 @@ from tb_steptime.trace.table import Bool, Int64
 WHOLE_FRACTION = 0.05
 
 
-@shared(find_steps, set_aside)
 def whole_steps(trace: Trace, device: int | None) -> Bool:
     """Per step, whether it is compared: at most a twentieth of it is left out of verdicts, of `device` (None: of a
     process without any). All of them where no step is whole, since there is nothing else."""

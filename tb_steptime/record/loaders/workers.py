@@ -99,18 +99,10 @@ def _time_requests(meter: ProductionMeter) -> None:
         swap_methods(requests, _timed_requests)
 
 
-def _is_empty(queue: Any) -> bool:
-    """Reading its counter takes no time, where the system has one; asking the queue itself takes some microseconds."""
-    try:
-        return bool(queue.qsize() == 0)
-    except NotImplementedError:
-        return bool(queue.empty())
-
-
 def _timed_requests(cls: Any) -> dict[str, Any]:
     def get(self: Any, *args: Any, **named: Any) -> Any:
         meter: ProductionMeter = self._tb_steptime
-        if _is_empty(self):
+        if self.empty():
             meter.journal.flush()  # nobody waits for this worker; and the next thing may be its end
         request = cls.get(self, *args, **named)
         if type(request) is tuple:

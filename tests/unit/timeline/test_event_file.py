@@ -14,7 +14,17 @@ from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
 from tb_steptime.timeline import page as page_module
-from tb_steptime.timeline.answers import Boxes, BusyBins, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
+from tb_steptime.timeline.answers import (
+    Boxes,
+    BusyBins,
+    Depth,
+    EventDetail,
+    EventFact,
+    EventLink,
+    KernelsNamed,
+    TimelinePage,
+    Track,
+)
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
@@ -618,11 +628,12 @@ def test_bins_say_how_long_the_gpus_were_busy(tmp_path):
         op              | a............... |
         kernel 7        | .kk..k.......... |
         memcpy 9        | ..mmm........... |
-        kernel 7 gpu1 | ............kkkk |""")
+        kernel 7 gpu1   | ............qqqq |""")
     events = event_file(trace, tmp_path / "e")
     quarters = busy_bins(events, 0, 16 * US, 4)
-    assert quarters == BusyBins(0, 16 * US, "gpu", 2, [3 * US, 2 * US, 0, 4 * US], [1, 1, 0, 1])
-    assert busy_bins(events, 2 * US, 5 * US, 1) == BusyBins(2 * US, 5 * US, "gpu", 2, [3 * US], [0])
+    most = [KernelsNamed("q", 1, 4 * US), KernelsNamed("k", 2, 3 * US)]
+    assert quarters == BusyBins(0, 16 * US, "gpu", 2, [3 * US, 2 * US, 0, 4 * US], [1, 1, 0, 1], most)
+    assert busy_bins(events, 2 * US, 5 * US, 1) == BusyBins(2 * US, 5 * US, "gpu", 2, [3 * US], [0], [])
     uneven = busy_bins(events, 0, 16 * US, 7)
     assert (sum(uneven.busy_ns), sum(uneven.kernels)) == (9 * US, 3)
 
@@ -633,7 +644,7 @@ def test_bins_of_a_recording_without_a_gpu_are_of_the_host(tmp_path):
         op        | .aa..... |
         op worker | ..bb.... |""")
     assert busy_bins(event_file(trace, tmp_path / "e"), 0, 8 * US, 2) == BusyBins(
-        0, 8 * US, "host", 1, [3 * US, 0], [0, 0]
+        0, 8 * US, "host", 1, [3 * US, 0], [0, 0], []
     )
 
 

@@ -137,12 +137,13 @@ const ENDS_FROM = 420;
 /** What stands between a line's end and its name, px. */
 export const END_GAP = 14;
 
-/** Names of coloured lines stand at their ends, where all of them end there: over time each ends elsewhere. */
+/** Names of coloured lines stand at their ends, where most of them end there: over time each ends elsewhere. */
 function endsWidth({ small, named, width, lines, stops, overlay }: Layout): number {
   const runs = lines.filter((line) => line.hue !== undefined);
   if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
   const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
-  if (last.some((stop) => stop < LATE * (stops.length - 1))) return 0;
+  const early = last.filter((stop) => stop < LATE * (stops.length - 1)).length;
+  if (early > last.length / 2) return 0;
   return Math.min(
     MOST_ENDS,
     END_GAP +

@@ -12,7 +12,7 @@ const NONE = "Nothing chosen. Arrow keys choose.";
 export function slider(label: string, at: number | null, count: number, content: TipContent | null) {
   return {
     role: "slider",
-    tabIndex: 0,
+    tabindex: 0, // as written: attributes of an SVG have one spelling, and "tabIndex" is not it
     "aria-label": label,
     "aria-orientation": "horizontal",
     "aria-valuemin": 0,

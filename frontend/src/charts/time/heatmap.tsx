@@ -101,6 +101,17 @@ function Plot(props: PlotProps) {
   });
   const here = useId();
   const step = place && rows[place.row]?.steps[place.step];
+  const { from, to } = visible;
+  // a moving pointer draws only the rows again that it marks
+  const plain = useMemo(
+    () =>
+      rows
+        .slice(view.first, view.end)
+        .map((row) => (
+          <Row key={row.key} {...{ row, width, gutter, colour, from, to }} hovered={null} selected={null} />
+        )),
+    [rows, view.first, view.end, width, gutter, colour, from, to],
+  );
   const content = place && step ? props.tip(place.row, place.step) : null;
   return (
     <>
@@ -128,7 +139,11 @@ function Plot(props: PlotProps) {
                 {sentenceOf(content)}
               </span>
             )}
-            <Row row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+            {isMarked(row, hovered, selected) ? (
+              <Row row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+            ) : (
+              plain[at]
+            )}
           </div>
         ))}
         <div style={{ height: `${view.below_px}px` }} />
@@ -150,6 +165,9 @@ function Plot(props: PlotProps) {
     </>
   );
 }
+
+const isMarked = ({ steps }: HeatmapRow, hovered: string | null, selected: string | null): boolean =>
+  (hovered !== null || selected !== null) && steps.some(({ key }) => key === hovered || key === selected);
 
 function placeAt(rows: readonly HeatmapRow[], row: number, ns: number): Place | null {
   const step = rows[row]?.steps.findIndex(({ from, to }) => ns >= from && ns < to) ?? -1;

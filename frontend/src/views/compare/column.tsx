@@ -1,7 +1,7 @@
 /** A column that says of each row how much more it takes than the row of the same name in the other span. */
 
 import type { Column } from "../../components/table";
-import { scaleFor, shortened } from "../../format";
+import { DASH, scaleFor, shortened } from "../../format";
 import type { Names } from "../props";
 import { signed } from "./difference";
 
@@ -20,7 +20,7 @@ interface DifferenceOptions<Row> extends Names {
 
 export const DIFFERENCE_PX = 108;
 
-const NAME_LENGTH = 10;
+const NAME_LENGTH = 13;
 
 /** Empty where the other span lacks the row. */
 export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
@@ -36,8 +36,8 @@ export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<R
   );
   return {
     id: "difference",
-    label: `Less ${shortened(name, NAME_LENGTH)}'s`,
-    meaning: `What ${own} takes more than ${name}, ${per}. Empty: ${name} has no such row.`,
+    label: `vs ${shortened(name, NAME_LENGTH)}`,
+    meaning: `What ${own} takes more than ${name}, ${per}. A dash: ${name} has no such row.`,
     width: `${DIFFERENCE_PX}px`,
     numeric: true,
     order: moved,
@@ -54,6 +54,11 @@ interface MovedProps {
 }
 
 function Moved({ row, moved, name, per, scale }: MovedProps) {
-  if (row === undefined || moved === null) return <span class="faint">not in {shortened(name, NAME_LENGTH)}</span>;
+  if (row === undefined || moved === null)
+    return (
+      <span class="faint" data-hint={`${name} has no such row.`}>
+        {DASH}
+      </span>
+    );
   return <span data-hint={`${name}: ${scale.text(row)} ${per}`}>{signed(moved, scale)}</span>;
 }

@@ -44,9 +44,11 @@ const byId = (parts: readonly { id: string; ns: number }[]): ReadonlyMap<string,
 /** How much more the chosen span takes. */
 export const differenceOf = ({ own_ns, other_ns }: Pick<PartPair, "own_ns" | "other_ns">): number => own_ns - other_ns;
 
-/** "+3.2 ms", "-0.4 ms"; "0 ms" where nothing changed. */
-export const signed = (value: number, scale: Scale): string =>
-  value === 0 ? scale.text(0) : (value < 0 ? "-" : "+") + scale.text(Math.abs(value));
+/** "+3.2 ms", "-0.4 ms"; what is too small for its column has no sign. */
+export function signed(value: number, scale: Scale): string {
+  const length = scale.text(Math.abs(value));
+  return value === 0 || length.startsWith("<") ? length : (value < 0 ? "-" : "+") + length;
+}
 
 /** A change below this share of the step is none. */
 const SAME_FRACTION = 0.005;

@@ -4,7 +4,7 @@ import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { percent, type Scale, scaleFor, share, shortened } from "../../format";
+import { type Scale, scaleFor, share, shortened } from "../../format";
 import { sorting } from "../choices";
 import type { Names, Tab } from "../props";
 import { differenceOf, differenceTitle, type PartPair, signed } from "./difference";
@@ -29,7 +29,7 @@ export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab 
   return (
     <Picture
       title={differenceTitle({ name, own }, own_ns, other_ns, share)}
-      sub={`the mean steps by part; the shares are of ${name}'s step`}
+      sub="the mean steps, by part"
       name={`${own} against ${name} ${file}`}
       table={() => tableOf(parts, { name, own }, all)}
       link={() => tab.address()}
@@ -57,7 +57,9 @@ export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab 
 
 /** Of the other span's step. */
 const points = (difference_ns: number, whole_ns: number): string =>
-  whole_ns === 0 ? "" : (difference_ns > 0 ? "+" : "") + percent(difference_ns / whole_ns);
+  whole_ns === 0 ? "" : signed(difference_ns / whole_ns, SHARES);
+
+const SHARES = scaleFor(1, "fraction");
 
 function columnsOf(
   parts: readonly PartPair[],

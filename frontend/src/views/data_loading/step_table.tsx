@@ -72,16 +72,16 @@ function columns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
     figures: { of: value, unit: "ns", siblings: "time" },
   });
   return [
-    { id: "step", label: "Step", width: "48px", cell: (step) => step.name, order: (step) => step.name },
+    { id: "step", label: "Step", width: "44px", cell: (step) => step.name, order: (step) => step.name },
     {
       id: "wait",
       label: "Wait",
       cell: (step) => <InlineBar segments={waitSegments(step, longest)} />,
       order: (step) => step.wait_ns,
     },
-    figure("exposed", "Exposed", "72px", (step) => step.exposed_ns),
+    figure("exposed", "Exposed", "64px", (step) => step.exposed_ns),
     {
-      ...figure("hidden", "Hidden", "72px", (step) => step.hidden_ns),
+      ...figure("hidden", "Hidden", "60px", (step) => step.hidden_ns),
       cell: (_, written) => <span class="quiet">{written}</span>,
     },
     {

@@ -30,6 +30,10 @@ const WIDE: readonly (readonly [Figure, width: number])[] = [
   ["max_ns", 78],
 ];
 
+/** Why a column that tells how launches fill the GPU is empty. */
+const NO_GRID = "The trace does not record the grid of this kernel.";
+const NO_ROOM = "How many blocks of this kernel the GPU holds at once is not known.";
+
 const CORES = 138;
 const COUNT = 68;
 const MEAN = 74;
@@ -73,6 +77,7 @@ export function columnsOf(
   const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
     ...about(id),
     width: `${wide}px`,
+    missing: id === "blocks_per_sm" ? NO_GRID : NO_ROOM,
     extra: WIDE.some(([each]) => each === id) && !more.some(([each]) => each === id),
     figures: {
       of: (row) => row[id],

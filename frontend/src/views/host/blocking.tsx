@@ -13,7 +13,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
 import { marking } from "../marks";
-import { type HostPart, titleOf } from "../props";
+import { type HostPart, type Tab, titleOf } from "../props";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
@@ -56,7 +56,7 @@ export function BlockingCalls(part: HostPart) {
       drawn={false}
       table={() => tableOf(rows)}
       link={() => tab.address()}
-      sub={totalsText(readingOf(tab))}
+      sub={titleSaysAStep(tab) ? undefined : totalsText(readingOf(tab))}
       tools={
         <Filter
           label="Filter by op, call, phase, module or line"
@@ -112,6 +112,9 @@ function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]
     differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
   ];
 }
+
+/** Titles are of the mean step. */
+const titleSaysAStep = (tab: Tab): boolean => readingOf(tab).totals === "step";
 
 type Labels = ReadonlyMap<string, string>;
 

@@ -66,6 +66,8 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
+const NO_LAUNCHES = "No launch from here is recorded with the call that made it.";
+
 function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const differ = verdictsDiffer(rows, bounds);
@@ -98,6 +100,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       meaning: meanings.metric("starved_share").meaning,
       order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
+      missing: NO_LAUNCHES,
     },
     {
       id: "ahead",
@@ -105,6 +108,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       width: "74px",
       meaning: meanings.metric("run_ahead_p50").meaning,
       figures: { of: (row) => row.run_ahead_p50_ns, unit: "ns" },
+      missing: NO_LAUNCHES,
     },
     {
       id: "idle",
@@ -136,7 +140,7 @@ function footOf({ result, rows, meanings }: All): Foot {
   const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
-    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with the end of the step" : "All"}</span>,
+    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
     cells: {
       launches: rows.reduce((sum, row) => sum + row.launches, 0),
       starved: share(launches?.starved_share ?? null),

@@ -89,7 +89,7 @@ const keyOf = (row: Opportunity): string =>
   [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
 
 /** Widths of the columns of figures, px; those of words share the rest. */
-const COUNT = 62;
+const COUNT = 70;
 const TOTAL = 78;
 const GAIN = 120;
 

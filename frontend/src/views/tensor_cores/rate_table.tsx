@@ -82,11 +82,14 @@ export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): C
     figure("product_calls", COUNT, { of: (row) => row.count, unit: "count", adds: "recording" }, meanings),
     figure("total_ns", TOTAL, { ...TIME, of: (row) => row.total_ns }, meanings),
     figure("tflops", RATE, { of: (row) => row.tflops, unit: "number" }, meanings),
-    figure("attainable_tflops", RATE, { of: (row) => row.attainable_tflops, unit: "number" }, meanings),
+    {
+      ...figure("attainable_tflops", RATE, { of: (row) => row.attainable_tflops, unit: "number" }, meanings),
+      missing: NOT_SHOWN,
+    },
     {
       ...figure("slow_gain_ns", GAIN, { ...TIME, of: (row) => (row.slow === null ? null : row.gain_ns) }, meanings),
       cell: (row, written) => (
-        <span class="total">
+        <span class="total" data-hint={row.slow === null ? notSlow(row) : undefined}>
           <InlineBar segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]} />
           {written}
         </span>
@@ -117,9 +120,19 @@ function Op({ row: { site } }: { row: ProductRate }) {
   );
 }
 
+const NOT_SHOWN = "No product of this type in the trace shows what is in reach.";
+
+const notSlow = ({ attainable_tflops }: ProductRate): string =>
+  attainable_tflops === null ? NOT_SHOWN : "It reaches at least half of what is in reach.";
+
 function Why({ row, meanings }: { row: ProductRate; meanings: Meanings }) {
   if (row.why !== null) return <Sentence phrase={meanings.explain(row.why)} />;
-  return <span class="faint">{row.causal === true ? "Causal mask" : DASH}</span>;
+  if (row.causal === true) return <span class="faint">Causal mask</span>;
+  return (
+    <span class="faint" data-hint={notSlow(row)}>
+      {DASH}
+    </span>
+  );
 }
 
 export function ratesData(rows: readonly ProductRate[], meanings: Meanings): TableData {

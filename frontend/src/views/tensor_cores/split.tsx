@@ -35,29 +35,20 @@ export function SplitPicture({ device, title, kernelTime, off, choose, tab, name
   const reading = readingOf({ ...tab, steps: device.steps.length });
   const shown = (ns: number) => ns * factorOf("recording", reading);
   const scale = scaleOf([shown(total.kernel_ns)], "ns", reading.unit);
+  const whole = `${scale.text(shown(total.kernel_ns))} of kernel time ${totalsText(reading)}`;
   const bins = binsOf(tab.meanings);
   const parts = partsOf(device, bins, reading);
   const spoken = parts.map((part) => part.title).join("; ");
   return (
     <Picture
       title={title}
-      sub={
-        reading.totals === "step" ? (
-          <Sentence phrase={kernelTime} style="table" />
-        ) : (
-          `${scale.text(shown(total.kernel_ns))} of kernel time ${totalsText(reading)}`
-        )
-      }
+      sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
       drawn={false}
     >
-      <SplitBar
-        label={`${sentence(title)}. Kernel time of ${scale.text(shown(total.kernel_ns))} ${totalsText(reading)}: ${spoken}.`}
-        parts={parts}
-        off={off}
-      />
+      <SplitBar label={`${sentence(title)}. ${whole}: ${spoken}.`} parts={parts} off={off} />
       {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}
       <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
         {parts.map((each) => (

@@ -21,7 +21,7 @@ export const QUEUE_PX = 38;
 const GAP_PX = 4;
 
 /** Deeper stacks would push the others out of sight: they are folded until they are pressed. */
-const DEEP_ROWS = 10;
+const DEEP_ROWS = 20;
 
 /** The rows of a folded track are this thin in all, and each within these bounds. */
 const FOLDED_PX = 120;

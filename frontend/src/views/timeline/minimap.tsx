@@ -34,6 +34,7 @@ const MEANING = [
   "The whole recording: of each moment, the share in which the GPU worked on any stream, a mean of several GPUs.",
   "Without a GPU, the share in which the host ran an op.",
   "Drag the window or its edges to move the picture below, drag beside it for a new window, double click for all.",
+  "Keys: arrows move it, with Shift they resize it, + and - zoom, Home and End go to its ends, 0 shows all.",
 ].join(" ");
 
 /** A window narrower than this is drawn so wide. */

@@ -86,8 +86,7 @@ function Hints() {
   return (
     <>
       Click an event to see what it is, what launched it, and why the GPU was idle before it. Drag to move, Ctrl and the
-      wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. Keys (<kbd>?</kbd> shows
-      all):{" "}
+      wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. Keys:{" "}
       {HINTED.map(([keys, what], at) => (
         <span key={keys} class="hinted">
           {keys.split(" ").map((key) => (

@@ -1,7 +1,7 @@
 /** A range of time that is measured: how it is marked, and what is said of it. */
 
-import type { BusyBins, TimelineStep } from "../../api.gen";
-import { counted, fine, percent } from "../../format";
+import type { BusyBins, KernelsNamed, TimelineStep } from "../../api.gen";
+import { counted, fine, percent, shortened } from "../../format";
 import { lengthOf, type TimeRange, touches } from "../../time_range";
 import { rangeOf } from "./data/steps";
 
@@ -40,21 +40,23 @@ export interface RangeFact {
   value: string;
 }
 
+/** As much of a name as tells it from the two next to it. */
+const NAME_LETTERS = 28;
+
+const namedText = ({ name, total_ns }: KernelsNamed): string => `${shortened(name, NAME_LETTERS)} ${fine(total_ns)}`;
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0);
+
 /** What is known of a range besides its length. */
-export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels }: BusyBins): RangeFact[] {
+export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels, most }: BusyBins): RangeFact[] {
   const length = lengthOf(range);
-  const busy = busy_ns.reduce((sum, each) => sum + each, 0) / devices;
-  const spent = `${fine(busy)}, ${percent(busy / length)} of the range`;
+  const busy = sumOf(busy_ns) / devices;
+  const spent = `${fine(busy)}, ${percent(busy / length)} of it`;
   if (of === "host") return [{ label: "Host in ops", value: spent }];
   return [
     { label: devices > 1 ? `${devices} GPUs busy, mean` : "GPU busy", value: spent },
     { label: "idle", value: fine(length - busy) },
-    {
-      label: "",
-      value: `${counted(
-        kernels.reduce((sum, each) => sum + each, 0),
-        "kernel",
-      )} start in it`,
-    },
+    { label: "", value: `${counted(sumOf(kernels), "kernel")} start in it` },
+    ...(most.length > 0 ? [{ label: "most time in", value: most.map(namedText).join(", ") }] : []),
   ];
 }

@@ -118,11 +118,10 @@ export function Frames({ all, choose }: { all: boolean; choose(all: boolean): vo
   return (
     <button
       class="button low"
-      aria-pressed={all}
-      data-hint="Also frames of PyTorch, of Python and of installed packages"
+      data-hint={`${all ? "Without" : "Also"} frames of PyTorch, of Python and of installed packages`}
       onClick={() => choose(!all)}
     >
-      All Python frames
+      {all ? "Only your Python frames" : "All Python frames"}
     </button>
   );
 }

@@ -53,7 +53,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
       ? tipOf(pointed, layout, shown.step.start_ns)
       : null;
   const tip = boxTip ?? (at && shown.head !== null ? headTip(shown.head, layout) : null);
-  const spot = tip && (at ? { x: at.x, y: at.y + POINTER_PX } : tipSpot(scene, pointed!));
+  const spot = tip && (at ? besidePointer(at) : tipSpot(scene, pointed!));
   return (
     <>
       <div
@@ -103,6 +103,9 @@ function spokenPin({ pointed, head, layout }: Scene): string {
 
 /** From the pointer's tip to its foot. */
 const POINTER_PX = 14;
+
+/** Right of the names: the tip of one does not hide the others. */
+const besidePointer = ({ x, y }: { x: number; y: number }) => ({ x: Math.max(GUTTER_PX, x), y: y + POINTER_PX });
 
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
 function useSelectionInView(

@@ -34,7 +34,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   return (
     <Picture
       title={title}
-      sub="a line above a cell marks a slow step; drag to zoom, double-click to show all"
+      sub="a line above marks a slow step; drag to zoom"
       name={`${metric.id} time bins`}
       table={() => tableOf(placed, metric)}
       link={() => tab.address({ strip: metric.id })}

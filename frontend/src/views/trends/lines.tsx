@@ -225,10 +225,10 @@ function tipOf(
     const range =
       point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
     const { focus, hue, strong } = line;
-    const here = line.key === GROUP ? `, ${count(points.length - alone)} of them here` : "";
+    const name = line.key === GROUP ? `Median of ${count(points.length - alone)} others` : line.name;
     return {
       mark: <LineSample {...{ focus, hue, strong }} />,
-      name: line.name + here,
+      name,
       value: scale.text(point.value) + range,
     };
   });

@@ -39,7 +39,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   return (
     <Picture
       title={title}
-      sub={rows.length ? "and which part takes longer than in the median step" : undefined}
+      sub={rows.length ? "and what takes longer" : undefined}
       name={`slow steps of ${run.name}`}
       table={() => tableOf(rows, tab.meanings)}
       link={() => tab.address()}
@@ -88,7 +88,7 @@ function rowsOf(run: Run): Row[] {
 const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part) => part.id === id);
 
 /** What the swatch and the gaps take, px. */
-const SWATCH = 28;
+const SWATCH = 36;
 
 function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
   const wide = run.workers > 1;

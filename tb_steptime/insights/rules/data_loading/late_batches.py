@@ -151,14 +151,6 @@ def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     )
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
-        how = f"# {place_of(longest.line)}: {longest.share:.0%} of a batch, est."
+        place = longest.line.partition(": ")[0].rpartition("/")[2]
+        how = f"# {place}: {longest.share:.0%} of a batch, est."
     return card._replace(title=phrase("Make the dataset cheaper"), why=why, how=how)
-
-
-def place_of(line: str) -> str:
-    """
-    >>> place_of("torchvision/transforms/functional.py(138): to_tensor")
-    'functional.py:138'
-    """
-    file, _, rest = line.rpartition("/")[2].partition("(")
-    return f"{file}:{rest.partition(')')[0]}"

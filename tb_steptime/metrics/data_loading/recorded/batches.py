@@ -20,25 +20,21 @@ from tb_steptime.trace.table import Int64
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
-    """One entry per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
+class Ways(Received):
+    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
 
-    received, produced   its rows of the records; -1: its production is not recorded
-    step                 which of the span's steps asked for it
-    ready_ns             how long it was ready until asked for, since the first step began
+    step        which of the span's steps asked for it
+    produced    its row of `Produced`; -1: its production is not recorded
+    ready_ns    how long it was ready until asked for, since the first step began
     """
 
-    received: Int64
-    produced: Int64
     step: Int64
+    produced: Int64
     dataset_ns: Int64
     collate_ns: Int64
     transfer_ns: Int64
     ready_ns: Int64
     wait_ns: Int64
-
-    def __len__(self) -> int:
-        return len(self.received)
 
 
 @shared(find_steps)
@@ -83,16 +79,17 @@ def _of(column: Int64, rows: Int64, missing: int) -> Int64:
 def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:
     taken, made, every = records.received.of(rows), records.produced, producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]
-    return Ways(
-        received=rows,
-        produced=produced,
-        step=step,
-        dataset_ns=_of(made.collate_ns - made.start_ns, produced, -1),
-        collate_ns=_of(made.end_ns - made.collate_ns, produced, -1),
-        transfer_ns=_transfer(taken, _of(made.end_ns, produced, UNKNOWN_TIME)),
-        ready_ns=np.where(there == UNKNOWN_TIME, -1, np.maximum(taken.asked_ns - np.maximum(there, begin_ns), 0)),
-        wait_ns=taken.returned_ns - taken.asked_ns,
+    columns = (
+        *taken.columns,
+        step,
+        produced,
+        _of(made.collate_ns - made.start_ns, produced, -1),
+        _of(made.end_ns - made.collate_ns, produced, -1),
+        _transfer(taken, _of(made.end_ns, produced, UNKNOWN_TIME)),
+        np.where(there == UNKNOWN_TIME, -1, np.maximum(taken.asked_ns - np.maximum(there, begin_ns), 0)),
+        taken.returned_ns - taken.asked_ns,
     )
+    return Ways(*columns)
 
 
 def _transfer(taken: Received, end_ns: Int64) -> Int64:

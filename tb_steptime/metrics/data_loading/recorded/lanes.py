@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.recorded.batches import producers, ready_at
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
 from tb_steptime.trace.table import Int64
 
@@ -72,7 +73,8 @@ def _lane(
     batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
     keep = np.flatnonzero(past - begin >= least)
     if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one segment
-        return _folded(loader, worker, np.clip(start, *window), np.clip(end, *window), least)
+        inside = (end > window[0]) & (start < window[1])
+        return _folded(loader, worker, np.clip(start, *window)[inside], np.clip(end, *window)[inside], least)
     keep = keep[: MOST_SEGMENTS // max(1, len(np.unique(made.worker)))]
     return ProductionLane(
         loader, worker, begin[keep].tolist(), past[keep].tolist(), part[keep].tolist(), batch[keep].tolist()
@@ -80,12 +82,11 @@ def _lane(
 
 
 def _folded(loader: int, worker: int, start: Int64, end: Int64, least: int) -> ProductionLane:
-    keep = end > start
-    start, end = start[keep], end[keep]
-    opens = np.flatnonzero(np.append(True, start[1:] - end[:-1] >= least)) if len(start) else np.empty(0, np.int64)
-    begin, past = start[opens], end[np.append(opens[1:] - 1, len(end) - 1)] if len(start) else end
-    number = len(begin)
-    return ProductionLane(loader, worker, begin.tolist(), past.tolist(), [DATASET] * number, [-1] * number)
+    closed = Intervals.union(start, end + least)
+    number = len(closed)
+    return ProductionLane(
+        loader, worker, closed.start.tolist(), (closed.end - least).tolist(), [DATASET] * number, [-1] * number
+    )
 
 
 def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:

@@ -110,32 +110,31 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         return None
     steps = find_steps(trace).steps
     window = (steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns)
-    main = _main_loader(trace, records, ways)
-    loaders = _loaders(trace, records, ways)
-    of = _of_main(records, ways, main)
-    shares = sampled_shares(records.produced, of.produced)
-    consumer, late, per_step = _pace(trace, of)
-    place = {each.loader: place for place, each in enumerate(loaders)}
+    main, loaders = _main_loader(trace, ways), _loaders(trace, records, ways)
+    mine, of = ways.of(ways.loader == main), _of_main(records, ways, main)
     settled = settled_batches(records, ways, main)
-    dataset, collate = _mean(ways.dataset_ns[settled]), _mean(ways.collate_ns[settled])
+    shares = sampled_shares(records.produced, of.ways.produced)
+    consumer, late, per_step = _pace(trace, mine.step, of)
+    place = {each.loader: place for place, each in enumerate(loaders)}
+    dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
     return Recorded(
         files=records.files,
         main=main,
-        batches=len(of.entries),
+        batches=len(mine),
         dataset_ns=dataset,
         collate_ns=collate,
         production_ns=production,
-        production_spread_ns=_spread((ways.dataset_ns + ways.collate_ns)[settled]),
-        transfer_ns=_mean(ways.transfer_ns[of.entries]),
-        ready_ns=_mean(ways.ready_ns[of.entries]),
-        wait_ns=_mean(ways.wait_ns[of.entries]),
+        production_spread_ns=_spread(settled.dataset_ns + settled.collate_ns),
+        transfer_ns=_mean(mine.transfer_ns),
+        ready_ns=_mean(mine.ready_ns),
+        wait_ns=_mean(mine.wait_ns),
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        kind=shares.kind_of(len(of.known)),
-        bytes=_mean(records.produced.bytes[of.produced]),
-        samples=_mean(records.produced.samples[of.produced]),
+        kind=shares.kind_of(len(of.ways)),
+        bytes=_mean(records.produced.bytes[of.ways.produced]),
+        samples=_mean(records.produced.samples[of.ways.produced]),
         consumer_ns=consumer,
         late_ns=late,
         batches_per_step=per_step,
@@ -156,56 +155,55 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 
 def _loaders(trace: Trace, records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
     """As in the table of loaders, then those that are not in it, whose names no row of the table has."""
-    settings, taken = {each.loader: each for each in records.loaders}, records.received.loader[ways.received]
+    settings = {each.loader: each for each in records.loaders}
     waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
     others = sorted(settings.keys() - labels.keys())
     for place, number in enumerate(others, 1):
         labels[number] = "Recorded loader" + (f" {place}" if len(others) > 1 else "")
+    batches = {number: int((ways.loader == number).sum()) for number in labels}
     return [
-        RecordedLoader(**msgspec.structs.asdict(settings[number]), label=label, batches=int((taken == number).sum()))
+        RecordedLoader(**msgspec.structs.asdict(settings[number]), label=label, batches=batches[number])
         for number, label in labels.items()
     ]
 
 
-def _main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
+def _main_loader(trace: Trace, ways: Ways) -> int:
     """The loader that the trace's waits are for, if its batches are recorded; else the recorded one that is waited for
     most, by first batches of a pass where there are no others."""
-    loader, main = records.received.loader[ways.received], waited_for(trace)
-    if main is not None and main.recorded is not None and main.recorded in loader:
+    main = waited_for(trace)
+    if main is not None and main.recorded is not None and main.recorded in ways.loader:
         return main.recorded
-    later = np.where(records.received.batch[ways.received] != 0, ways.wait_ns, 0)
-    return int(np.bincount(loader, later if later.any() else ways.wait_ns).argmax())
+    later = np.where(ways.batch != 0, ways.wait_ns, 0)
+    return int(np.bincount(ways.loader, later if later.any() else ways.wait_ns).argmax())
 
 
 @dataclass(frozen=True, eq=False)
 class _OfMain:
-    """Of the loader that is waited for most: its entries of the ways, those whose production is known, and the rows
-    of the records that these are, produced and received."""
+    """The loader that is waited for most: its batches whose production is known, and when that ended."""
 
-    records: LoaderRecords
-    ways: Ways
     loader: int
-    entries: Int64
-    known: Int64
-    produced: Int64
-    received: Int64
+    ways: Ways
+    end_ns: Int64
+    cpu_share: float | None
     has_workers: bool
 
 
 def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
-    entries = np.flatnonzero(records.received.loader[ways.received] == main)
-    known = entries[ways.produced[entries] >= 0]
-    has_workers = any(each.workers for each in records.loaders if each.loader == main)
-    return _OfMain(records, ways, main, entries, known, ways.produced[known], ways.received[known], has_workers)
+    known = ways.of((ways.loader == main) & (ways.produced >= 0))
+    cpu_share = sampled_shares(records.produced, known.produced).cpu
+    return _OfMain(main, known, records.produced.end_ns[known.produced], cpu_share, _workers(records, main) > 0)
 
 
-def settled_batches(records: LoaderRecords, ways: Ways, main: int) -> Int64:
-    """Entries of the ways whose production is known, without each worker's first one of a pass, where there are others:
-    it opens files, and no number of workers ends the wait for it."""
-    workers = max((each.workers for each in records.loaders if each.loader == main), default=0)
-    known = np.flatnonzero((records.received.loader[ways.received] == main) & (ways.produced >= 0))
-    later = known[records.received.batch[ways.received[known]] >= max(1, workers)]
+def _workers(records: LoaderRecords, loader: int) -> int:
+    return max((each.workers for each in records.loaders if each.loader == loader), default=0)
+
+
+def settled_batches(records: LoaderRecords, ways: Ways, main: int) -> Ways:
+    """Those whose production is known, without each worker's first one of a pass, where there are others: it opens
+    files, and no number of workers ends the wait for it."""
+    known = ways.of((ways.loader == main) & (ways.produced >= 0))
+    later = known.of(known.batch >= max(1, _workers(records, main)))
     return later if len(later) else known
 
 
@@ -218,29 +216,26 @@ def _receiving_ns(of: _OfMain) -> int | None:
     """
     ready, there = _ready(of)
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
-    cpu_share = sampled_shares(of.records.produced, of.produced).cpu
-    if not of.has_workers or (not many and cpu_share is not None and cpu_share >= COMPUTES_FRACTION):
+    if not of.has_workers or (not many and of.cpu_share is not None and of.cpu_share >= COMPUTES_FRACTION):
         return None
-    each = (of.records.received.returned_ns[of.received] - there)[ready if many else slice(None)]
+    each = (of.ways.returned_ns - there)[ready if many else slice(None)]
     return round(float(np.median(each))) if len(each) else None
 
 
 def _ready(of: _OfMain) -> tuple[Bool, Int64]:
     """Which batches were produced before the loop asked for them, and from when on each could be received: from asking,
     or when it was late from the arrival of its message, pinned by a thread where there is one."""
-    taken, rows = of.records.received, of.received
-    asked, end = taken.asked_ns[rows], of.records.produced.end_ns[of.produced]
-    came = np.maximum(np.maximum(taken.arrived_ns[rows], taken.pinned_ns[rows]), end)  # far below 0: not recorded
-    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, taken.returned_ns[rows]))
+    asked, end = of.ways.asked_ns, of.end_ns
+    came = np.maximum(np.maximum(of.ways.arrived_ns, of.ways.pinned_ns), end)  # far below 0: not recorded
+    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.ways.returned_ns))
 
 
 def _late(of: _OfMain) -> Intervals:
     """While the loop waits for batches that are not produced yet; for the whole of such waits where it is not known
     what receiving takes."""
     ready, there = _ready(of)
-    taken, late = of.records.received, of.received[~ready]
-    known = _receiving_ns(of) is not None
-    return Intervals.union(taken.asked_ns[late], there[~ready] if known else taken.returned_ns[late])
+    until = of.ways.returned_ns if _receiving_ns(of) is None else there
+    return Intervals.union(of.ways.asked_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
@@ -248,18 +243,18 @@ def late_waits(trace: Trace) -> Intervals | None:
     records, ways = trace.loader_records, find_ways(trace)
     if records is None or ways is None:
         return None
-    return _late(_of_main(records, ways, _main_loader(trace, records, ways)))
+    return _late(_of_main(records, ways, _main_loader(trace, ways)))
 
 
-def _pace(trace: Trace, of: _OfMain) -> tuple[int | None, int, float]:
-    """consumer_ns, late_ns and batches_per_step of `Recorded`.
+def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, float]:
+    """consumer_ns, late_ns and batches_per_step of `Recorded`. step: that asked for each of its batches.
 
     Of the steps whose batches are recorded: without that, each of the others would be a step that takes none.
     """
-    steps, batches, step = find_steps(trace), find_batches(trace), of.ways.step[of.entries]
+    steps = find_steps(trace)
     covered = covered_steps(step, len(steps.steps))
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
-    if not any(each.recorded == of.loader for each in batches.loaders):
+    if not any(each.recorded == of.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
     late_ns = (exposed_waits(trace) & _late(of)).overlap_ns(steps.start_ns, steps.end_ns) + between_epochs_ns(trace)
     late, total = int(late_ns[covered].sum()), int((steps.end_ns - steps.start_ns)[covered].sum())

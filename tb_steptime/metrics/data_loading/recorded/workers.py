@@ -144,7 +144,7 @@ def _share(parts: Int64, whole: Int64) -> float | None:
 
 def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[SlowBatch]:
     """Of those that the steps received, longest first."""
-    made, taken, steps = records.produced, records.received, find_steps(trace).steps
+    made, steps = records.produced, find_steps(trace).steps
     total = np.where(ways.produced >= 0, ways.dataset_ns + ways.collate_ns, -1)
     order = np.argsort(-total, kind="stable")[:MOST_SLOW]
     batches = []
@@ -153,7 +153,7 @@ def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[Sl
         batches.append(
             SlowBatch(
                 loader=int(made.loader[row]),
-                batch=int(taken.batch[ways.received[entry]]),
+                batch=int(ways.batch[entry]),
                 worker=int(made.worker[row]),
                 step=steps[int(ways.step[entry])].name,
                 start_ns=int(made.start_ns[row]),

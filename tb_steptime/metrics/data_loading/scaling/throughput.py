@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
@@ -161,9 +159,8 @@ def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
     records, ways = trace.loader_records, find_ways(trace)
     if records is None or ways is None or recorded.main_loader.iterable:
         return ()
-    mine = settled_batches(records, ways, recorded.main)
-    mine = mine[np.argsort(records.received.asked_ns[ways.received[mine]], kind="stable")]
-    return _sequence((ways.dataset_ns + ways.collate_ns)[mine])
+    mine = settled_batches(records, ways, recorded.main).by("asked_ns")
+    return _sequence(mine.dataset_ns + mine.collate_ns)
 
 
 def _sequence(times_ns: Int64) -> tuple[float, ...]:

@@ -110,14 +110,9 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     if loader.workers < workers and loader.workers < loader.needed:
         left = left * max(0, loader.needed - workers) // (loader.needed - loader.workers)
     late = short + blocked + left
-    if loader.workers and workers >= loader.workers and not _is_simulated(loader, workers):
+    if loader.workers and workers >= loader.workers:
         late = min(late, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
     return mean.epochs_ns + mean.rest_ns + late
-
-
-def _is_simulated(loader: LoaderThroughput, workers: int) -> bool:
-    """Whether it is known batch by batch what more workers than there are do; those that are there are measured."""
-    return bool(loader.production.sequence) and workers > loader.workers
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:

@@ -1,0 +1,85 @@
+"""The largest pieces of a step where no card is about anything big: kernels of a GPU, ops of a CPU, and the throughput.
+
+The size of a batch is what the first product or convolution of a step works on, where its first dimension can be
+nothing else: images of a convolution, sequences of a layer with three dimensions or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
+from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, joined, phrase
+
+#: More pieces than these are in the view that the links lead to.
+PIECES = 5
+#: A batch of vectors may be one of samples times positions.
+LEAST_DIMENSIONS = 3
+
+_NOTHING_BIG = phrase("Nothing big is left; these kernels take most of kernel time")
+_OF_THE_CPU = phrase("These ops take most of the CPU's time")
+
+
+def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
+    """Of a GPU where no card is above minor; of a job on the CPU always. None where nothing is known of them."""
+    work = facts.host.cpu
+    if facts.job.device == "cpu" and work is not None and work.ops and work.step_ns:
+        ops = [
+            Piece(row.op, row.self_ns, row.self_ns / work.step_ns, "host", EvidenceRow("cpu_ops", row.op))
+            for row in work.ops[:PIECES]
+        ]
+        return Largest(
+            _OF_THE_CPU, phrase("share of the step"), joined(throughput(facts), _threads(facts), by=" "), ops
+        )
+    quiet = all(insight.severity is Severity.MINOR for insight in insights) and not little_is_judged(facts)
+    kernels = _kernels(facts) if quiet else []
+    return Largest(_NOTHING_BIG, phrase("share of kernel time"), throughput(facts), kernels) if kernels else None
+
+
+def _kernels(facts: Facts) -> list[Piece]:
+    devices = [each for each in facts.gpu.devices if each.device == facts.overview.device] if facts.gpu else []
+    rows = [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
+    steps = max(1, len(facts.overview.steps))
+    return [
+        Piece(row.short or row.name, row.total_ns // steps, row.share, "gpu", EvidenceRow("kernels", row.name))
+        for row in rows[:PIECES]
+    ]
+
+
+def _threads(facts: Facts) -> Phrase:
+    """Threads of OpenMP, which share the work of one op, are in no trace."""
+    work = facts.host.cpu
+    assert work is not None
+    number = {"threads": count(work.threads)}
+    if work.cores is None:
+        words = "Ops run on {threads} (thread|threads), OpenMP's not counted; how many cores there are is not recorded."
+        return Phrase(agreeing(words, work.threads), number)
+    words = "Ops run on {threads} (thread|threads), OpenMP's not counted, of a machine with {cores} cores."
+    return Phrase(agreeing(words, work.threads), number | {"cores": count(work.cores)})
+
+
+def throughput(facts: Facts) -> Phrase:
+    """Steps a second, and samples where the size of a batch shows. Of the judged step; one or two show no rate."""
+    if len(facts.overview.steps) < FEW_STEPS or not facts.step_ns:
+        return phrase("Too few steps are recorded for a throughput.")
+    batch, each_second = batch_size(facts), 1e9 / facts.step_ns
+    rate = Quantity(each_second, Unit.NUMBER)
+    if batch is None:
+        return phrase("{rate} steps a second; the trace does not show the size of a batch.", rate=rate)
+    words = "{rate} steps a second, {samples} samples a second in batches of {batch}."
+    return phrase(words, rate=rate, samples=count(round(batch * each_second)), batch=count(batch))
+
+
+def batch_size(facts: Facts) -> int | None:
+    """By the first input of the first product; None without recorded shapes, or where it may be anything else."""
+    if "compare" not in facts.results:
+        return None
+    inputs = facts.result("compare", CompareResult).setup.first_inputs
+    shapes = msgspec.json.decode(inputs[0].shapes) if inputs else []
+    first = shapes[0] if isinstance(shapes, list) and shapes else []
+    sizes = isinstance(first, list) and len(first) >= LEAST_DIMENSIONS and all(isinstance(each, int) for each in first)
+    return int(first[0]) if sizes and first[0] > 0 else None
