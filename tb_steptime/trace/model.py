@@ -55,6 +55,7 @@ class Job:
     runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
+    sliced_from_ns: int | None = None  # of whole steps cut out of a recording: epoch time where the first one starts
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,8 @@ directory."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import msgspec
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
 from tb_steptime.ingest.summaries.layout import FORMAT, SUFFIX, SummaryHead, TraceStamp, member
+from tb_steptime.ingest.whole_file import whole_file
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
@@ -57,20 +56,5 @@ def write_summary(content: bytes, places: Iterable[Path]) -> Path:
 
 def _replace(place: Path, content: bytes) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=SUFFIX + ".tmp", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, place)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-@functools.cache
-def _umask() -> int:
-    """mkstemp makes files for the owner only; a summary is as readable as any file that the user makes."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    with whole_file(place, SUFFIX) as file:
+        file.write(content)

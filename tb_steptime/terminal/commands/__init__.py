@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, summarize
+from tb_steptime.terminal.commands import compare, explain, index, kernels, slice_trace, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -11,4 +11,5 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    slice_trace.COMMAND,
 )

@@ -53,9 +53,24 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 def _step_choice(text: str) -> StepChoice:
     if text in ("found", "recording"):
         return "recording" if text == "recording" else "found"
+    numbers = _from_to(text)
+    if numbers is None:
+        raise argparse.ArgumentTypeError(f'"{text}" is not found, recording, a step or two of them such as 10-20')
+    return numbers
+
+
+def step_numbers(text: str) -> tuple[int, int]:
+    """The first and the last step that an argument names."""
+    numbers = _from_to(text)
+    if numbers is None:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a step or two of them such as 10-20')
+    return numbers
+
+
+def _from_to(text: str) -> tuple[int, int] | None:
     numbers = _FROM_TO.fullmatch(text)
     if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
-        raise argparse.ArgumentTypeError(f'"{text}" is not found, recording, a step or two of them such as 10-20')
+        return None
     return int(numbers[1]), int(numbers[2] or numbers[1])
 
 

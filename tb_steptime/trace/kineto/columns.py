@@ -89,7 +89,9 @@ class Columns:
                         `exchanged` and `group` are rows of `exchange_texts`
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, times_only: bool = False) -> None:
+        """times_only: kernels' launch shapes and what else only some rows have is left out."""
+        self._times_only = times_only
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
         self.inputs, self.stack_texts = Texts(compact), Texts(plain)
@@ -159,6 +161,8 @@ class Columns:
             self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
             self._add_device([rows[place] for place in places], [args[place] for place in places])
+        if self._times_only:
+            return None
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
             of_ops = [args[index] for index in ops.tolist()]

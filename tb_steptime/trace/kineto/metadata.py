@@ -22,6 +22,7 @@ _WANTED = {
     "hip_runtime_version",
     "tb_steptime_simulated",
     "tb_steptime_unfinished_step",
+    "tb_steptime_sliced_steps",
 }
 _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
@@ -72,7 +73,12 @@ class Metadata:
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
+            sliced_from_ns=self._sliced_from_ns(),
         )
+
+    def _sliced_from_ns(self) -> int | None:
+        steps = self._values.get("tb_steptime_sliced_steps")
+        return _integer(steps.get("start_ns")) if isinstance(steps, dict) else None
 
     def _runtime(self) -> str | None:
         """CUDA writes 12.4 as 12040, HIP 6.2.41133 as 60241133."""

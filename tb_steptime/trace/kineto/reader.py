@@ -12,7 +12,7 @@ from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage, notes_of
-from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder
+from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 from tb_steptime.trace.kineto.source import Source
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
@@ -30,16 +30,33 @@ class ReadProgress(NamedTuple):
     events: int
 
 
+class ReadRows(NamedTuple):
+    """base_time_ns: the epoch time from which the file counts, 0 where it counts from 1970."""
+
+    trace: Trace
+    base_time_ns: int
+
+
 def read_trace(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
     """Read a whole trace, gzip or not. Raises TraceError for what is no trace or holds no event with a duration.
 
     What could be read of a damaged file is returned, with notes that count what was lost. on_progress is called about
     every quarter of a megabyte of JSON.
     """
+    return read_rows(path, on_progress).trace
+
+
+def read_rows(
+    path: str | Path,
+    on_progress: Callable[[ReadProgress], None] | None = None,
+    wanted: Callable[[object, str], bool] | None = None,
+) -> ReadRows:
+    """A trace of the events alone that are wanted by their category and name, if it says which: their times and ids,
+    and it may hold none. Otherwise as `read_trace`."""
     try:
-        return _read(Path(path), on_progress, trusting=True)
+        return _read(Path(path), on_progress, wanted, trusting=True)
     except _Garbage:
-        return _read(Path(path), on_progress, trusting=False)
+        return _read(Path(path), on_progress, wanted, trusting=False)
 
 
 class _Garbage(Exception):
@@ -50,10 +67,15 @@ class _Damaged(Exception):
     """The first damage in a file that is not trusted after it."""
 
 
-def _read(path: Path, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace:
+def _read(
+    path: Path,
+    on_progress: Callable[[ReadProgress], None] | None,
+    wanted: Callable[[object, str], bool] | None,
+    trusting: bool,
+) -> ReadRows:
     source = Source(path)
     try:
-        return _Reading(source, on_progress, trusting).trace()
+        return _Reading(source, on_progress, wanted, trusting).rows()
     finally:
         source.close()
 
@@ -61,17 +83,28 @@ def _read(path: Path, on_progress: Callable[[ReadProgress], None] | None, trusti
 class _Reading:
     """The sink of one walk through one file. Unless it is trusting, it ends at the first damaged event."""
 
-    def __init__(self, source: Source, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> None:
+    def __init__(
+        self,
+        source: Source,
+        on_progress: Callable[[ReadProgress], None] | None,
+        wanted: Callable[[object, str], bool] | None,
+        trusting: bool,
+    ) -> None:
         self._source = source
         self._on_progress = on_progress
+        self._wanted = wanted
         self._trusting = trusting
         self._decoder = RowDecoder(repairs=trusting)
-        self._columns = Columns()
+        self._columns = Columns(times_only=wanted is not None)
         self._metadata = Metadata()
         self._damage = Damage()
         self._event_count = 0
 
-    def trace(self) -> Trace:
+    def rows(self) -> ReadRows:
+        trace = self._trace()
+        return ReadRows(trace, self._metadata.base_time_ns)
+
+    def _trace(self) -> Trace:
         outline = self._walk()
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
@@ -131,7 +164,7 @@ class _Reading:
         if block is None:
             return False
         self._metadata.look_for_stacks(text)
-        self._columns.add(block)
+        self._columns.add(only_wanted(block, self._wanted) if self._wanted else block)
         self._event_count += block.event_count
         if self._on_progress:
             source = self._source
@@ -166,7 +199,7 @@ class _Reading:
             return "The compressed file is damaged at its beginning", _RECORD_AGAIN
         if not outline.is_json:
             return "The file is not JSON", _EXPORT
-        if len(self._columns):
+        if len(self._columns) or self._wanted:
             return None
         if not outline.has_events and outline.whole:
             return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, Union
 
@@ -32,6 +33,12 @@ class EventBlock(NamedTuple):
     others: list[Any]
     event_count: int
     timeless_count: int = 0
+
+
+def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
+    """Of those that last, the ones that are wanted by category and name."""
+    kept = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
+    return block._replace(timed=[block.timed[place] for place in kept], start_ns=block.start_ns[kept])
 
 
 class _Rows(NamedTuple):

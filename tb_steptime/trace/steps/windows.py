@@ -111,8 +111,8 @@ def _marked_steps(trace: Trace, marks: Int64) -> Steps:
     start, end = trace.events.start_ns[marks], trace.events.ends(marks)
     launched = _launched_in(trace, start, end)
     windows = _device_windows(trace, start, end, launched)
-    kept = _complete_steps(launched) if launched.count.any() else len(names)
-    over = _steps_over(trace, marks[:kept], names)
+    whole = trace.job.sliced_from_ns is not None
+    over = len(names) if whole else _steps_over(trace, marks[: _complete_steps(launched)], names)
     steps = [
         Step(str(number), number, *window, int(host_start), int(host_end - host_start))
         for number, window, host_start, host_end in zip(names, windows, start, end, strict=True)
@@ -165,7 +165,9 @@ def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: 
     if not launched.count.any():
         return list(zip(host_start.tolist(), host_end.tolist(), strict=True))
     previous = int(host_start[0])
-    if launched.count[0]:
+    if trace.job.sliced_from_ns is not None:
+        previous = max(previous, trace.job.sliced_from_ns - trace.origin_ns)
+    elif launched.count[0]:
         before = launched.outside_end_ns[launched.outside_end_ns < launched.first_start_ns[0]]
         previous = max(previous, int(before.max(initial=previous)))
     windows = []
@@ -180,7 +182,7 @@ def _complete_steps(launched: _Launched) -> int:
     """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out."""
     number = launched.count
     with_work = np.flatnonzero(number)
-    if len(number) == 1:
+    if len(number) == 1 or not len(with_work):
         return len(number)
     last = int(with_work[-1])
     cut = last > 0 and number[last] < CUT_STEP_FRACTION * number[last - 1]

@@ -1,0 +1,81 @@
+"""`tb-steptime slice TRACE --steps 3-4 -o out.json.gz`: some steps of a trace as a trace of their own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tb_steptime.terminal.commands.base import Command, step_numbers
+
+#: The file is no trace, or cannot be read or written; the command was asked for what cannot be.
+FAILED, ASKED_WRONGLY = 1, 2
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="TRACE", type=Path, help="a trace file")
+    parser.add_argument(
+        "--steps", type=step_numbers, required=True, metavar="STEPS", help="a step, or two of them such as 10-20"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="where to; gzip where its name ends with .gz"
+    )
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.errors import TraceError
+
+    refusal = _refusal(options.path, options.output, force=options.force)
+    if refusal:
+        return _say(refusal, ASKED_WRONGLY)
+    try:
+        return _slice(options.path, options.steps, options.output)
+    except TraceError as error:
+        return _say(str(error), FAILED)
+    except OSError as error:
+        return _say(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
+
+
+def _refusal(trace: Path, output: Path, *, force: bool) -> str | None:
+    if output.is_dir():
+        return f"{output}: This is a folder. Name a file in it."
+    if not output.exists():
+        return None
+    if trace.exists() and output.samefile(trace):
+        return f"{output}: This is the trace itself. Name another file."
+    return None if force else f"{output}: The file is there. Name another one, or write over it with --force."
+
+
+def _slice(path: Path, steps: tuple[int, int], output: Path) -> int:
+    from tb_steptime.ingest.whole_file import whole_file
+    from tb_steptime.terminal.printer import counted, nbytes
+    from tb_steptime.terminal.progress_bar import ProgressBar
+    from tb_steptime.trace.kineto import plan_slice, write_slice
+
+    try:
+        with ProgressBar("finding steps  ") as bar:
+            plan = plan_slice(path, *steps, bar.show)
+    except ValueError as known:
+        return _say(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.", ASKED_WRONGLY)
+    with whole_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
+        count = write_slice(path, plan, file, packed=output.name.endswith(".gz"), on_progress=bar.show)
+    named = f"step {plan.first}" if plan.first == plan.last else f"steps {plan.first} to {plan.last}"
+    print(f"{output}: {named}, {counted(count, 'event')}, {nbytes(output.stat().st_size)}")
+    return 0
+
+
+def _say(line: str, code: int) -> int:
+    sys.stderr.write(line + "\n")
+    return code
+
+
+COMMAND = Command(
+    "slice",
+    "cut steps out of a trace",
+    "Write some steps of a trace as a trace of their own, which Perfetto and chrome://tracing open: all events that "
+    "overlap these steps, everything that they launched, flows, names of threads and metadata. The trace may be of any "
+    "size: it is read twice as a stream.",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,218 @@
+"""A trace file -> the same file with the events of some steps alone, as a stream: nothing is kept but open flows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from isal import igzip
+
+from tb_steptime.trace.kineto.categories import kind_of
+from tb_steptime.trace.kineto.document import Outline, walk
+from tb_steptime.trace.kineto.reader import ReadProgress
+from tb_steptime.trace.kineto.repair import repair
+from tb_steptime.trace.kineto.slice_plan import SlicePlan
+from tb_steptime.trace.kineto.slice_rows import SliceEvent, SliceRow, is_json, odd_event, slice_events
+from tb_steptime.trace.kineto.source import Source
+from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US
+from tb_steptime.trace.step_marks import STEP_MARK
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+
+_SLICED_STEPS = "tb_steptime_sliced_steps"
+#: Times are compared as floats, which hold the epoch microseconds of older files to a quarter only: there, what may
+#: overlap is taken. Other times are exact, and what only touches the slice is not in it.
+_COARSE_US, _EXACT_US = 0.5, -0.0005
+_LAUNCH_FLOW = "ac2g"
+_GZIP: Any = igzip.IGzipFile  # whose type hints say nothing
+
+
+def write_slice(
+    path: str | Path,
+    plan: SlicePlan,
+    file: IO[bytes],
+    *,
+    packed: bool,
+    on_progress: Callable[[ReadProgress], None] | None = None,
+) -> int:
+    """Write the slice into a file, gzip where it shall be packed, and return how many events it has. Raises TraceError
+    and OSError.
+
+    Names of processes and threads are all kept, of flows those with both ends. Of events that are written as a begin
+    and an end: those that begin in the time range.
+    """
+    source = Source(Path(path))
+    try:
+        with _packing(file, packed) as text:
+            writer = _Writer(text, plan)
+            walk(source.chunks(), _Sink(source, plan, writer, on_progress), Outline())
+            writer.close()
+            return writer.count
+    finally:
+        source.close()
+
+
+@contextlib.contextmanager
+def _packing(file: IO[bytes], packed: bool) -> Iterator[IO[bytes]]:
+    if not packed:
+        yield file
+        return
+    with _GZIP("", "wb", fileobj=file, mtime=0) as text:
+        yield text
+
+
+class _Writer:
+    """One JSON object: values before the events are written as they come, later ones after the events."""
+
+    def __init__(self, file: IO[bytes], plan: SlicePlan) -> None:
+        self.count = 0
+        self._file = file
+        self._keys = {_SLICED_STEPS, "traceEvents"}
+        self._later: list[bytes] = []
+        steps = {"first": plan.first, "last": plan.last, "start_ns": plan.start_ns}
+        file.write(b"{\n" + json.dumps({_SLICED_STEPS: steps}).encode()[1:-1])
+
+    def value(self, key: bytes, name: str, text: bytes) -> None:
+        if name in self._keys:
+            return
+        self._keys.add(name)
+        entry = b",\n%b: %b" % (key, text)
+        if self.count:
+            self._later.append(entry)
+        else:
+            self._file.write(entry)
+
+    def event(self, text: bytes) -> None:
+        self._file.write(b",\n" if self.count else b',\n"traceEvents": [\n')
+        self._file.write(text)
+        self.count += 1
+
+    def close(self) -> None:
+        self._file.write(b"\n]" if self.count else b',\n"traceEvents": []')
+        for entry in self._later:
+            self._file.write(entry)
+        self._file.write(b"\n}\n")
+
+
+class _Sink:
+    """Takes what a walk finds, and gives the writer what belongs to the slice."""
+
+    def __init__(
+        self, source: Source, plan: SlicePlan, writer: _Writer, on_progress: Callable[[ReadProgress], None] | None
+    ) -> None:
+        self._source = source
+        self._writer = writer
+        self._on_progress = on_progress
+        self._chooser = _Chooser(plan)
+        self._flows = _Flows()
+        self._read = 0
+
+    def events(self, text: bytes) -> bool:
+        events = slice_events(text)
+        if events is None:
+            return False
+        for event in events:
+            self._take(event)
+        self._read += len(events)
+        if self._on_progress:
+            source = self._source
+            self._on_progress(ReadProgress(source.packed_bytes, source.total_bytes, self._read))
+        return True
+
+    def event(self, text: bytes) -> bool:
+        event = odd_event(text)
+        if event is not None:
+            self._take(event)
+        return event is not None
+
+    def lost(self) -> None:
+        """It is not in the slice either."""
+
+    def value(self, key: str, text: bytes) -> None:
+        value = text if is_json(text) else repair(text).text
+        name = repair(b'"%b"' % key.encode()).text
+        if is_json(value) and is_json(name):
+            self._writer.value(name, key, value)
+
+    def _take(self, event: SliceEvent) -> None:
+        if not self._chooser.has(event.row):
+            return
+        text = event.text if is_json(event.text) else repair(event.text).text
+        if not is_json(text):
+            return
+        for each in self._flows.complete(event.row, text) if event.row.ph in ("s", "t", "f") else [text]:
+            self._writer.event(each)
+
+
+class _Chooser:
+    """Which events belong to a slice."""
+
+    def __init__(self, plan: SlicePlan) -> None:
+        self.plan = plan
+        self.slack_us = _EXACT_US if abs(plan.high_us) < EXACT_AS_FLOAT_US else _COARSE_US
+        self._begun: dict[tuple[Any, Any], list[bool]] = {}
+
+    def has(self, row: SliceRow) -> bool:
+        if row.ph == "X":
+            return self._has_complete(row)
+        if row.ph == "M":
+            return True
+        if row.ph in ("B", "E"):
+            return self._has_half(row)
+        if row.ph in ("s", "t", "f") and row.cat == _LAUNCH_FLOW:
+            return row.id in self.plan.called and (
+                row.ph == "s" or row.start_us >= self.plan.activity_us - abs(self.slack_us)
+            )
+        return self._is_within(row)
+
+    def _has_complete(self, row: SliceRow) -> bool:
+        plan, end = self.plan, row.start_us + row.dur_us
+        if self._is_within(row) or (row.start_us < plan.low_us and end > plan.low_us - self.slack_us):
+            return not self._is_of_another_step(row)
+        correlation, operation = row.argument("correlation"), row.argument("external_id")
+        if correlation not in plan.called and operation not in plan.ops:
+            return False
+        kind = kind_of(row.cat, str(row.name or ""))
+        if kind in DEVICE_KINDS:
+            return correlation in plan.launched
+        return correlation in plan.called if kind in (Kind.RUNTIME, Kind.DRIVER) else kind == Kind.CPU_OP
+
+    def _is_of_another_step(self, row: SliceRow) -> bool:
+        """Steps that only touch the slice would be taken for steps of it."""
+        mark = STEP_MARK.match(row.name) if isinstance(row.name, str) else None
+        if mark is None or kind_of(row.cat, row.name) != Kind.USER:
+            return False
+        return not self.plan.first <= int(mark[1]) <= self.plan.last
+
+    def _is_within(self, row: SliceRow) -> bool:
+        return self.plan.low_us - abs(self.slack_us) <= row.start_us < self.plan.high_us + self.slack_us
+
+    def _has_half(self, row: SliceRow) -> bool:
+        """An end belongs where its begin does."""
+        begun = self._begun.setdefault((str(row.pid), str(row.tid)), [])
+        if row.ph == "E":
+            return begun.pop() if begun else False
+        begun.append(self._is_within(row))
+        return begun[-1]
+
+
+class _Flows:
+    """Holds each end of a flow back until the other one has come: a start, and the finishes that it has."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[Any, Any], list[tuple[bool, bytes]]] = {}
+        self._whole: set[tuple[Any, Any]] = set()
+
+    def complete(self, row: SliceRow, text: bytes) -> list[bytes]:
+        """What may be written now."""
+        key = (str(row.cat), str(row.id))
+        if key in self._whole:
+            return [text]
+        waiting = self._waiting.setdefault(key, [])
+        waiting.append((row.ph == "s", text))
+        if len({starts for starts, _ in waiting}) < 2:
+            return []
+        self._whole.add(key)
+        return [text for _, text in self._waiting.pop(key)]

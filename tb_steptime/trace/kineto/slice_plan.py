@@ -1,0 +1,110 @@
+"""The steps that are wanted -> what of a file belongs to them.
+
+    host     |- step 2 -|- step 3 -|- step 4 -|- step 5 -|
+    device        2222222222233333333334444444444445555
+    slice               |low ------------------ high|       and the calls that launched the 2s in it
+
+From the begin of the first step's mark to the last one's end or that of the last activity it launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.kineto.categories import kind_of
+from tb_steptime.trace.kineto.reader import ReadProgress, ReadRows, read_rows
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.step_marks import STEP_MARK, step_marks
+from tb_steptime.trace.steps import Step, find_steps, only_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+
+_OF_STEPS = frozenset((*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+
+
+class SlicePlan(NamedTuple):
+    """What belongs to the steps `first` to `last`.
+
+    start_ns         epoch time where the first step starts: where what ran before it had ended, which is not in a slice
+    low_us, high_us  their time range, as the file counts it
+    activity_us      from here on activities on a device may belong to it: the first that reaches into it has begun
+    launched         correlation ids of what the steps launched, wherever it runs
+    called           and of what runs in their time, whoever launched it;  ops  external ids of the same
+    """
+
+    first: int
+    last: int
+    start_ns: int
+    low_us: float
+    high_us: float
+    activity_us: float
+    launched: frozenset[int]
+    called: frozenset[int]
+    ops: frozenset[int]
+
+
+def plan_slice(
+    path: str | Path, first: int, last: int, on_progress: Callable[[ReadProgress], None] | None = None
+) -> SlicePlan:
+    """Raises TraceError for what is no trace, and ValueError where it has none of the steps, with those that it has."""
+    rows = _step_rows(path, on_progress)
+    chosen = only_steps(rows.trace, first, last)
+    steps = find_steps(chosen).steps
+    low = min(step.host_start_ns for step in steps)
+    high = max(max(step.end_ns, step.host_start_ns + step.host_ns) for step in steps)
+    return _plan(rows, steps, (low, high), _launched(chosen))
+
+
+def _step_rows(path: str | Path, on_progress: Callable[[ReadProgress], None] | None) -> ReadRows:
+    """What steps are measured by. Where marks and what they launched do not tell, everything is read."""
+    rows = read_rows(path, on_progress, _tells_of_steps)
+    if len(step_marks(rows.trace)) and len(find_launches(rows.trace).activity):
+        return rows
+    return read_rows(path, on_progress)
+
+
+@lru_cache(maxsize=4096)
+def _tells_of_steps(category: object, name: str) -> bool:
+    kind = kind_of(category, name)
+    return kind in _OF_STEPS or (kind == Kind.USER and STEP_MARK.match(name) is not None)
+
+
+def _launched(trace: Trace) -> Int64:
+    """Rows of the activities whose launch call begins within the host's time of the chosen steps."""
+    steps, launches = find_steps(trace).steps, find_launches(trace)
+    call_start = trace.events.start_ns[np.maximum(launches.call, 0)]
+    inside = np.zeros(len(launches.call), bool)
+    for step in steps:
+        inside |= (call_start >= step.host_start_ns) & (call_start < step.host_start_ns + step.host_ns)
+    return launches.activity[inside & (launches.call >= 0)].astype(np.int64)
+
+
+def _plan(rows: ReadRows, steps: Sequence[Step], window: tuple[int, int], launched: Int64) -> SlicePlan:
+    trace = rows.trace
+    events, shift = trace.events, trace.origin_ns - rows.base_time_ns
+    activity = find_launches(trace).activity
+    running: Bool = (events.start_ns[activity] < window[1]) & (events.ends(activity) > window[0])
+    within = np.union1d(activity[running], launched)
+    begin = min(window[0], int(events.start_ns[within].min(initial=window[0])))
+    return SlicePlan(
+        first=int(steps[0].name),
+        last=int(steps[-1].name),
+        start_ns=steps[0].start_ns + trace.origin_ns,
+        low_us=(window[0] + shift) / 1000,
+        high_us=(window[1] + shift) / 1000,
+        activity_us=(begin + shift) / 1000,
+        launched=_ids(events.correlation_id[launched]),
+        called=_ids(events.correlation_id[within]),
+        ops=_ids(events.external_id[within]),
+    )
+
+
+def _ids(values: npt.NDArray[Any]) -> frozenset[int]:
+    """Kineto writes 0 for what has none."""
+    return frozenset(values[values > 0].tolist())
