@@ -42,6 +42,7 @@ export function SplitPicture({ device, title, kernelTime, off, choose, tab, name
   return (
     <Picture
       title={title}
+      below
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
