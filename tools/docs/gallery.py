@@ -61,6 +61,7 @@ FIRST_HEIGHT = 860
 #: A view that is longer is cut: nobody looks at more on a contact sheet.
 LARGEST_HEIGHT = 3_000
 STILL_MS = 350
+WAITS_NO_MORE = "!document.querySelector('[role=progressbar], .notice')"
 
 
 def main(words: Sequence[str]) -> int:
@@ -122,11 +123,12 @@ def drawn(page: Page, holder: ElementHandle, frame: Frame, picture: Picture, url
     page.evaluate("address => { location.href = address }", picture.address(url))
     try:
         frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS // 4)
-        frame.wait_for_function("!document.querySelector('[role=progressbar]')", timeout=DRAWN_MS // 4)
+        page.wait_for_timeout(STILL_MS)
+        frame.wait_for_function(WAITS_NO_MORE, timeout=DRAWN_MS // 4)
     except TimeoutError:
         print(f"{file_name(picture)} was not drawn", file=sys.stderr)
+        (TARGET / file_name(picture)).write_bytes(holder.screenshot())
         return False
-    page.wait_for_timeout(STILL_MS)
     if (height := height_of(frame)) > FIRST_HEIGHT:
         page.set_viewport_size({"width": WIDTH, "height": min(height, LARGEST_HEIGHT)})
         page.wait_for_timeout(STILL_MS)

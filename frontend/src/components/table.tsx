@@ -91,7 +91,8 @@ export function Table<Row>(props: TableProps<Row>) {
   const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
   useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
-  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + SECOND_LINE_PX;
+  const spare = rows.length > maxRows ? 1 : SECOND_LINE_PX;
+  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + spare;
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
