@@ -40,12 +40,15 @@ class RecorderFile:
 
 
 def read_all(folder: Path, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot."""
+    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot. Neither has
+    the files that hold nothing yet: a process creates one, and writes its header next."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
         try:
             read.append(decode((folder / name).read_bytes(), name, origin_ns))
+        except layout.UnfinishedError:
+            continue
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken

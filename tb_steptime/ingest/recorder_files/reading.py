@@ -46,6 +46,8 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     notes = []
     if broken:
         notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
+    if unfinished := len(mine) - len(read) - len(broken):
+        notes.append(recorder_note("recorder_file_unfinished", files=count(unfinished)))
     if len({each.header.get("host") for each in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []

@@ -20,6 +20,7 @@ from tb_steptime.record.file.format import (
     ROW,
     VALUES,
     FormatError,
+    UnfinishedError,
     encode_header,
     encode_rows,
     next_sequence,
@@ -82,7 +83,7 @@ def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
         assert (len(found.rows), found.lost_bytes, found.header) == (whole, rest, HEADER)
         assert [row.sequence for row in rows_of(found)] == list(range(whole))
     for length in range(rows_at):
-        with pytest.raises(FormatError):
+        with pytest.raises(UnfinishedError):
             decode(content[:length])
 
 
