@@ -9,8 +9,7 @@ from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
-from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
-from tb_steptime.metrics.data_loading.loaders import waited_for
+from tb_steptime.metrics.data_loading.loaders import LoaderRow, loader_table, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.scaling.throughput import (
