@@ -24,7 +24,7 @@ _AHEAD = 1  # of a CLOCK row's values
 class RecorderFile:
     """What a file still holds.
 
-    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.file.header`.
+    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.recordings`.
     rows: by sequence number; times in ns from an origin, unknown ones UNKNOWN_TIME. clock_steps: how often the wall
     clock was set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones,
     because the file was full.

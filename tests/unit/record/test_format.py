@@ -137,9 +137,8 @@ def test_the_next_worker_goes_on_behind_what_the_last_one_left(tmp_path, cut):
 @pytest.fixture
 def small_file(monkeypatch):
     """Eight rows stay, sixteen go round."""
-    for module in (format, journal):
-        monkeypatch.setattr(module, "FIRST_ROWS", 8)
-        monkeypatch.setattr(module, "LATEST_ROWS", 16)
+    monkeypatch.setattr(format, "FIRST_ROWS", 8)
+    monkeypatch.setattr(format, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
     monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
     monkeypatch.setattr(journal, "MIN_REST_NS", 0)
