@@ -158,15 +158,15 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
-    on_other_thread = Reason("loader_on_other_thread")
+    elsewhere = recorded is not None or reads_elsewhere(trace)
+    why = Reason("loader_on_other_thread") if elsewhere else Reason("no_loader_events")
     if recorded is None:
-        unknown = on_other_thread if reads_elsewhere(trace) else Reason("no_loader_events")
-        return DataLoadingResult(unknown=unknown, recorder_notes=_notes(trace))
+        return DataLoadingResult(unknown=why, recorder_notes=_notes(trace))
     return DataLoadingResult(
-        unknown=on_other_thread,
+        unknown=why,
         multiprocess=recorded.main_loader.workers > 0,
         batch_ns=recorded.production_ns,
-        why_unknown=on_other_thread,
+        why_unknown=why,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         recorded=recorded,
         recorder_notes=_notes(trace),

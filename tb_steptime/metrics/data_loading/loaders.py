@@ -70,9 +70,8 @@ class Batches:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """The loader that is waited for most. batches: that a step takes of it. steps: of the span."""
+    """The loader that is waited for most. batches: that a step takes of it."""
 
-    steps: int
     loader: int
     multiprocess: bool | None
     recorded: int | None
@@ -173,7 +172,6 @@ def waited_for(trace: Trace) -> WaitedFor | None:
         return None
     loader, steps = batches.loaders[number], len(waits.wait_ns)
     return WaitedFor(
-        steps=steps,
         loader=number,
         multiprocess=is_multiprocess((loader.iterator,)),
         recorded=loader.recorded,
