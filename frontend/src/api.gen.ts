@@ -396,7 +396,7 @@ export interface ComparePage {
 /**
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host.
+ * places. ops: on the host. All empty in a summary of a release that did not compare.
  */
 export interface CompareResult {
   setup: Setup;

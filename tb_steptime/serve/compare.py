@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tb_steptime.compare.chain import chain
 from tb_steptime.compare.comparison import Comparison, compare
 from tb_steptime.compare.sides import Side
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.wording.compare import CHANGE_LABELS, CONTRIBUTION_LABELS, comparison_headline, warning_texts
@@ -14,12 +15,12 @@ from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 
 #: What cannot be read, or was written before it could be compared.
-_UNREADABLE = (OSError, DamagedSummary, KeyError)
+_UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
 
 
 def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) -> ComparePage:
     """Spans that are measured, of one run and worker each, in time order. Raises OSError, DamagedSummary,
-    KeyError where one lacks the results of this release."""
+    KeyError, TraceError where one lacks the results of this release."""
     sides = [_side(spans) for spans in (base, candidate)]
     comparison = compare(*sides)
     return ComparePage(

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.states import SpanState
+from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
+from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
@@ -109,6 +110,8 @@ class Store:
                 return self.reader.wait(span, work=work)
         try:
             return compare_page(*map(self._pooled, spans, reversed(spans)))
+        except TraceError as error:
+            raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
         except KeyError:
             raise UnknownSpan(base) from None
         except (OSError, DamagedSummary) as error:
