@@ -296,7 +296,7 @@ export interface ChainLink {
   from_previous: StepChange | null;
 }
 
-/** Experiments in the order in which they were recorded. */
+/** Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own. */
 export interface ChainPage {
   links: LinkOfChain[];
 }
@@ -380,13 +380,15 @@ export interface Communication {
 
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
- * id, but for modules, ops and kernels, whose id is their name.
+ * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
+ * predictions.
  */
 export interface ComparePage {
   headline: Phrase;
   comparison: Comparison;
   warnings: NoteText[];
   labels: Record<string, string>;
+  changes: Record<string, string>;
   base: ComparedSpans;
   candidate: ComparedSpans;
 }

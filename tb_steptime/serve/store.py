@@ -102,22 +102,25 @@ class Store:
         return trends_page(spans, self.reader.places(), focus)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
-        """The worker of one span held against that of another, of each all spans that are read. Raises UnknownSpan,
-        SpanFailed."""
+        """The worker of one span held against that of another, of each all spans that are read; two spans of one worker
+        alone. Raises UnknownSpan, SpanFailed."""
         spans = self._find(base), self._find(candidate)
         for span in spans:
             if span.measured is None:
                 return self.reader.wait(span, work=work)
-        families = [[each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
-                    for span in spans]  # fmt: skip
         try:
-            return compare_page(*families)
+            return compare_page(*map(self._pooled, spans, reversed(spans)))
         except TraceError as error:
             raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
         except KeyError:
             raise UnknownSpan(base) from None
         except (OSError, DamagedSummary) as error:
             return self.reader.again(spans[0], error, work=work)
+
+    def _pooled(self, span: ServedSpan, other: ServedSpan) -> list[ServedSpan]:
+        if other.is_of_worker(span.found):
+            return [span]
+        return [each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
 
     def chain(self, named: SpanNames, *, work: bool) -> ChainPage:
         """Some runs as a chain of experiments."""
