@@ -276,6 +276,14 @@ def test_an_unchanged_answer_is_not_sent_again(client):
         assert (first.status_code, again.status_code) == (200, 304)
 
 
+def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):
+    wanted = {"Accept-Encoding": "gzip"}
+    tag = client.get(PREFIX + "catalogue", headers=wanted).headers["ETag"]
+    monkeypatch.setattr(plugin, "_packed", lambda content: pytest.fail("packed for nobody"))
+    again = client.get(PREFIX + "catalogue", headers={**wanted, "If-None-Match": tag})
+    assert (again.status_code, again.get_data(), again.headers.get("Content-Encoding")) == (304, b"", None)
+
+
 def test_a_large_answer_is_compressed_for_whom_it_may_be(client):
     span = read(client)["a/host.1.pt.trace.json.gz"]["id"]
     plain = client.get(f"{PREFIX}view?span={span}&view=trends", headers=WORK)
