@@ -1,4 +1,4 @@
-"""`tb-steptime COMMAND …`: the tab's figures for a terminal or a CI job. Reads and prints; writes no file.
+"""`tb-steptime COMMAND …`: the tab's figures for a terminal or a CI job.
 
 The commands are listed in `terminal.commands`.
 """

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 MAX_PROCESSES = 8
 #: A process that says nothing for so long hangs, on a network file system say; the largest are silent for a minute.
 SILENCE_SECONDS = 900.0
+#: A process that was asked to end may be writing its file, to a slow disk say.
+_ENDING_SECONDS = 5.0
 #: So much of a failed process's last words go to the log.
 _LAST_WORDS_BYTES = 8_000
 
@@ -107,13 +109,15 @@ class ReadingQueue:
             return {job.id: _place(job, number, end) for number, job in enumerate(line, start=self.ended + 1)}
 
     def close(self) -> None:
-        """End all processes and forget what waits."""
+        """End all processes and forget what waits. No file is left half written."""
         with self.lock:
             self.closed = True
             self.waiting.clear()
             running = [job.process for job in self.running.values() if job.process]
         for process in running:
-            _end(process)
+            _ask_to_end(process)
+        for process in running:
+            _wait_or_end(process)
         if self.fallback:
             shutil.rmtree(self.fallback, ignore_errors=True)
 
@@ -229,6 +233,20 @@ class _Watch:
         while not self.over.wait(SILENCE_SECONDS / 10):
             if time.monotonic() - self.heard > SILENCE_SECONDS:
                 _end(self.process)
+
+
+def _ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    """It ends with its stdin, but for a summary that it is writing, which is whole before."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+def _wait_or_end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

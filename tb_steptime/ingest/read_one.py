@@ -6,7 +6,8 @@ next to the trace is that of its steps.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
-there is none. It ends when its stdin does: with the process that started it, however that ended.
+there is none. It ends when its stdin does: with the process that started it, however that ended. A summary that it is
+just writing is whole before.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 NICENESS = 5
 #: More messages than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
+
+#: Held while a summary is written, so that the process ends before or after.
+_WRITING = threading.Lock()
 
 
 class Far(msgspec.Struct, frozen=True, tag="far"):
@@ -92,8 +96,9 @@ def _summary(
     places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
     if whole_recording:
         places = [fallback / f"{before.digest}.recording"]
-    with _keeping(trace):
-        return write_summary(encode_summary(before, measured), places)
+    content = encode_summary(before, measured)
+    with _keeping(trace), _WRITING:
+        return write_summary(content, places)
 
 
 def _events(
@@ -152,7 +157,8 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
 def _end_with_stdin() -> None:
     while os.read(0, 64):
         pass
-    os._exit(3)
+    with _WRITING:
+        os._exit(3)
 
 
 def _be_nice() -> None:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tb_steptime.timeline.answers import Boxes, TimelinePage
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.bins import queue_depth
-from tb_steptime.timeline.colours import COLOURS
 from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.tracks.colours import COLOURS
 
 #: No screen is so wide; a finer detail than the window over this would only cost time.
 MAX_COLUMNS = 1 << 13

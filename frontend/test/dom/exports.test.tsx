@@ -17,7 +17,7 @@ const TABLE: TableData = {
   ],
 };
 
-test("a saved picture holds title, legend, marks and the recording, in colours that are written out", () => {
+test("a saved picture holds title, second line, legend, marks and recording, in written-out colours", () => {
   const { svg, width, height } = drawingOf(
     {
       title: "Kernel & copies",
@@ -71,24 +71,20 @@ test("what is copied or saved as a table has units in its head, and runs no form
 
 function page(html: string): HTMLElement {
   document.body.innerHTML = `<svg><defs>
-    <pattern id="texture-data"><rect fill="var(--c-data)" style="fill: rgb(204, 76, 2)"/></pattern>
-    </defs></svg>${html}`;
+    <pattern id="texture-data"><rect fill="var(--c-data)"/></pattern></defs></svg>${html}`;
   return document.querySelector<HTMLElement>(".figure")!;
 }
 
-test("the picture's own bars and words are drawn; menus and tips are not", () => {
+test("the picture's own bars and words are drawn; tips are not", () => {
   const figure = page(
-    `<div class="figure"><i class="fill of-data"></i><p>Wait</p>
-    <div class="tip">no</div><div class="menu">no</div></div>`,
+    '<div class="figure"><i class="fill of-data"></i><p>Wait</p><b class="tip">no</b><b class="menu">no</b></div>',
   );
   expect(painted(figure).marks).toContain(">Wait</text>");
   expect(painted(figure).marks).not.toContain(">no<");
 });
 
 test("no variable of a style sheet is left in a copy", () => {
-  const figure = page(
-    '<div class="figure"><svg class="chart"><path class="mark" fill="var(--c-data)" d="M0 0"/></svg></div>',
-  );
+  const figure = page('<div class="figure"><svg><path class="mark" fill="var(--c-data)" d="M0 0"/></svg></div>');
   const path = figure.querySelector("path")!;
   const copy = path.cloneNode(true) as Element;
   carryStyles(path, copy);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, kernels, summarize
+from tb_steptime.terminal.commands import compare, explain, index, kernels, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -10,4 +10,5 @@ COMMANDS: tuple[Command, ...] = (
     kernels.COMMAND,
     explain.COMMAND,
     compare.COMMAND,
+    index.COMMAND,
 )

@@ -28,12 +28,12 @@ from tb_steptime.timeline.answers import (
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
-from tb_steptime.timeline.colours import COLOURS, event_colours
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
-from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
-from tb_steptime.timeline.tracks import PINNED_STREAMS, tracks_of
+from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
+from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
+from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import A100, LOADER, timeline

@@ -19,8 +19,8 @@ import numpy as np
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.answers import TrackKind
-from tb_steptime.timeline.colours import PLACE
-from tb_steptime.timeline.folding import foreign_frames
+from tb_steptime.timeline.tracks.colours import PLACE
+from tb_steptime.timeline.tracks.folding import foreign_frames
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps

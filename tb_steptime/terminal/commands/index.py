@@ -1,0 +1,58 @@
+"""`tb-steptime index LOGDIR…`: write the summary files that the tab would write when it is opened."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_steptime.terminal.commands.base import Command, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="LOGDIR", type=Path, help="a log directory or a trace file")
+    parser.add_argument(
+        "--jobs",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="traces to read at the same time, each in a process of its own; default: one for each core, at most 8",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1000:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of processes, such as 4')
+    return int(text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.terminal.indexing import find_work, outcome_lines, write_summaries
+    from tb_steptime.terminal.output import print_lines
+    from tb_steptime.terminal.spans import find_spans
+
+    problems: list[Problem] = []
+    spans = list(find_spans(options.paths, problems))
+    indexed = find_work(spans)
+    indexed.problems[:0] = problems
+    try:
+        write_summaries(indexed, options.jobs)
+    except KeyboardInterrupt:
+        print_lines(outcome_lines(indexed, interrupted=True))
+        raise
+    print_lines(outcome_lines(indexed))
+    return exit_code(indexed.problems)
+
+
+COMMAND = Command(
+    "index",
+    "write the summary files of log directories",
+    "Write the summary file of each trace that has none or an outdated one, so that the tab opens the directory at "
+    "once. A summary file lies next to its trace, or in the cache directory where that folder is read-only. Traces are "
+    "read in parallel. After an interrupt all files are whole, and the next call writes the rest.",
+    _add_arguments,
+    _run,
+)
