@@ -14,7 +14,7 @@ API := frontend/src/api.gen.ts
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torch check gen golden words bench docs screenshots bundle chromium
+.PHONY: help demo test test-all torch check gen golden words bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -73,6 +73,9 @@ docs: .venv/.docs  ## build the documentation into docs/_build; a warning is an 
 
 screenshots: .venv/.dev .venv/.docs bundle chromium  ## take the pictures in docs/screenshots (ARGS="host" for some)
 	@$(BIN)/python -m tools.docs.screenshots $(ARGS)
+
+gallery: .venv/.dev .venv/.docs bundle chromium  ## all views of 20 runs in both themes, in test-artifacts/gallery (ARGS="host dark" for some)
+	@$(BIN)/python -m tools.docs.gallery $(ARGS)
 
 # The tab, built where its sources changed (compared by content, which is quick).
 bundle: | .venv/.node

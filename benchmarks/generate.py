@@ -71,7 +71,8 @@ _FRAMES = (
 class Generator:
     """Events of one process and its GPU, in the order in which Kineto writes them. Times are microseconds."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, layers: int = LAYERS) -> None:
+        self.layers = layers
         self.random = random.Random(seed)
         self.host_us = 1_000_000.0 + self.random.random() * 1e9
         self.gpu_us = self.host_us
@@ -87,9 +88,9 @@ class Generator:
     def _step(self, step: int) -> Iterator[str]:
         begin = self.host_us
         yield from self._loader()
-        for layer in range(LAYERS):
+        for layer in range(self.layers):
             yield from self._layer(layer, MAIN_THREAD, "")
-        for layer in reversed(range(LAYERS)):
+        for layer in reversed(range(self.layers)):
             yield from self._layer(layer, BACKWARD_THREAD, "autograd::engine::evaluate_function: ")
         yield from self._optimizer()
         yield _event("user_annotation", f"ProfilerStep#{step}", MAIN_THREAD, begin, self.host_us - begin, self._id())
@@ -192,12 +193,13 @@ def _json(words: list[str]) -> str:
     return str(words).replace("'", '"')
 
 
-def write_trace(path: Path, size_bytes: int, seed: int = 1) -> int:
-    """Write a trace of about this many bytes of JSON, packed where the name ends in .gz; how many it became."""
+def write_trace(path: Path, size_bytes: int, seed: int = 1, layers: int = LAYERS) -> int:
+    """Write a trace of about this many bytes of JSON, packed where the name ends in .gz; how many it became. Fewer
+    layers make more steps."""
     with _opened(path) as file:
         written = file.write(_head())
         separator = ""
-        for event in Generator(seed).events():
+        for event in Generator(seed, layers).events():
             written += file.write(separator) + file.write(event)
             separator = ",\n"
             if written >= size_bytes:

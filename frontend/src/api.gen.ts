@@ -296,7 +296,7 @@ export interface ChainLink {
   from_previous: StepChange | null;
 }
 
-/** Experiments in the order in which they were recorded. */
+/** Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own. */
 export interface ChainPage {
   links: LinkOfChain[];
 }
@@ -380,13 +380,15 @@ export interface Communication {
 
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
- * id, but for modules, ops and kernels, whose id is their name.
+ * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
+ * predictions.
  */
 export interface ComparePage {
   headline: Phrase;
   comparison: Comparison;
   warnings: NoteText[];
   labels: Record<string, string>;
+  changes: Record<string, string>;
   base: ComparedSpans;
   candidate: ComparedSpans;
 }
@@ -394,7 +396,7 @@ export interface ComparePage {
 /**
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host.
+ * places. ops: on the host. All empty in a summary of a release that did not compare.
  */
 export interface CompareResult {
   setup: Setup;

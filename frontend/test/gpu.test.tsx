@@ -139,7 +139,7 @@ describe("the GPU view", () => {
 
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
-    expect(page).toContain("|The GPU is idle while the main process waits for data|span 2, 200.0 ms; drag to zoom|");
+    expect(page).toContain("|The GPU is idle while the main process waits for data|span 2, 200.0 ms|");
     expect(page).toContain(
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
         "Other kernels|15.0 ms|30.0 %|",

@@ -183,13 +183,17 @@ test("inferred steps give way to the whole recording, and come back", () => {
   expect(top({ ...TAB, state: { steps: "recording" } }, "no_steps")).toContain("Show steps");
 });
 
-test("at most two notes stand open, and that a trace is simulated stands first", () => {
+test("at most two lines of notes stand open, and that a trace is simulated stands first", () => {
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect.") });
   const notes = ["a", "b", "simulated", "c"].map(note);
   const top = words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
-  expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect.|2 more notes|");
+  expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect. |2 more notes|");
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
+  );
+  const headline = { ...PAGE.headline, basis: plain("Shares are of 5 ms.") };
+  expect(words(<Top job={null} headline={headline} simulated={null} notes={notes} tab={TAB} />)).toContain(
+    "|Shares are of 5 ms.|Open Data loading|Cause simulated.| Effect. |3 more notes|",
   );
 });
 

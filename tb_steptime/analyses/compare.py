@@ -27,15 +27,15 @@ class CompareResult(msgspec.Struct, frozen=True):
     """What is compared of a span. Sums of kernels and ops are those of its whole steps.
 
     phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
-    places. ops: on the host.
+    places. ops: on the host. All empty in a summary of a release that did not compare.
     """
 
-    setup: Setup
-    steps: list[ComparedStep]
-    phases: list[str]
-    kernels: list[LaunchPlace]
-    more_kernels_ns: int
-    ops: list[OpTime]
+    setup: Setup = Setup()
+    steps: list[ComparedStep] = []
+    phases: list[str] = []
+    kernels: list[LaunchPlace] = []
+    more_kernels_ns: int = 0
+    ops: list[OpTime] = []
 
 
 def analyse(trace: Trace) -> CompareResult:

@@ -9,8 +9,7 @@ from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
-from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
-from tb_steptime.metrics.data_loading.loaders import waited_for
+from tb_steptime.metrics.data_loading.loaders import LoaderRow, loader_table, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.scaling.throughput import (
@@ -159,15 +158,15 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
-    on_other_thread = Reason("loader_on_other_thread")
+    elsewhere = recorded is not None or reads_elsewhere(trace)
+    why = Reason("loader_on_other_thread") if elsewhere else Reason("no_loader_events")
     if recorded is None:
-        unknown = on_other_thread if reads_elsewhere(trace) else Reason("no_loader_events")
-        return DataLoadingResult(unknown=unknown, recorder_notes=_notes(trace))
+        return DataLoadingResult(unknown=why, recorder_notes=_notes(trace))
     return DataLoadingResult(
-        unknown=on_other_thread,
+        unknown=why,
         multiprocess=recorded.main_loader.workers > 0,
         batch_ns=recorded.production_ns,
-        why_unknown=on_other_thread,
+        why_unknown=why,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         recorded=recorded,
         recorder_notes=_notes(trace),

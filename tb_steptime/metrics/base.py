@@ -53,8 +53,8 @@ class PartMeaning(msgspec.Struct, frozen=True):
     label: str
     meaning: str
     colour: str
-    hatched: bool
-    works: bool
+    hatched: bool = False
+    works: bool = False
 
 
 @dataclass(frozen=True)

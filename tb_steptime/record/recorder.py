@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tb_steptime.record.loaders.hooks import Create, hook_loaders, unsupported
-from tb_steptime.record.loaders.iterator_state import IteratorState
+from tb_steptime.record.loaders.iterators import IteratorState
 from tb_steptime.record.loaders.workers import WorkerRecorder
 from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, is_followed
 

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from tb_steptime.compare.chain import chain
 from tb_steptime.compare.comparison import Comparison, compare
 from tb_steptime.compare.sides import Side
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.insights.wording.compare import CHANGE_LABELS, CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 
 #: What cannot be read, or was written before it could be compared.
-_UNREADABLE = (OSError, DamagedSummary, KeyError)
+_UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
 
 
 def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) -> ComparePage:
     """Spans that are measured, of one run and worker each, in time order. Raises OSError, DamagedSummary,
-    KeyError where one lacks the results of this release."""
+    KeyError, TraceError where one lacks the results of this release."""
     sides = [_side(spans) for spans in (base, candidate)]
     comparison = compare(*sides)
     return ComparePage(
@@ -27,29 +28,33 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
         comparison=comparison,
         warnings=warning_texts(comparison),
         labels=_labels(comparison),
+        changes={each.change: CHANGE_LABELS[each.change] for each in comparison.predictions},
         base=_spans(base),
         candidate=_spans(candidate),
     )
 
 
 def chain_page(spans: Iterable[ServedSpan]) -> ChainPage:
-    """Of the first worker of each run that is read, in the order in which the runs were recorded."""
-    runs = dict(_runs(spans))
-    sides = {first: side for first, spans in runs.items() for side in _sides(spans)}
-    links = chain(list(sides.values()))
-    return ChainPage([LinkOfChain(_spans(runs[first]), link) for first, link in zip(sides, links, strict=True)])
+    """Of the first worker of each run that is read, in the order in which the runs were recorded; simulated ones are
+    held against each other alone, and come last."""
+    found = [(_spans(of_run), side) for of_run in _runs(spans) for side in _sides(of_run)]
+    links = []
+    for simulated in (False, True):
+        kept = [(of, side) for of, side in found if side.first.simulated is simulated]
+        chained = chain([side for _, side in kept])
+        links += [LinkOfChain(of, link) for (of, _), link in zip(kept, chained, strict=True)]
+    return ChainPage(links)
 
 
-def _runs(spans: Iterable[ServedSpan]) -> Iterator[tuple[str, list[ServedSpan]]]:
-    """By the id of its first span."""
+def _runs(spans: Iterable[ServedSpan]) -> Iterator[list[ServedSpan]]:
+    """In the order in which they were recorded."""
     found: dict[str, list[ServedSpan]] = {}
     for span in spans:
         if span.measured:
             of_run = found.setdefault(span.found.run, [])
             if not of_run or span.is_of_worker(of_run[0].found):
                 of_run.append(span)
-    for of_run in sorted(found.values(), key=lambda of_run: of_run[0].at_hand().facts.origin_ns):
-        yield of_run[0].found.id, of_run
+    yield from sorted(found.values(), key=lambda of_run: of_run[0].at_hand().facts.origin_ns)
 
 
 def _sides(spans: Sequence[ServedSpan]) -> Iterator[Side]:

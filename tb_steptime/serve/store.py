@@ -13,16 +13,17 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.states import SpanState
+from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
+from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
@@ -101,20 +102,25 @@ class Store:
         return trends_page(spans, self.reader.places(), focus)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
-        """The worker of one span held against that of another, of each all spans that are read. Raises UnknownSpan,
-        SpanFailed."""
+        """The worker of one span held against that of another, of each all spans that are read; two spans of one worker
+        alone. Raises UnknownSpan, SpanFailed."""
         spans = self._find(base), self._find(candidate)
         for span in spans:
             if span.measured is None:
                 return self.reader.wait(span, work=work)
-        families = [[each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
-                    for span in spans]  # fmt: skip
         try:
-            return compare_page(*families)
+            return compare_page(*map(self._pooled, spans, reversed(spans)))
+        except TraceError as error:
+            raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
         except KeyError:
             raise UnknownSpan(base) from None
         except (OSError, DamagedSummary) as error:
             return self.reader.again(spans[0], error, work=work)
+
+    def _pooled(self, span: ServedSpan, other: ServedSpan) -> list[ServedSpan]:
+        if other.is_of_worker(span.found):
+            return [span]
+        return [each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
 
     def chain(self, named: SpanNames, *, work: bool) -> ChainPage:
         """Some runs as a chain of experiments."""

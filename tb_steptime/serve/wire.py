@@ -35,6 +35,7 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.compare.chain import ChainLink
+from tb_steptime.compare.changes import ChangeId
 from tb_steptime.compare.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
@@ -203,12 +204,14 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 class ComparePage(msgspec.Struct, frozen=True):
     """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
-    id, but for modules, ops and kernels, whose id is their name."""
+    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
+    predictions."""
 
     headline: Phrase
     comparison: Comparison
     warnings: list[NoteText]
     labels: dict[str, str]
+    changes: dict[ChangeId, str]
     base: ComparedSpans
     candidate: ComparedSpans
 
@@ -219,7 +222,7 @@ class LinkOfChain(msgspec.Struct, frozen=True):
 
 
 class ChainPage(msgspec.Struct, frozen=True):
-    """Experiments in the order in which they were recorded."""
+    """Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own."""
 
     links: list[LinkOfChain]
 

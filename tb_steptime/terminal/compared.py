@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_steptime.compare.sides import Side
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -92,7 +93,11 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoic
     if not spans:
         problems += lacking[:1]
         return None
-    return compared_side(name, spans)
+    try:
+        return compared_side(name, spans)
+    except TraceError as error:
+        problems.append(Problem(error.problem, error.path, error.hint))
+        return None
 
 
 def _measured(

@@ -58,7 +58,7 @@ def is_file(frame: str) -> bool:
 def is_source(frame: str) -> bool:
     """Is this frame of a file that the user may have written? torch's, Python's and the recorder's own are not.
 
-    >>> is_source("tb_steptime/record/loaders/measurements.py(9): fetch")
+    >>> is_source("tb_steptime/record/loaders/production.py(9): fetch")
     False
     >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
     [True, False, False]

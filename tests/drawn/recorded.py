@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, decode
-from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES
+from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES, UnfinishedError
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 
 MS = 1_000_000
@@ -67,7 +68,12 @@ def read_file(path: Path) -> RecorderFile:
 
 
 def recordings(folder: Path) -> list[RecorderFile]:
-    return [read_file(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    """Of the files that hold something: a worker that starts may be about to write its header."""
+    found = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        with contextlib.suppress(UnfinishedError):
+            found.append(read_file(path))
+    return found
 
 
 def rows(folder: Path, kind: int, process: str | None = None) -> list[Row]:

@@ -1,14 +1,16 @@
-"""`tb-steptime compare` as a program: what it prints, and its exit codes."""
+"""`tb-steptime compare`: what it prints, and its exit codes."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from tb_steptime import cli
 from tests import PROJECT
 from tests.drawn.demo import copy_demo
 from tests.drawn.real_traces import SHARED
@@ -17,9 +19,16 @@ DEMO = PROJECT / "demo_logs"
 V100 = SHARED / "traces" / "kineto_v100_resnet50"
 
 
-def compare(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tb_steptime.cli", "compare", *map(str, arguments)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def compare(*arguments: object) -> Done:
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as errors:
+        code = cli.main(["compare", *map(str, arguments)])
+    return Done(code, out.getvalue(), errors.getvalue())
 
 
 def asked_wrongly(*arguments: object) -> str:

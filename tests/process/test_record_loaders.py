@@ -28,7 +28,7 @@ from tb_steptime.record.file import clock, journal  # noqa: E402
 from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
 from tb_steptime.record.loaders import (  # noqa: E402
     line_samples,
-    measurements,
+    production,
 )
 from tests.drawn.machine import skip_busy  # noqa: E402
 from tests.drawn.recorded import MS, Stamped, assert_measurements_are_whole, assert_rows_are_true, recordings, rows  # noqa: E402
@@ -173,7 +173,7 @@ def test_the_thread_that_pins_memory_is_timed(recorder, monkeypatch):
 def test_batches_are_measured_as_often_as_a_small_share_of_the_time_allows(
     recorder, monkeypatch, workers, rest, measured
 ):
-    monkeypatch.setattr(measurements, "REST", rest)
+    monkeypatch.setattr(production, "REST", rest)
     list(recorder.watch(DataLoader(Stamped(40, 0), 1, num_workers=workers)))
     made = rows(recorder.directory, PRODUCED)
     assert {row.batch for row in made if row.named()["bytes"] == 32} == set(measured)
@@ -183,7 +183,7 @@ def test_batches_are_measured_as_often_as_a_small_share_of_the_time_allows(
 
 def test_rows_do_not_pile_up_where_measurements_are_rare(recorder, monkeypatch):
     """A batch of the user's own type may take long to measure, and none is measured for long after that."""
-    monkeypatch.setattr(measurements, "REST", 10**9)
+    monkeypatch.setattr(production, "REST", 10**9)
     monkeypatch.setattr(journal, "MAX_WAITING", 4)
     iterator = iter(recorder.watch(DataLoader(Stamped(40, 0), 1)))
     waiting = [len(iterator._tb_steptime.journal.waiting) for _ in iterator]
@@ -349,7 +349,7 @@ def test_the_times_are_those_that_the_code_takes(recorder, workers):
 
 
 def test_time_on_the_cpu_is_not_time_asleep(recorder, monkeypatch):
-    monkeypatch.setattr(measurements, "REST", 0)
+    monkeypatch.setattr(production, "REST", 0)
 
     def share(dataset: Stamped) -> float:
         folder = recorder.directory / str(dataset.burn_ms)
@@ -365,7 +365,7 @@ def test_time_on_the_cpu_is_not_time_asleep(recorder, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not report it")
 def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, monkeypatch):
     """Each burns 10 ms a sample on the same core as the other, so that a batch takes about twice its CPU time."""
-    monkeypatch.setattr(measurements, "REST", 0)
+    monkeypatch.setattr(production, "REST", 0)
     (core, *_) = sorted(os.sched_getaffinity(0))
     loader = DataLoader(Stamped(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
     list(recorder.watch(loader))

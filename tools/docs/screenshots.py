@@ -7,6 +7,7 @@ All are taken in one go, from one build of the tab, so that they fit together.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -36,6 +37,7 @@ CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-network
 DRAWN_MS = 60_000
 #: All recordings, which other tabs may read at the same time.
 READ_SECONDS = 300
+UNREAD = ("unread", "reading")
 #: Pictures move while they settle.
 SETTLE_MS = 1_000
 #: What a reader has to load for one picture.
@@ -78,38 +80,45 @@ WIDTH = 1280
 
 def main(names: Sequence[str]) -> int:
     wanted = [picture for picture in PICTURES if not names or picture.name in names or picture.view in names]
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if program is None:
-        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
-        return 1
     TARGET.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        server = TensorBoard(copy_of_demo_logs(Path(folder)))
-        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_FLAGS))
-        try:
-            read_all(browser, server)
-            sizes = [take(browser, server, picture) for picture in wanted]
-        finally:
-            browser.close()
-            server.stop()
+    runs = {*TUTORIAL, *(picture.run for picture in PICTURES)}
+    with showing({run: ROOT / "demo_logs" / run for run in runs}) as (browser, server):
+        sizes = [take(browser, server, picture) for picture in wanted]
     return int(any(size > LARGEST_BYTES for size in sizes))
 
 
-def copy_of_demo_logs(folder: Path) -> Path:
-    """The runs that are shown, without the summaries of earlier visits: this very build measures them."""
-    target = folder / "demo_logs"
-    for run in {*TUTORIAL, *(picture.run for picture in PICTURES)}:
-        shutil.copytree(ROOT / "demo_logs" / run, target / run, ignore=shutil.ignore_patterns("*.steptime*"))
+@contextlib.contextmanager
+def showing(runs: Mapping[str, Path]) -> Iterator[tuple[Browser, TensorBoard]]:
+    """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit where no browser is."""
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if program is None:
+        sys.exit("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = TensorBoard(copied(runs, Path(folder)))
+        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_FLAGS))
+        try:
+            read_all(browser, server, Picture("overview", min(runs), "light", 860))
+            yield browser, server
+        finally:
+            browser.close()
+            server.stop()
+
+
+def copied(runs: Mapping[str, Path], folder: Path) -> Path:
+    """Without the summaries of earlier visits: this very build measures them, and writes none beside the originals."""
+    target = folder / "logs"
+    for run, source in runs.items():
+        shutil.copytree(source, target / run, ignore=shutil.ignore_patterns("*.steptime*"))
     return target
 
 
-def read_all(browser: Browser, server: TensorBoard) -> None:
+def read_all(browser: Browser, server: TensorBoard, first: Picture) -> None:
     """Open the tab and wait until every recording is read: its bar shows how many are, and pictures must agree."""
-    page = opened(browser, server, PICTURES[0])
+    page = opened(browser, server, first)
     until = time.monotonic() + READ_SECONDS
-    while unread := [span["state"] for span in spans(server) if span["state"] != "ready"]:
+    while unread := [span["state"] for span in spans(server) if span["state"] in UNREAD]:
         if time.monotonic() > until:
-            raise TimeoutError(f"The demo recordings were not read in {READ_SECONDS} s: {Counter(unread)}.")
+            raise TimeoutError(f"The recordings were not read in {READ_SECONDS} s: {Counter(unread)}.")
         time.sleep(1)
     page.close()
 

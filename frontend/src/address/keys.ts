@@ -49,11 +49,13 @@ const sort: Codec<string> = text;
 const SORTS = {
   activity: sort,
   blocking: sort,
+  changes: sort,
   copies: sort,
   could_sort: sort,
   collectives: sort,
   cpu_ops: sort,
   drives: sort,
+  experiments: sort,
   gpus: sort,
   grown: sort,
   holders: sort,
@@ -62,6 +64,7 @@ const SORTS = {
   parts: sort,
   pauses: sort,
   phases: sort,
+  promises: sort,
   ranges: sort,
   rates: sort,
   sites: sort,
@@ -105,6 +108,10 @@ const KEYS = {
   scalar: text,
   runs: names,
   by: text,
+  /** What the change of a step is split by. */
+  way: text,
+  /** Which kernels of a comparison. */
+  moved: text,
   idle: text,
   off: ids,
   bins: ids,

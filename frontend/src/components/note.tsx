@@ -23,35 +23,38 @@ export function Note({
   );
 }
 
-/** More notes than two would push the figures out of sight. */
-const SHOWN = 2;
+/** More lines than two would push the figures out of sight. */
+const NOTE_LINES = 2;
 
 interface NotesProps {
   notes: readonly NoteText[];
   /** What can be done about a note, by its id. */
   actions?: Readonly<Record<string, ComponentChildren>>;
+  /** Lines above that say such things too. */
+  above?: number;
 }
 
-/** At most two notes; the rest fold into one line. */
-export function Notes({ notes, actions = {} }: NotesProps) {
+/** At most two lines with those above, at least one note; the rest fold into a button at its end. */
+export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
   const [open, setOpen] = useState(false);
-  const shown = open ? notes : notes.slice(0, SHOWN);
+  const shown = open ? notes : notes.slice(0, Math.max(1, NOTE_LINES - above));
   const more = notes.length - shown.length;
   return (
     <>
-      {shown.map((note) => (
+      {shown.map((note, at) => (
         <Note key={note.id} cause={<Sentence phrase={note.cause} terms />}>
           <Sentence phrase={note.effect} terms />
           {actions[note.id] && <> {actions[note.id]}</>}
+          {more > 0 && at === shown.length - 1 && (
+            <>
+              {" "}
+              <button class="more" onClick={() => setOpen(true)}>
+                {counted(more, "more note")}
+              </button>
+            </>
+          )}
         </Note>
       ))}
-      {more > 0 && (
-        <p class="note">
-          <button class="more" onClick={() => setOpen(true)}>
-            {counted(more, "more note")}
-          </button>
-        </p>
-      )}
     </>
   );
 }

@@ -13,6 +13,8 @@ import { Sentence } from "./sentence";
 interface PictureProps {
   title: Phrase | string;
   sub?: ComponentChildren;
+  /** The quiet line is long: it has a line of its own. */
+  below?: boolean;
   /** Opens the name of saved files. */
   name: string;
   /** The figures of the picture; made only when asked for. */
@@ -26,7 +28,10 @@ interface PictureProps {
   children: ComponentChildren;
 }
 
-export function Picture({ title, sub, name, table, link, tools, drawn = true, children }: PictureProps) {
+/** Characters of a quiet line that stays in one piece: the title takes a second line sooner. */
+const SHORT = 24;
+
+export function Picture({ title, sub, below = false, name, table, link, tools, drawn = true, children }: PictureProps) {
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const second = useRef<HTMLSpanElement>(null);
@@ -54,7 +59,10 @@ export function Picture({ title, sub, name, table, link, tools, drawn = true, ch
       <div class="head">
         <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
         {sub !== undefined && (
-          <span class="sub" ref={second}>
+          <span
+            class={below ? "sub below" : typeof sub === "string" && sub.length <= SHORT ? "sub short" : "sub"}
+            ref={second}
+          >
             {sub}
           </span>
         )}

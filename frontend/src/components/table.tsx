@@ -72,6 +72,9 @@ export const ROW_PX = 26;
 
 const MENU_PX = 28;
 
+/** Room for the second line of a head, so that a table with few rows does not scroll for it. */
+const SECOND_LINE_PX = 16;
+
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -88,7 +91,8 @@ export function Table<Row>(props: TableProps<Row>) {
   const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
   useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
-  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + 1;
+  const spare = rows.length > maxRows ? 1 : SECOND_LINE_PX;
+  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + spare;
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>

@@ -142,6 +142,7 @@ function ComparePicker({
       <Picker
         label="Compare with"
         many="spans"
+        firm={compared === null}
         entries={[NONE, ...compareEntries(others, index)]}
         chosen={compared ? compareKey(compared) : NONE.id}
         {...(compared && { value: shortly(selection, compared) })}

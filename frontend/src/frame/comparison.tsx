@@ -1,5 +1,6 @@
 /** Which two spans a view shows, how each is called in it, and what keeps them from being compared. */
 
+import type { ComponentChildren } from "preact";
 import { compareKey, keysOf, namesIn, type Selection } from "../address/selection";
 import type { PageOf, ViewId } from "../api.gen";
 import { Note } from "../components/note";
@@ -29,25 +30,40 @@ export function ComparisonBar({ comparison, view, page, tab }: ComparisonBarProp
   const differences = compared ? differing(page.head, compared.page.head, comparison) : [];
   return (
     <>
-      <section class="comparison" aria-label="Comparison">
-        <span>
-          <b>{own}</b>
-          {placed(chosen)} compared with <b>{name}</b>
-          {placed(other)}
-          {stateOf(comparison)}
-        </span>
-        <span class="push">
-          <button class="link" onClick={() => tab.update({ ...keysOf(other), with: compareKey(chosen) })}>
-            Swap
-          </button>
-          <button class="link" onClick={() => tab.update({ with: null })}>
-            End the comparison
-          </button>
-        </span>
-      </section>
+      <PairLine {...{ own, name, chosen, other, tab }}>{stateOf(comparison)}</PairLine>
       {differences.length > 0 && <Note cause="These two are not alike.">{differences.join(" ")}</Note>}
       {compared && view === "timeline" && <OneTimeline {...{ comparison, page, tab }} />}
     </>
+  );
+}
+
+interface PairLineProps extends Names {
+  chosen: Selection;
+  other: Selection;
+  tab: Pick<Tab, "update">;
+  /** What follows their names, to the full stop. */
+  children: ComponentChildren;
+}
+
+/** Which two there are, and what to do about that. */
+export function PairLine({ own, name, chosen, other, tab, children }: PairLineProps) {
+  return (
+    <section class="comparison" aria-label="Comparison">
+      <span>
+        <b>{own}</b>
+        {placed(chosen)} compared with <b>{name}</b>
+        {placed(other)}
+        {children}
+      </span>
+      <span class="push">
+        <button class="link" onClick={() => tab.update({ ...keysOf(other), with: compareKey(chosen) })}>
+          Swap
+        </button>
+        <button class="link" onClick={() => tab.update({ with: null })}>
+          End the comparison
+        </button>
+      </span>
+    </section>
   );
 }
 

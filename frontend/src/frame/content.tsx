@@ -1,11 +1,10 @@
 /** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
-import { shortNames } from "../address/short_names";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
-import { AboutContext, aboutRuns, aboutSpan, footOf } from "../components/about";
+import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
 import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
@@ -18,6 +17,9 @@ import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { withShortNames } from "../views/trends/cast";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
+import { PairContent, usePair } from "./pair";
+import { PrintedFoot } from "./printed";
+import { simulatedRuns } from "./simulated";
 import { CONTENT } from "./skip";
 import { Top } from "./top";
 import { ViewList } from "./views";
@@ -39,18 +41,20 @@ interface ContentProps {
 
 export function Content({ view, selection: chosen, tab, source }: ContentProps) {
   const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
-  const ofSpan = VIEWS[view].of === "span" ? view : "overview";
+  const { of } = VIEWS[view];
+  const ofSpan = of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
   const id = selection.span.id;
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus } = trendsAsked(tab);
-  const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
+  const trendsName = of !== "spans" ? null : ["trends", focus, ...runs].join("\n");
   const trends = useLast(
     useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
       source.client.trends(runs, focus, signal),
     ),
   );
-  const asked = view === ofSpan ? page : trends;
+  const pair = usePair(of === "pair", chosen, tab, source);
+  const asked = { span: page, spans: trends, pair: pair.other ? pair.asked : pair.chain }[of];
   const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
   const meanings = useMeaningsOf(tab, head);
@@ -60,7 +64,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
       source.watch.now();
       return asked.again();
     }
-    await source.client.retry(id);
+    await source.client.retry(of === "pair" ? pair.waits.span.id : id);
     source.watch.now();
     setTries(tries + 1);
   };
@@ -73,11 +77,9 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
-          {view === ofSpan ? (
-            <SpanContent view={view} asked={page} {...{ comparison, selection, tab: own, again }} />
-          ) : (
-            <TrendsContent view={view} asked={trends} selection={selection} tab={tab} again={again} />
-          )}
+          {of === "span" && <SpanContent view={view} asked={page} {...{ comparison, selection, tab: own, again }} />}
+          {of === "spans" && <TrendsContent view={view} asked={trends} {...{ selection, tab, again }} />}
+          {of === "pair" && <PairContent pair={pair} chosen={chosen} tab={own} again={again} />}
         </Boundary>
       </main>
     </>
@@ -139,11 +141,6 @@ function SpanContent({
   );
 }
 
-/** On paper no bar says what is shown. */
-function PrintedFoot() {
-  return <p class="printed">{footOf(useContext(AboutContext))}</p>;
-}
-
 /** With the labels of the span's machine: an AMD GPU has matrix cores. */
 function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"] {
   const vendor = head?.job.vendor ?? null;
@@ -185,19 +182,6 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
     </>
   );
 }
-
-/** A picture of many runs says which of them nobody recorded. */
-function simulatedRuns({ runs }: Index): string | null {
-  const labels = shortNames(runs.map(({ name }) => name));
-  const names = runs.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
-  const more = names.length - MOST_NAMED;
-  if (names.length === 0) return null;
-  const rest = more > 0 ? ` and ${more} more` : "";
-  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
-}
-
-/** Names in a note. */
-const MOST_NAMED = 6;
 
 function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";

@@ -22,12 +22,13 @@ interface TopProps {
 
 export function Top({ job, headline, simulated, notes, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
+  const above = Number(headline.basis !== null) + Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
-      <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} />
+      <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
     </>
   );
 }

@@ -28,7 +28,8 @@ export interface Asked<T> {
  * answer may have changed. A new version is asked for behind the old answer, after the request under way: aborting that
  * one would bring no answer at all from a server slower than the versions.
  *
- * An answer that says what the last one said draws nothing.
+ * An answer that says what the last one said draws nothing. What is shown stays, also when the cache has let it go for
+ * newer pages.
  */
 export function useAnswer<T>(
   cache: AnswerCache,
@@ -64,8 +65,11 @@ export function useAnswer<T>(
   }, [name, cache, latest]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(() => rounds.current?.now(), [version]);
+  const shown = useRef<{ name: string; answer: Answer<T> } | null>(null);
+  const answer = name === null ? undefined : (cache.get(name) as Answer<T> | undefined);
+  if (name !== null && answer) shown.current = { name, answer };
   return {
-    answer: name === null ? null : ((cache.get(name) as Answer<T> | undefined) ?? null),
+    answer: name !== null && shown.current?.name === name ? shown.current.answer : null,
     trouble: trouble?.name === name ? trouble : null,
     again: useCallback(() => rounds.current?.now(), []),
   };

@@ -18,7 +18,7 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   tensor_cores: { of: "span", totals: true, Content: TensorCores },
   gpu: { of: "span", totals: true, Content: Gpu },
   host: { of: "span", totals: true, Content: Host },
-  compare: { of: "span", Content: Comparison },
+  compare: { of: "pair", Content: Comparison },
   timeline: { of: "span", Content: Timeline },
 };
 

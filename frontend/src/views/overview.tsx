@@ -64,8 +64,10 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         ))}
       </Tiles>
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
-      <div class="split">
-        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+      <div class={result.steps.length > 1 ? "split" : "sole"}>
+        {result.steps.length > 1 && (
+          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+        )}
         <div class="column">
           {quiet && largest}
           <ToDo page={page} here="overview" tab={tab} />

@@ -7,15 +7,25 @@
 
 import type { ComponentType } from "preact";
 import type { Address, Changes } from "../address/keys";
-import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } from "../api.gen";
+import type { Selection } from "../address/selection";
+import type {
+  ChainPage,
+  ComparePage,
+  HostResult,
+  Index,
+  PageOf,
+  Phrase,
+  SpanPage,
+  TrendsPage,
+  ViewId,
+} from "../api.gen";
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
+import type { Asked } from "../server/use_answer";
 
 export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
 
 export type ScalarSource = Pick<Client, "scalars">;
-
-export type ComparisonSource = Pick<Client, "compare" | "chain">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -29,8 +39,6 @@ export interface Tab {
   steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
-  /** What runs are held against each other by, which no span's page has. */
-  comparisons: ComparisonSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
   /** Writes keys into the URL; null takes a key out. */
@@ -72,13 +80,30 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
+/** Two runs held against each other. */
+export interface Pair extends Names {
+  found: ComparePage;
+}
+
+export interface PairViewProps {
+  /** The candidate, or what may become it. */
+  chosen: Selection;
+  /** What it is held against; null: nothing is compared. */
+  base: Selection | null;
+  /** Null where nothing is compared, or the answer is not there yet. */
+  pair: Pair | null;
+  chain: Asked<ChainPage>;
+  tab: Tab;
+}
+
 /**
- * A view of one span (route `view`), with another next to it on demand, or of many spans (route `trends`). `totals`:
- * whether it has any over the steps.
+ * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), or of two runs
+ * (routes `compare` and `chain`). `totals`: whether it has any over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
-  | { of: "spans"; Content: ComponentType<TrendsViewProps> };
+  | { of: "spans"; Content: ComponentType<TrendsViewProps> }
+  | { of: "pair"; Content: ComponentType<PairViewProps> };
 
 export interface HostPart {
   result: HostResult;

@@ -172,6 +172,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           shown={layout.tracks.size}
           all={loaded.tracks.length}
           colours={colours}
+          matrixUnits={tab.meanings.viewTitle("tensor_cores").toLowerCase()}
         >
           {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
             <Frames all={!folded} choose={(all) => tab.update({ frames: all ? "all" : null })} />

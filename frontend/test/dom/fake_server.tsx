@@ -3,10 +3,11 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Address } from "../../src/address/keys";
 import { openUrlStore } from "../../src/address/url";
-import type { Catalogue, Index, PageOf, Scalars, TrendsPage, ViewId } from "../../src/api.gen";
+import type { Catalogue, ChainPage, ComparePage, Index, PageOf, Scalars, TrendsPage, ViewId } from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
 import { type Answer, type Client, SILENT } from "../../src/server/client";
+import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
 import { FIGURES, gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";
@@ -25,6 +26,8 @@ export interface Says {
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
   scalars(tag: string | null): Answer<Scalars>;
+  compare: Answer<ComparePage>;
+  chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
   slow_ms?: number;
   slow_trends_ms?: number;
@@ -54,6 +57,8 @@ export function says(): Says {
       host: ready(hostPage()),
     },
     scalars: () => ready({ tags: [], series: [] }),
+    compare: ready(COMPARED),
+    chain: ready(CHAIN),
     trends: ready(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })])),
   };
 }
@@ -91,8 +96,8 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     busy: () => answer("busy", GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
-    compare: () => answer("compare", GONE),
-    chain: () => answer("chain", GONE),
+    compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
+    chain: (runs) => answer(["chain", ...runs].join(" "), server.chain),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }

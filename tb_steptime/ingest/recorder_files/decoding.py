@@ -24,7 +24,7 @@ _AHEAD = 1  # of a CLOCK row's values
 class RecorderFile:
     """What a file still holds.
 
-    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.file.header`.
+    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.recordings`.
     rows: by sequence number; times in ns from an origin, unknown ones UNKNOWN_TIME. clock_steps: how often the wall
     clock was set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones,
     because the file was full.
@@ -40,12 +40,15 @@ class RecorderFile:
 
 
 def read_all(folder: Path, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot."""
+    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot. Neither has
+    the files that hold nothing yet: a process creates one, and writes its header next."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
         try:
             read.append(decode((folder / name).read_bytes(), name, origin_ns))
+        except layout.UnfinishedError:
+            continue
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken

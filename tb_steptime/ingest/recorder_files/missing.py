@@ -61,17 +61,14 @@ def unrecorded_batches(
 
 def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
     """pids of workers that wrote no end although the pass that they worked for failed."""
-    ends = [(each, each.rows[each.rows["kind"] == layout.ENDED]) for each in read]
-    ended = {int(pid) for _, rows in ends for pid in rows["pid"]}
-    failed = {
-        (each.loader, int(number))
-        for each, rows in ends
-        if each.header.get("process") == "main"
-        for number in rows["pass_number"][(rows["flags"] & layout.FAILED) != 0]
-    }
-    killed: set[int] = set()
+    latest: dict[int, tuple[int, int]] = {}  # of each pid the loader and the pass
+    ended: set[int] = set()
+    failed: set[tuple[int, int]] = set()
     for each in read:
         rows = each.rows[each.rows["kind"] != layout.CLOCK]
-        latest = {pid: int(rows["pass_number"][rows["pid"] == pid].max()) for pid in np.unique(rows["pid"]).tolist()}
-        killed |= {pid for pid, number in latest.items() if (each.loader, number) in failed and pid not in ended}
-    return frozenset(killed)
+        passes = [(each.loader, number) for number in rows["pass_number"].tolist()]
+        latest |= zip(rows["pid"].tolist(), passes, strict=True)
+        ends = rows["kind"] == layout.ENDED
+        ended |= set(rows["pid"][ends].tolist())
+        failed |= {passes[row] for row in np.flatnonzero(ends & ((rows["flags"] & layout.FAILED) != 0))}
+    return frozenset(pid for pid, number in latest.items() if number in failed and pid not in ended)

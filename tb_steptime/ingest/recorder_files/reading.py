@@ -8,25 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.ingest.recorder_files import finding, missing
 from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
-from tb_steptime.ingest.recorder_files.finding import (
-    MAX_FILES,
-    SeenFile,
-    SeenRecords,
-    files_of,
-    host_of,
-    process_ids,
-    recorder_files,
-    stamp_of,
-)  # fmt: skip
-from tb_steptime.ingest.recorder_files.missing import (
-    early_end,
-    killed_workers,
-    of_files,
-    recorder_note,
-    unrecorded_batches,
-)
+from tb_steptime.ingest.recorder_files.finding import SeenFile, SeenRecords
+from tb_steptime.ingest.recorder_files.missing import recorder_note
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, count, text
 from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
@@ -36,20 +22,23 @@ from tb_steptime.trace.steps import find_steps
 
 def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     """The trace with what the files in its folder recorded, and which those are."""
-    pids = process_ids(trace)
+    pids = finding.process_ids(trace)
     folder = Path(trace.path).absolute().parent
-    names = recorder_files(folder)
-    host = host_of(trace, pids)
-    mine = files_of(names, pids, host)[:MAX_FILES]
-    stamps = [stamp_of(folder / name) for name in mine]
+    names = finding.recorder_files(folder)
+    host = finding.host_of(trace, pids)
+    mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]
+    stamps = [finding.stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine, trace.origin_ns)
     notes = []
     if broken:
         notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
+    if unfinished := len(mine) - len(read) - len(broken):
+        notes.append(recorder_note("recorder_file_unfinished", files=count(unfinished)))
     if len({each.header.get("host") for each in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []
-    low, high = window_of(trace)
+    steps = find_steps(trace).steps
+    low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
     seen = [
         SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, high))
         for name, stamp in zip(mine, stamps, strict=True)
@@ -57,11 +46,6 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     ]
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)
     return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
-
-
-def window_of(trace: Trace) -> tuple[int, int]:
-    steps = find_steps(trace).steps
-    return min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
 
 
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
@@ -81,8 +65,8 @@ def _records(
     if read and not used:
         notes = [*notes, recorder_note("recorder_not_then")]
     mine = [each for each in read if each.loader in used]
-    notes = [*notes, *of_files(mine), *early_end(trace, mine, received)]
-    notes += unrecorded_batches(mine, produced, received, *window)
+    notes = [*notes, *missing.of_files(mine), *missing.early_end(trace, mine, received)]
+    notes += missing.unrecorded_batches(mine, produced, received, *window)
     if not mine and not notes:
         return None
     return LoaderRecords(
@@ -93,7 +77,7 @@ def _records(
         received=received,
         begun=begun_between(mine, *window),
         lines=read_line_samples(mine),
-        killed=killed_workers(mine),
+        killed=missing.killed_workers(mine),
         notes=tuple(notes),
     )
 

@@ -34,7 +34,8 @@ class _Format(msgspec.Struct, frozen=True):
 class StoredResults(Mapping[str, msgspec.Struct]):
     """Results by view id, read from the file each time that one is asked for, since a log directory has many spans.
 
-    Asking raises KeyError where there is no such view, OSError where the file is gone, DamagedSummary.
+    Of a view that the release did not have, the result is one without any value. Asking raises KeyError where there is
+    no such view, OSError where the file is gone, DamagedSummary.
     """
 
     def __init__(self, path: Path, head: SummaryHead, head_bytes: int) -> None:
@@ -47,6 +48,8 @@ class StoredResults(Mapping[str, msgspec.Struct]):
         return len(_KINDS)
 
     def __getitem__(self, view: str) -> msgspec.Struct:
+        if view in _KINDS and view not in self.head.view_bytes:
+            return _KINDS[view]()
         member = self._member(view)
         try:
             line, _ = first_member(member, MAX_MEMBER_BYTES)

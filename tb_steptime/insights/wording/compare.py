@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tb_steptime.compare.changes import ChangeId
 from tb_steptime.compare.comparison import Comparison, StepChange
 from tb_steptime.compare.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
@@ -25,6 +26,19 @@ CONTRIBUTION_LABELS: Mapping[str, str] = {
     **{reason.id: reason.label for reason in IDLE_MEANINGS},
     **{str(phase): label for phase, label in PHASE_LABELS.items()},
     REST: "The rest of the step",
+}
+
+#: What a candidate does that its base does not, as the traces show it.
+CHANGE_LABELS: Mapping[ChangeId, str] = {
+    "workers": "More workers load the data",
+    "pinned_memory": "Copies come from pinned memory",
+    "tensor_cores": "More products run on tensor cores",
+    "syncs_removed": "Fewer blocking calls",
+    "optimizer": "The optimizer launches fewer kernels",
+    "zero_gradients": "Zeroing the gradients launches fewer kernels",
+    "compiled": "More of the model is compiled",
+    "graphs": "More launches are in CUDA graphs",
+    "gradient_buckets": "Fewer copies into gradient buckets",
 }
 
 

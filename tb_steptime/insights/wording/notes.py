@@ -184,8 +184,11 @@ NOTE_WORDS: dict[str, NoteWords] = {
     # recorder files
     "recorder_file_unreadable": NoteWords(
         "A recorder file cannot be read.",
-        "Files left out: {files}, for example {file}. The process was killed as it started, the copy is damaged, or "
-        "another version of tb-steptime wrote it.",
+        "Files left out: {files}, for example {file}. The copy is damaged, or another version of tb-steptime wrote it.",
+    ),
+    "recorder_file_unfinished": NoteWords(
+        "A recorder file holds nothing yet.",
+        "Files left out: {files}. The process has just created them, or was killed or had no disk space as it started.",
     ),
     "recorder_file_damaged": NoteWords(
         "A recorder file is damaged.",

@@ -34,7 +34,7 @@ REASONS: dict[str, str] = {
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
     "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",
-    "no_blocks_recorded": "The trace has no blocks per SM (AMD GPUs do not record them).",
+    "no_blocks_recorded": "Blocks of kernels are not recorded; on AMD GPUs never.",
     "no_collective": "The trace has no collective.",
     "no_copy_in_steps": "The steps have no copy.",
     "no_gain_computed": "No gain is computed: the peak rates of this GPU are not known, or these kernels cannot move.",
@@ -43,8 +43,7 @@ REASONS: dict[str, str] = {
     "no_kernels_in_steps": "No kernel runs on this GPU within the steps.",
     "no_kineto_occupancy": "The trace has no occupancy (AMD GPUs do not record it).",
     "no_launch_calls": "The trace has no kernel launch calls.",
-    "no_launch_shapes": "The trace has no registers and shared memory of its kernels, or no limits of the GPU (AMD "
-    "GPUs do not record them).",
+    "no_launch_shapes": "Registers of kernels or limits of the GPU are not recorded; on AMD GPUs never.",
     "no_loader_events": "The trace has no loader events.",
     "no_loader_events_in_steps": "The steps have no loader events.",
     "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "

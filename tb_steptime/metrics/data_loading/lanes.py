@@ -26,7 +26,6 @@ LANE_STEPS = 2
 #: More segments than pixels help nobody: gaps under this share of the window are closed in the picture.
 LANE_GAP_FRACTION = 0.001
 
-
 LaneId = Literal["loader", "cpu", "gpu"]
 
 
@@ -58,26 +57,20 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
     first = _typical_pair(waits_ns)
     steps = find_steps(trace).steps[first : first + LANE_STEPS]
     low, high = steps[0].start_ns, steps[-1].end_ns
-    loader = loader_intervals(trace)
-    exposed = exposed_waits(trace)
+    loader, exposed = loader_intervals(trace), exposed_waits(trace)
+    lanes = [
+        _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
+        _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
+    ]
+    if has_device_activity(trace):  # an empty lane would say that the device is idle
+        lanes.append(_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low))
     return LaneWindow(
         start_ns=low,
         end_ns=high,
         steps=[step.name for step in steps],
         marks_ns=[step.start_ns for step in steps],
-        lanes=[
-            _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
-            _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
-            *_device_lane(trace, low, high),
-        ],
+        lanes=lanes,
     )
-
-
-def _device_lane(trace: Trace, low: int, high: int) -> list[Lane]:
-    """An empty lane would say that the device is idle, where in truth none was recorded."""
-    if not has_device_activity(trace):
-        return []
-    return [_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low)]
 
 
 def _typical_pair(waits_ns: Int64) -> int:

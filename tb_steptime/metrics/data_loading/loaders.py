@@ -1,4 +1,4 @@
-"""The loaders that a span waits for, their batches, and the one that costs most.
+"""The loaders that a span waits for, their batches, what each is waited for per batch, and the one that costs most.
 
 thread     [train][work.....][train][work.....]      one loader; backward passes follow its batches
            [train][work..][eval][f][eval][f][train]  no backward pass follows the batches of an evaluation
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import step_lengths
@@ -69,14 +70,31 @@ class Batches:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """The loader that is waited for most. batches: that a step takes of it. steps: of the span."""
+    """The loader that is waited for most. batches: that a step takes of it."""
 
-    steps: int
     loader: int
     multiprocess: bool | None
     recorded: int | None
     batches: float
     in_a_row: int
+
+
+class LoaderRow(msgspec.Struct, frozen=True):
+    """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
+
+    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
+    where there is none.
+    """
+
+    label: str
+    iterator: str
+    multiprocess: bool | None
+    batches: int
+    wait_ns: int
+    exposed_ns: int
+    hidden_ns: int
+    first_batches: int
+    first_batch_ns: int | None
 
 
 @shared(backward_nodes, exposed_waits, find_steps, loader_names, loader_rows)
@@ -103,6 +121,33 @@ def find_batches(trace: Trace) -> Batches:
     )
 
 
+def loader_table(trace: Trace) -> list[LoaderRow]:
+    """One row per loader, in order of first wait."""
+    batches = find_batches(trace)
+    return [_row(batches, number) for number in range(len(batches.loaders))]
+
+
+def _row(batches: Batches, number: int) -> LoaderRow:
+    loader, mine = batches.loaders[number], batches.of(number)
+    first = np.flatnonzero((batches.loader == number) & batches.first)
+    exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
+    return LoaderRow(
+        label=loader.label,
+        iterator=loader.iterator,
+        multiprocess=is_multiprocess((loader.iterator,)),
+        batches=len(mine),
+        wait_ns=exposed + hidden,
+        exposed_ns=exposed,
+        hidden_ns=hidden,
+        first_batches=len(first),
+        first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
+    )
+
+
+def _mean(values: Int64) -> int:
+    return round(float(values.mean())) if len(values) else 0
+
+
 def most_waited(batches: Batches) -> int | None:
     """The loader that costs most, by exposed wait, then by wait; None without batches.
 
@@ -127,7 +172,6 @@ def waited_for(trace: Trace) -> WaitedFor | None:
         return None
     loader, steps = batches.loaders[number], len(waits.wait_ns)
     return WaitedFor(
-        steps=steps,
         loader=number,
         multiprocess=is_multiprocess((loader.iterator,)),
         recorded=loader.recorded,

@@ -65,7 +65,9 @@ class Marks:
 
 def find_marks(trace: Trace) -> Marks:
     """Of every loader of the span, without those of which no batch came."""
-    rows, step = _in_steps(trace, outermost_marks(trace))
+    rows = outermost_marks(trace)
+    inside, step = in_steps(trace, trace.events.start_ns[rows])
+    rows = rows[inside]
     works, seed_ns = _between(trace, rows)
     marks = Marks(rows, step, works, seed_ns, np.full(len(rows), NOT_RECORDED, np.int64), seed_ns != NO_SEED)
     if trace.loader_records is not None and len(rows) and len(trace.loader_records.received):
@@ -83,14 +85,14 @@ def outermost_marks(trace: Trace) -> Int64:
     return outermost
 
 
-def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
+    """Which of these times are within the steps by the host's marks, and in which step each of them is."""
     steps = find_steps(trace).steps
     host_start = np.array([step.host_start_ns for step in steps], np.int64)
     host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
-    start = trace.events.start_ns[rows]
-    step = np.searchsorted(host_start, start, side="right") - 1
-    inside = (step >= 0) & (start < host_end[step])
-    return rows[inside], step[inside]
+    step = np.searchsorted(host_start, at_ns, side="right") - 1
+    inside = np.flatnonzero((step >= 0) & (at_ns < host_end[step]))
+    return inside, step[inside]
 
 
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:

@@ -99,7 +99,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
     """Of the loader that is waited for most; None where the main process makes its batches."""
-    batches, main, late = find_batches(trace), waited_for(trace), late_waits(trace)
+    batches, main, late, steps = find_batches(trace), waited_for(trace), late_waits(trace), find_steps(trace).steps
     if main is None or main.multiprocess is False:
         return None
     mine = batches.of(main.loader)
@@ -116,7 +116,7 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
         start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
         exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
-    return Overhead(each_ns, int(exposed.sum()) // main.steps, int(gain.sum()) // main.steps, source, None)
+    return Overhead(each_ns, int(exposed.sum()) // len(steps), int(gain.sum()) // len(steps), source, None)
 
 
 def shared_out(

@@ -30,11 +30,11 @@ class Setup(msgspec.Struct, frozen=True):
     of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
     them."""
 
-    runtime: str | None
-    with_stack: bool
-    with_shapes: bool
-    with_memory: bool
-    first_inputs: list[OpInputs]
+    runtime: str | None = None
+    with_stack: bool = False
+    with_shapes: bool = False
+    with_memory: bool = False
+    first_inputs: list[OpInputs] = []
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:

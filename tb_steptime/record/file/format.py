@@ -120,8 +120,11 @@ TIMES: dict[int, int] = {PRODUCED: 4, RECEIVED: 6, BEGAN: 2, ENDED: 1, CLOCK: 0,
 
 
 class FormatError(ValueError):
-    """The file is not a recording of a loader, or its header is damaged or cut: its process was killed right after
-    creating it, or the disk was full."""
+    """The file is not a recording of a loader, or its header is damaged."""
+
+
+class UnfinishedError(FormatError):
+    """The file ends inside its header: its process is just creating it, or was killed then, or the disk was full."""
 
 
 def place(sequence: int) -> int:
@@ -144,7 +147,7 @@ def decode_header(content: bytes) -> dict[str, Any]:
     rows_at = rows_begin(content)
     text = content[PREFIX.size : rows_at]
     if len(content) < rows_at:
-        raise FormatError("The file ends inside its header")
+        raise UnfinishedError("The file ends inside its header")
     if zlib.crc32(text) != PREFIX.unpack_from(content)[-1]:
         raise FormatError("The file's header is damaged")
     header = json.loads(text)
@@ -158,7 +161,7 @@ def rows_begin(prefix: bytes) -> int:
     if not prefix.startswith(MAGIC[: len(prefix)]):
         raise FormatError("Not a recording of a loader")
     if len(prefix) < PREFIX.size:
-        raise FormatError("The file ends inside its header")
+        raise UnfinishedError("The file ends inside its header")
     _, version, row_bytes, rows_at, _ = PREFIX.unpack_from(prefix)
     if not PREFIX.size <= rows_at <= MAX_HEADER_BYTES:
         raise FormatError("Not a recording of a loader")

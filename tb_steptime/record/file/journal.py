@@ -9,21 +9,8 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+from tb_steptime.record.file import format as layout
 from tb_steptime.record.file.clock import CLOCK_STEP_NS, TOLERANCE_NS, measure_ahead_ns, now_ns
-from tb_steptime.record.file.format import (
-    CLOCK,
-    FIRST_ROWS,
-    LATEST_ROWS,
-    NO_BATCH,
-    PREFIX,
-    ROW,
-    STEPPED,
-    FormatError,
-    encode_rows,
-    next_sequence,
-    place,
-    rows_begin,
-)
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
 #: d is the shorter of the last two: a single one may have been interrupted by other processes.
@@ -39,7 +26,7 @@ CLOCK_ROWS = 1024
 CUT = "the file system wrote only a part, is the disk full?"
 GONE = "its files were deleted or moved"
 
-_ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
+_ROWS_IN_FILE = layout.FIRST_ROWS + layout.LATEST_ROWS
 
 #: Kind, flags, batch, values (what `format.VALUES` names for the kind; monotonic times).
 Waiting = tuple[int, int, int, tuple[int, ...]]
@@ -68,7 +55,7 @@ class Journal:
         try:
             self._file = _open_file(path)
             self._rows_at, self._sequence = _continue(self._file, header)
-        except (OSError, FormatError) as error:
+        except (OSError, layout.FormatError) as error:
             self._end(error)
             return
         self._follow_clock(now_ns())
@@ -114,8 +101,8 @@ class Journal:
         ahead_ns = measure_ahead_ns()
         moved_ns = abs(ahead_ns - self._ahead_ns)
         if moved_ns >= TOLERANCE_NS or self._sequence >= self._next_clock:
-            flags = STEPPED if moved_ns >= CLOCK_STEP_NS else 0
-            self.waiting.append((CLOCK, flags, NO_BATCH, (at_ns, ahead_ns)))
+            flags = layout.STEPPED if moved_ns >= CLOCK_STEP_NS else 0
+            self.waiting.append((layout.CLOCK, flags, layout.NO_BATCH, (at_ns, ahead_ns)))
             self._ahead_ns = ahead_ns
             self._next_clock = self._sequence + CLOCK_ROWS
 
@@ -158,13 +145,13 @@ class Journal:
 
     def _write(self, file: int) -> None:
         """Each row to its place: with one call, or two where the file starts over."""
-        rows = encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
+        rows = layout.encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
         self.waiting.clear()
         while rows:
-            position = place(self._sequence)
-            part = rows[: (_ROWS_IN_FILE - position) * ROW.size]
-            _write_at(file, part, self._rows_at + position * ROW.size)
-            self._sequence += len(part) // ROW.size
+            position = layout.place(self._sequence)
+            part = rows[: (_ROWS_IN_FILE - position) * layout.ROW.size]
+            _write_at(file, part, self._rows_at + position * layout.ROW.size)
+            self._sequence += len(part) // layout.ROW.size
             rows = rows[len(part) :]
 
     def _end(self, error: Exception) -> None:
@@ -199,12 +186,12 @@ def _continue(file: int, header: bytes) -> tuple[int, int]:
     """Where the rows of the file begin, and the number of its next row. A file without a complete header gets one: its
     process was killed right after creating it, or the disk was full."""
     size = os.fstat(file).st_size
-    rows_at = rows_begin(os.read(file, PREFIX.size)) if size >= PREFIX.size else len(header)
+    rows_at = layout.rows_begin(os.read(file, layout.PREFIX.size)) if size >= layout.PREFIX.size else len(header)
     if size < rows_at:
         _write_at(file, header, 0)
         return len(header), 0
     os.lseek(file, rows_at, os.SEEK_SET)
-    return rows_at, next_sequence(os.read(file, size - rows_at))
+    return rows_at, layout.next_sequence(os.read(file, size - rows_at))
 
 
 def _write_at(file: int, content: bytes, offset: int) -> None:

@@ -1,7 +1,8 @@
-"""Where torch's loaders create an iterator: they ask the recorder. Tried: torch 2.0, 2.13 and 2.15.
+"""How the recorder gets into torch's loaders: where these create an iterator they ask it, and single objects are given
+other methods. Tried: torch 2.0, 2.13 and 2.15.
 
 iter(loader) -> DataLoader.__iter__ -> DataLoader._get_iterator        a new iterator, with new workers
-                                   \\-> kept iterator._reset           persistent workers go on: see `multi_process`
+                                   \\-> kept iterator._reset           persistent workers go on: see `iterators`
 """
 
 from __future__ import annotations
@@ -55,3 +56,19 @@ def unsupported() -> str | None:
     ]
     missing = [f"{owner.__name__}.{name}" for owner, name in hooks if not hasattr(owner, name)]
     return f"torch {torch.__version__} has no {', '.join(missing)}" if missing else None
+
+
+def swap_methods(item: Any, methods: Callable[[type], dict[str, Any]]) -> None:
+    """Gives one object other methods than its class has. methods: the class of the object -> what its subclass of the
+    same name has instead; called once for each class.
+
+    A wrapped method kept in the object would hold the object: a loader's iterator, whose end stops its workers, would
+    then live until the next garbage collection.
+    """
+    item.__class__ = _subclass(type(item), methods)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _subclass(cls: type, methods: Callable[[type], dict[str, Any]]) -> type:
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls,), {**named, **methods(cls)})

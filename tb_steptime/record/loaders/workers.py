@@ -17,10 +17,15 @@ from typing import Any
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.loaders.fetchers import INNER_CODE, OUTER_CODE, time_fetcher
+from tb_steptime.record.loaders.hooks import swap_methods
 from tb_steptime.record.loaders.line_samples import LineSampler
-from tb_steptime.record.loaders.measurements import ProductionMeter, core_wait_of_this_thread
-from tb_steptime.record.loaders.subclassing import swap_methods
+from tb_steptime.record.loaders.production import (
+    INNER_CODE,
+    OUTER_CODE,
+    ProductionMeter,
+    core_wait_of_this_thread,
+    time_fetcher,
+)
 
 
 class WorkerRecorder:

@@ -20,6 +20,7 @@ from tb_steptime.record.file.format import (
     ROW,
     VALUES,
     FormatError,
+    UnfinishedError,
     encode_header,
     encode_rows,
     next_sequence,
@@ -82,7 +83,7 @@ def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
         assert (len(found.rows), found.lost_bytes, found.header) == (whole, rest, HEADER)
         assert [row.sequence for row in rows_of(found)] == list(range(whole))
     for length in range(rows_at):
-        with pytest.raises(FormatError):
+        with pytest.raises(UnfinishedError):
             decode(content[:length])
 
 
@@ -136,9 +137,8 @@ def test_the_next_worker_goes_on_behind_what_the_last_one_left(tmp_path, cut):
 @pytest.fixture
 def small_file(monkeypatch):
     """Eight rows stay, sixteen go round."""
-    for module in (format, journal):
-        monkeypatch.setattr(module, "FIRST_ROWS", 8)
-        monkeypatch.setattr(module, "LATEST_ROWS", 16)
+    monkeypatch.setattr(format, "FIRST_ROWS", 8)
+    monkeypatch.setattr(format, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
     monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
     monkeypatch.setattr(journal, "MIN_REST_NS", 0)

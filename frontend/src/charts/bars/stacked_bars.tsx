@@ -106,7 +106,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
       >
         {picture}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
-          {open ? `${axis} (a double click opens it in the Timeline)` : axis}
+          {axis}
         </text>
         {[selected, hovered].map(
           (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,
@@ -114,7 +114,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
       </svg>
       {here && hovered !== null && names[hovered] !== undefined && (
         <Tip
-          content={tip(hovered)}
+          content={open ? { ...tip(hovered), act: "A double click opens it in the Timeline." } : tip(hovered)}
           x={pointer?.x ?? middles[hovered]!}
           y={Math.min(pointer?.y ?? TOP, height / 2 - 16)}
           width={width}

@@ -9,12 +9,18 @@ const NONE = "Nothing chosen. Arrow keys choose.";
  *
  * A picture holds no elements for a screen reader to walk through, and `img` says that nothing can be done with it.
  */
-export function slider(label: string, at: number | null, count: number, content: TipContent | null) {
+export function slider(
+  label: string,
+  at: number | null,
+  count: number,
+  content: TipContent | null,
+  orientation: "horizontal" | "vertical" = "horizontal",
+) {
   return {
     role: "slider",
     tabindex: 0, // as written: attributes of an SVG have one spelling, and "tabIndex" is not it
     "aria-label": label,
-    "aria-orientation": "horizontal",
+    "aria-orientation": orientation,
     "aria-valuemin": 0,
     "aria-valuemax": Math.max(1, Math.round(count)),
     "aria-valuenow": at === null ? 0 : Math.round(at) + 1,

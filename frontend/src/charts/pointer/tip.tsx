@@ -13,6 +13,8 @@ export interface TipRow {
 export interface TipContent {
   title: string;
   rows: readonly TipRow[];
+  /** What a press does here. Not spoken: keys do it otherwise. */
+  act?: string;
 }
 
 /** Pixels between the pointer and its tip. */
@@ -73,6 +75,7 @@ function TipBox({ content, x, y, width, above }: TipBoxProps) {
           </tbody>
         </table>
       )}
+      {content.act && <span class="quiet">{content.act}</span>}
     </div>
   );
 }

@@ -225,7 +225,7 @@ const IN_FILE: readonly Figure[] = [
 
 export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableData {
   const figures = IN_FILE.map((id) => meanings.metric(id));
-  const names = ["Name", "Op", "Module", "Tensor cores", "Why"].map((label) => ({ label }));
+  const names = ["Name", "Op", "Module", meanings.viewTitle("tensor_cores"), "Why"].map((label) => ({ label }));
   return {
     columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
     rows: rows.map((row) => [

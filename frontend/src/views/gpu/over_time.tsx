@@ -59,7 +59,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
             </button>
           </>
         ) : (
-          `span ${number}, ${ns(whole)}; drag to zoom`
+          `span ${number}, ${ns(whole)}`
         )
       }
       name={`gpu over time ${name}`}

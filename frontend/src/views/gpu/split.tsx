@@ -38,6 +38,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       table={() => tableOf(device, binsOf(tab.meanings))}
       link={() => tab.address()}
       drawn={false}
+      below
       sub={
         <>
           {reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}.{" "}

@@ -128,7 +128,7 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
 /** Narrower than these, px, a column is left to the menu. */
-const ROOM = { phase: 700, call: 560 } as const;
+const ROOM = { phase: 700, call: 560, count: 460 } as const;
 
 function columnsOf(
   all: readonly BlockingRow[],
@@ -165,6 +165,7 @@ function columnsOf(
     {
       id: "count",
       label: "Count",
+      extra: width < ROOM.count,
       width: "44px",
       figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },

@@ -14,6 +14,9 @@ export const binsOf = ({ kernel_bins: bins }: Meanings): readonly Bin[] =>
 export const shownBins = (meanings: Meanings, off: ReadonlySet<string>): readonly Bin[] =>
   binsOf(meanings).filter((bin) => !off.has(bin.id));
 
+/** What multiplies matrices, as the maker of the GPU calls it: "tensor cores", "matrix cores". */
+export const matrixUnits = (meanings: Meanings): string => binOf(meanings, "tensor_core").label.toLowerCase();
+
 /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
 export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): BinMeaning {
   const found = bins.find((bin) => bin.id === id);

@@ -15,7 +15,7 @@ import { readingOf, sorting } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
 import { marking } from "../marks";
 import type { Tab } from "../props";
-import { binOf, binsOf, shownBins } from "./bins";
+import { binOf, binsOf, matrixUnits, shownBins } from "./bins";
 import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
@@ -35,7 +35,7 @@ interface KernelTableProps {
 const MOST = 16;
 
 /** Titles of the groupings that the server gives none for. */
-const TITLES = { op: "Which ops run on tensor cores?", phase: "Which phases run on tensor cores?" } as const;
+const GROUPS = { op: "ops", phase: "phases" } as const;
 
 /** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
 export function KernelTable({ device, title, off, tab, name, other = null }: KernelTableProps) {
@@ -59,7 +59,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
   );
   return (
     <Picture
-      title={id === "name" ? title : TITLES[id]}
+      title={id === "name" ? title : `Which ${GROUPS[id]} run on ${matrixUnits(tab.meanings)}?`}
       sub={totalsText(readingOf(tab))}
       name={`kernel time by ${grouping.label.toLowerCase()} ${name}`}
       link={() => tab.address()}
@@ -281,7 +281,7 @@ function kernelsTable(rows: readonly KernelRow[], meanings: Meanings) {
   return {
     columns: [
       { label: "Kernel" },
-      { label: "Tensor cores" },
+      { label: binOf(meanings, "tensor_core").label },
       { label: "Why" },
       { label: "Launches", unit: "count" as const },
       { label: "Total", unit: "ns" as const },

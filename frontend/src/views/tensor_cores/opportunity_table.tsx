@@ -14,11 +14,9 @@ import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
 import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
-import { binOf } from "./bins";
+import { binOf, matrixUnits } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
 import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
-
-const TITLE = "Which ops could use tensor cores, and why do they not?";
 
 interface OpportunityTableProps {
   device: DeviceSplit;
@@ -37,11 +35,13 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   const left = leftOf(device, rows);
   if (all.length === 0)
     return (
-      <p class="quiet small aside">No matrix product, convolution or attention is known to run without tensor cores.</p>
+      <p class="quiet small aside">
+        No matrix product, convolution or attention is known to run without {matrixUnits(tab.meanings)}.
+      </p>
     );
   return (
     <Picture
-      title={TITLE}
+      title={`Which ops could use ${matrixUnits(tab.meanings)}, and why do they not?`}
       sub={totalsText(readingOf(tab))}
       name={`tensor core opportunities ${name}`}
       table={() => opportunitiesData(rows, tab.meanings)}

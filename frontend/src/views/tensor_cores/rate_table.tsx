@@ -12,10 +12,8 @@ import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
 import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
-import { binOf } from "./bins";
+import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunities";
-
-const TITLE = "How fast are matrix products on tensor cores?";
 
 /** Rows before the table scrolls. */
 const MOST = 8;
@@ -31,7 +29,7 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
   const { rows } = rates;
   return (
     <Picture
-      title={TITLE}
+      title={`How fast are matrix products on ${matrixUnits(tab.meanings)}?`}
       sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
       table={() => ratesData(rows, tab.meanings)}

@@ -12,7 +12,7 @@ import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Names, Tab } from "../props";
 
-import { type Bin, binsOf } from "./bins";
+import { type Bin, binsOf, matrixUnits } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
@@ -42,6 +42,7 @@ export function SplitPicture({ device, title, kernelTime, off, choose, tab, name
   return (
     <Picture
       title={title}
+      below
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
@@ -117,7 +118,7 @@ function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
   const bounded = low !== null && high !== null && percent(low) !== percent(high);
   return (
     <dl class="counts">
-      <dt>On tensor cores</dt>
+      <dt>On {matrixUnits(tab.meanings)}</dt>
       <dd>
         <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
         {bounded && (

@@ -4,9 +4,9 @@ import type { ComponentChildren, RefObject } from "preact";
 import { type Colour, Swatch } from "../../colour";
 import { counted } from "../../format";
 
-const MEANINGS: readonly (readonly [Colour, string])[] = [
+const meaningsFor = (matrixUnits: string): readonly (readonly [Colour, string])[] => [
   ["kernel", "Kernels"],
-  ["tensor", "Tensor-core kernels"],
+  ["tensor", `Kernels on ${matrixUnits}`],
   ["copy", "Copies"],
   ["comm", "Communication"],
   ["data", "Data loading"],
@@ -26,11 +26,23 @@ interface TracksAndLegendProps {
   all: number;
   /** Those that occur. */
   colours: ReadonlySet<Colour>;
+  /** "tensor cores", as the maker of the GPU calls them. */
+  matrixUnits: string;
   /** What else is chosen of the tracks. */
   children: ComponentChildren;
 }
 
-export function TracksAndLegend({ field, filter, write, leave, shown, all, colours, children }: TracksAndLegendProps) {
+export function TracksAndLegend({
+  field,
+  filter,
+  write,
+  leave,
+  shown,
+  all,
+  colours,
+  matrixUnits,
+  children,
+}: TracksAndLegendProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" && event.key !== "Enter") return;
     if (event.key === "Escape") write("");
@@ -59,12 +71,14 @@ export function TracksAndLegend({ field, filter, write, leave, shown, all, colou
       </span>
       {children}
       <ul aria-label="Colours">
-        {MEANINGS.filter(([colour]) => colours.has(colour)).map(([colour, meaning]) => (
-          <li key={colour}>
-            <Swatch colour={colour} />
-            {meaning}
-          </li>
-        ))}
+        {meaningsFor(matrixUnits)
+          .filter(([colour]) => colours.has(colour))
+          .map(([colour, meaning]) => (
+            <li key={colour}>
+              <Swatch colour={colour} />
+              {meaning}
+            </li>
+          ))}
       </ul>
     </div>
   );

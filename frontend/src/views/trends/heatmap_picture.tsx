@@ -34,7 +34,8 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   return (
     <Picture
       title={title}
-      sub="a line above marks a slow step; drag to zoom"
+      sub="a line above a strip marks a slow step"
+      below
       name={`${metric.id} time bins`}
       table={() => tableOf(placed, metric)}
       link={() => tab.address({ strip: metric.id })}

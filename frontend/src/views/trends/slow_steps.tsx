@@ -89,9 +89,11 @@ const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part)
 
 /** What the swatch and the gaps take, px. */
 const SWATCH = 36;
+const GAP = 10;
 
 function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
   const wide = run.workers > 1;
+  const names = rows.map(({ name }) => name);
   const grown = widestOf(
     rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`),
     "small",
@@ -100,7 +102,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "step",
       label: "Step",
-      width: wide ? "76px" : "34px",
+      width: wide ? "76px" : `${Math.max(34, Math.round(widestOf(names, "small")) + GAP)}px`,
       cell: (row) => (
         <>
           {row.name}
@@ -123,7 +125,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return (
-          <span class="grew" data-hint={`${ns(row.over_median_ns)} longer than the median step`}>
+          <span class="grew" data-hint={grewHint(row)}>
             <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
             {part?.label ?? row.grew} +{ns(row.grew_ns)}
           </span>
@@ -133,6 +135,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "seen",
       label: "Longest event in it",
+      extra: true, // its names need more room than there is next to the picture
       order: (row) => row.longest_event,
       cell: (row) =>
         row.longest_event !== null && (
@@ -143,6 +146,10 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     },
   ];
 }
+
+const grewHint = (row: Row): string =>
+  `${ns(row.over_median_ns)} longer than the median step` +
+  (row.longest_event === null ? "" : `\nLongest event in it: ${ns(row.longest_event_ns)} ${row.longest_event}`);
 
 function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
   return {

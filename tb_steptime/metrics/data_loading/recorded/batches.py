@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.data_loading.marks import in_steps
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -43,13 +44,8 @@ def find_ways(trace: Trace) -> Ways | None:
     records = trace.loader_records
     if records is None:
         return None
-    steps = find_steps(trace).steps
-    begin = np.array([step.host_start_ns for step in steps], np.int64)
-    end = begin + np.array([step.host_ns for step in steps], np.int64)
-    asked = records.received.asked_ns
-    step = np.searchsorted(begin, asked, side="right") - 1
-    rows = np.flatnonzero((step >= 0) & (asked < end[step]))
-    return _ways(records, rows, step[rows], int(begin[0])) if len(rows) else None
+    rows, step = in_steps(trace, records.received.asked_ns)
+    return _ways(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
 
 
 def producers(records: LoaderRecords) -> Int64:

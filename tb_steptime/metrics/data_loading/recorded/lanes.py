@@ -72,21 +72,15 @@ def _lane(
     part = np.tile(np.arange(4), len(mine))
     batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
     keep = np.flatnonzero(past - begin >= least)
+    columns: tuple[Int64, ...]
     if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one segment
         inside = (end > window[0]) & (start < window[1])
-        return _folded(loader, worker, np.clip(start, *window)[inside], np.clip(end, *window)[inside], least)
-    keep = keep[: MOST_SEGMENTS // max(1, len(np.unique(made.worker)))]
-    return ProductionLane(
-        loader, worker, begin[keep].tolist(), past[keep].tolist(), part[keep].tolist(), batch[keep].tolist()
-    )
-
-
-def _folded(loader: int, worker: int, start: Int64, end: Int64, least: int) -> ProductionLane:
-    closed = Intervals.union(start, end + least)
-    number = len(closed)
-    return ProductionLane(
-        loader, worker, closed.start.tolist(), (closed.end - least).tolist(), [DATASET] * number, [-1] * number
-    )
+        closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
+        columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
+    else:
+        keep = keep[: MOST_SEGMENTS // max(1, len(np.unique(made.worker)))]
+        columns = (begin[keep], past[keep], part[keep], batch[keep])
+    return ProductionLane(loader, worker, *(column.tolist() for column in columns))
 
 
 def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:

@@ -10,10 +10,9 @@ loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one
 
 With batches that all take the same the loop waits production / N - consumption for each, and not at all if that is
 less. With uneven ones it waits longer, most where the loader is about as fast as the loop. Recorded batch times are
-simulated in their order. Of others only the
-mean and the spread are known, which is nearly enough: times are drawn, log-normal, from a stream with a given seed, so
-that the same trace always says the same. For other distributions of the same spread the waits are the same within 5 %
-of the step up to a spread of 0.4 of the mean, and within 12 % up to 0.7
+simulated in their order. Of others only the mean and the spread are known, which is nearly enough: times are drawn,
+log-normal, from a stream with a given seed, so that the same trace always says the same. For other distributions of the
+same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and within 12 % up to 0.7
 (`tests/unit/metrics/data_loading/scaling/test_in_order_delivery.py`).
 """
 

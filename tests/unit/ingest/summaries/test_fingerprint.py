@@ -56,7 +56,7 @@ def test_what_measures_changes_it(copied, path):
         "insights/rules/gpu/alignment.py",
         "serve/wire.py",
         "terminal/report.py",
-        "timeline/tracks.py",
+        "timeline/tracks/order.py",
         "record/recorder.py",
         "record/__init__.py",
         "ingest/pool.py",

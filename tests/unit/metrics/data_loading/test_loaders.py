@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
-from tb_steptime.metrics.data_loading.loaders import find_batches, most_waited
+from tb_steptime.metrics.data_loading.loaders import LoaderRow, find_batches, loader_table, most_waited
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
 from tests.drawn.recorder_files import ORIGIN, File

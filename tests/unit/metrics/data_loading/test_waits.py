@@ -10,8 +10,7 @@ import pytest
 
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
-from tb_steptime.metrics.data_loading.loader_table import loader_table
-from tb_steptime.metrics.data_loading.loaders import find_batches
+from tb_steptime.metrics.data_loading.loaders import find_batches, loader_table
 from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
 from tb_steptime.metrics.data_loading.wait_shares import find_jitter, find_overhead
 from tb_steptime.metrics.data_loading.waits import (

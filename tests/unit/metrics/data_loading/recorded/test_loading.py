@@ -159,12 +159,17 @@ def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 20, 60])
-def test_an_empty_file_is_of_a_process_that_was_killed_as_it_began(tmp_path, size):
+def test_a_file_that_is_being_created_holds_nothing_yet(tmp_path, size):
     write_two_workers(tmp_path)
     path = File(tmp_path, "w1").path
-    path.write_bytes(path.read_bytes()[:size])
-    assert notes(drawn(tmp_path)) == ["recorder_file_unreadable", "recorder_worker_missing"]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:size])
+    assert notes(drawn(tmp_path)) == ["recorder_file_unfinished", "recorder_worker_missing"]
     assert recorded(drawn(tmp_path)).files == 2
+    _, seen = with_records(drawn(tmp_path))
+    path.write_bytes(whole)
+    assert not are_current(seen, tmp_path)
+    assert notes(drawn(tmp_path)) == []
 
 
 def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(tmp_path):

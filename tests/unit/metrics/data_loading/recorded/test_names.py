@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.loader_table import loader_table
+from tb_steptime.metrics.data_loading.loaders import loader_table
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.trace.model import Trace
 from tests.drawn.recorder_files import ORIGIN, File, recorded

@@ -1,9 +1,14 @@
-"""A loader with workers: what its iterator receives and returns to the training loop.
+"""What a loader's iterator gives to the training loop, and which pass over the data it makes.
+
+With workers: what it receives and returns. The loop waits for what is done here, too: two microseconds a batch.
 
     worker  --results-->  [thread that pins memory  --pinned-->]  training loop
             arrived_ns, unpickled_ns                pinned_ns     asked_ns, returned_ns
 
-The loop waits for what is done here, too: two microseconds a batch.
+Without workers it produces each batch when the loop asks for it, and the loop waits.
+
+    next(iterator)   |- sampler -|---- dataset ----|-- collate --|- pin -|
+                     asked_ns    start_ns          collate_ns    end_ns  pinned_ns
 """
 
 from __future__ import annotations
@@ -12,18 +17,49 @@ from collections.abc import Callable
 from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
-from tb_steptime.record.file.format import NO_BATCH, RECEIVED
-from tb_steptime.record.loaders.iterator_state import IteratorState
-from tb_steptime.record.loaders.subclassing import swap_methods
+from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, NO_BATCH, RECEIVED
+from tb_steptime.record.file.journal import Journal
+from tb_steptime.record.loaders.hooks import swap_methods
+from tb_steptime.record.loaders.production import ProductionMeter, time_fetcher
 
 #: arrived_ns, unpickled_ns, pinned_ns of a batch whose message was read before it was followed.
 _NOT_TIMED = (0, 0, 0)
 
 
+class IteratorState:
+    """An iterator's `_tb_steptime`: its journal, and its pass over the data. The iterator may outlive the pass."""
+
+    def __init__(self, journal: Journal, pass_number: int) -> None:
+        self.journal = journal
+        self.begin(pass_number)
+
+    def begin(self, pass_number: int) -> None:
+        self.journal.begin_pass(pass_number)
+        self._pass_number = pass_number
+        self.exhausted = False
+        self._begin_ns = now_ns()
+
+    def ready(self) -> None:
+        """iter(loader) returns."""
+        ready_ns = now_ns()
+        self.journal.add(ready_ns, BEGAN, 0, NO_BATCH, (self._begin_ns, ready_ns))
+
+    def end(self, error: BaseException) -> None:
+        """The pass ends with StopIteration, or an error. An iterator may be asked again after its end, when another one
+        has begun the next pass: that one is not ended."""
+        self.exhausted = isinstance(error, StopIteration)
+        if self.journal.pass_number != self._pass_number:
+            return
+        end_ns = now_ns()
+        self.journal.add(end_ns, ENDED, EXHAUSTED if self.exhausted else FAILED, NO_BATCH, (end_ns,))
+        self.journal.flush()
+        self.journal.check()
+
+
 def follow_multi_process(iterator: Any) -> None:
     """Record what this iterator, which was just created, receives; its `_tb_steptime` is an `IteratorState`."""
     iterator._tb_steptime_arrivals = Arrivals(iterator)
-    swap_methods(iterator, _timed_iterator)
+    swap_methods(iterator, _timed_multi_process)
 
 
 class Arrivals:
@@ -87,7 +123,7 @@ def _timed_pinned(cls: Any) -> dict[str, Any]:
     return {"put": put, "get": get}
 
 
-def _timed_iterator(cls: Any) -> dict[str, Any]:
+def _timed_multi_process(cls: Any) -> dict[str, Any]:
     def _reset(self: Any, *args: Any, **named: Any) -> None:
         state: IteratorState = self._tb_steptime
         state.begin(state.journal.pass_number + 1)
@@ -111,3 +147,30 @@ def _timed_iterator(cls: Any) -> dict[str, Any]:
         return batch
 
     return {"_reset": _reset, "_next_data": _next_data}
+
+
+def follow_single_process(iterator: Any) -> None:
+    """Record what this iterator produces from now on; its `_tb_steptime` is an `IteratorState`."""
+    meter = iterator._tb_steptime_meter = ProductionMeter(iterator._tb_steptime.journal)
+    time_fetcher(iterator._dataset_fetcher, meter)
+    swap_methods(iterator, _timed_single_process)
+
+
+def _timed_single_process(cls: Any) -> dict[str, Any]:
+    def _next_data(self: Any) -> Any:
+        state: IteratorState = self._tb_steptime
+        meter: ProductionMeter = self._tb_steptime_meter
+        meter.batch = self._num_yielded
+        meter.requested_ns = now_ns()
+        try:
+            batch = cls._next_data(self)
+        except BaseException as error:
+            state.end(error)
+            raise
+        if self._pin_memory:
+            asked_ns, pinned_ns = meter.requested_ns, now_ns()
+            times = (0, asked_ns, meter.end_ns, meter.end_ns, pinned_ns, pinned_ns)
+            state.journal.add(pinned_ns, RECEIVED, 0, meter.batch, times)
+        return batch
+
+    return {"_next_data": _next_data}

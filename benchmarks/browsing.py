@@ -1,0 +1,148 @@
+"""The Step Insights tab in a Chromium, and what its own clocks say about it: for `benchmarks.tab`.
+
+Script time is the browser's account of the page's main thread, so what else the machine does adds little to it; the
+time of a picture is that of the person who waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, CDPSession, Frame, Page
+
+from tools.serve import TensorBoard
+
+#: No sandbox, because a container's root has none; no network, because the tab needs none. Clocks and the count of used
+#: memory are exact instead of rounded against spying pages.
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+
+WIDTH, HEIGHT = 1440, 900
+DRAWN_MS = 120_000
+
+#: A page that has not changed for so long is done.
+QUIET_MS = 250
+#: Longer than a frame: what an input began is painted.
+FRAME_SECONDS = 0.025
+
+#: In every frame, before its own scripts. What is ready when, and what changed last.
+_CLOCKS = """
+(() => {
+  const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0 });
+  const now = () => performance.timeOrigin + performance.now();
+  new MutationObserver(() => {
+    clocks.changed = now();
+    if (clocks.ready === null && document.querySelector("[data-state='ready'] [data-view]"))
+      requestAnimationFrame(() => { clocks.ready = now(); });
+  }).observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
+  for (const kind of ["click", "keydown"]) addEventListener(kind, () => { clocks.pressed = now(); }, true);
+})()
+"""
+
+
+class Visit:
+    """One page with the tab open.
+
+    goto --- frame opens --- ready: a view is drawn
+         first_ms                 frame_ms from the frame's opening on
+    """
+
+    def __init__(self, page: Page, server: TensorBoard, keys: dict[str, str]) -> None:
+        self.page = page
+        self.cdp: CDPSession = page.context.new_cdp_session(page)
+        self.cdp.send("Performance.enable", {"timeDomain": "threadTicks"})  # without the time of others
+        page.add_init_script(_CLOCKS)
+        said = "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in keys.items())
+        page.goto(f"{server.url}#tb_steptime{said}", wait_until="commit")
+        self.frame = _frame_of(page)
+        self.frame.wait_for_function("clocks.ready !== null", timeout=DRAWN_MS)
+
+    @property
+    def first_ms(self) -> float:
+        """From the address to the first picture."""
+        began: float = self.page.evaluate("performance.timeOrigin")
+        return self._ready() - began
+
+    @property
+    def frame_ms(self) -> float:
+        """Of this, what came after TensorBoard had opened the tab's frame."""
+        began: float = self.frame.evaluate("performance.timeOrigin")
+        return self._ready() - began
+
+    def _ready(self) -> float:
+        at: float = self.frame.evaluate("clocks.ready")
+        return at
+
+    def settle(self) -> None:
+        """Wait until nothing changes any more."""
+        quiet = f"performance.timeOrigin + performance.now() - clocks.changed > {QUIET_MS}"
+        self.frame.wait_for_function(quiet, timeout=DRAWN_MS, polling=50)
+
+    def press_ms(self, press: Callable[[], None]) -> float:
+        """From a click or a key to the last change that follows from it."""
+        press()
+        self.settle()
+        took: float = self.frame.evaluate("clocks.changed - clocks.pressed")
+        return took
+
+    def script_ms(self, act: Callable[[], None]) -> float:
+        """Script that an input begins, up to the next frame."""
+        before = self._metric("ScriptDuration")
+        act()
+        time.sleep(FRAME_SECONDS)
+        return 1e3 * (self._metric("ScriptDuration") - before)
+
+    def _metric(self, name: str) -> float:
+        metrics = self.cdp.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == name))
+
+    @contextlib.contextmanager
+    def tasks_ms(self, found: list[float]) -> Iterator[None]:
+        """Adds the tasks of the page's main thread meanwhile, in its own time, longest first."""
+        browser = self.page.context.browser
+        assert browser is not None
+        browser.start_tracing(page=self.page, categories=["disabled-by-default-devtools.timeline"])
+        try:
+            yield
+        finally:
+            found += _tasks_ms(json.loads(browser.stop_tracing())["traceEvents"])
+
+    def heap_bytes(self) -> float:
+        """What is in use once the garbage is gone."""
+        for _ in range(3):
+            self.cdp.send("HeapProfiler.collectGarbage")
+        return self._metric("JSHeapUsedSize")
+
+    def elements(self) -> float:
+        """Nodes that the page holds, shown or not."""
+        return self._metric("Nodes")
+
+
+def _tasks_ms(events: list[dict[str, Any]]) -> list[float]:
+    named = [event for event in events if event["name"] == "thread_name"]
+    main = {(event["pid"], event["tid"]) for event in named if event["args"]["name"] == "CrRendererMain"}
+    tasks = [event for event in events if event["name"] == "RunTask" and (event["pid"], event["tid"]) in main]
+    return sorted((event.get("tdur", 0) / 1e3 for event in tasks), reverse=True)
+
+
+@contextlib.contextmanager
+def visit(browser: Browser, server: TensorBoard, **keys: str) -> Iterator[Visit]:
+    """The tab in a fresh profile; keys as its address has them, such as view and run."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    try:
+        yield Visit(page, server, keys)
+    finally:
+        page.close()
+
+
+def _frame_of(page: Page) -> Frame:
+    """TensorBoard puts a plugin into an iframe."""
+    holder = page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
+    frame = holder.content_frame() if holder else None
+    assert frame is not None
+    frame.wait_for_function("window.clocks !== undefined", timeout=DRAWN_MS)
+    return frame

@@ -1,0 +1,138 @@
+/** Compare: two runs held against each other, and the experiments to choose them from. */
+
+import { comparedWith, namesApart, type Selection } from "../address/selection";
+import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
+import { AboutContext, aboutRuns } from "../components/about";
+import type { Answer } from "../server/client";
+import { type Asked, useAnswer } from "../server/use_answer";
+import { VIEWS } from "../views";
+import { chainRuns } from "../views/compare/chain_runs";
+import type { Names, PairViewProps, Tab } from "../views/props";
+import { PairLine } from "./comparison";
+import type { Source } from "./content";
+import { NotReady } from "./not_ready";
+import { PrintedFoot } from "./printed";
+import { simulatedRuns } from "./simulated";
+import { Top } from "./top";
+
+/** What the address holds against each other, and how far the answers are. */
+export interface PairAsked {
+  other: Selection | null;
+  asked: Asked<ComparePage>;
+  chain: Asked<ChainPage>;
+  /** Of the two, the one that keeps the answer back. */
+  waits: Selection;
+}
+
+export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cache }: Source): PairAsked {
+  const { index } = tab;
+  const other = on ? comparedWith(index, tab.state, chosen) : null;
+  const both = other ? [chosen, other] : [chosen];
+  const problem = both.find(({ span }) => span.state === "failed" && span.error !== null)?.span.error ?? null;
+  const ids = other && problem === null ? ([other.span.id, chosen.span.id] as const) : null;
+  const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(versionOf).join(), (signal) =>
+    client.compare(...ids!, signal),
+  );
+  const { runs } = chainRuns(tab);
+  const chain = useAnswer(
+    cache,
+    on ? ["chain", ...runs].join("\n") : null,
+    `${index.spans_ready} ${index.spans_total}`,
+    (signal) => client.chain(runs, signal),
+  );
+  const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };
+  return {
+    other,
+    asked: failed ? { ...asked, answer: failed, trouble: null } : asked,
+    chain,
+    waits: both.find(({ span }) => span.state !== "ready") ?? chosen,
+  };
+}
+
+/** All spans of a worker that are read count together: each that is read changes the answer. */
+const versionOf = ({ worker, span }: Selection): string =>
+  `${span.state} ${worker.spans.filter((each) => each.state === "ready").length}`;
+
+interface PairContentProps {
+  pair: PairAsked;
+  chosen: Selection;
+  tab: Tab;
+  again(): void;
+}
+
+export function PairContent({ pair, chosen, tab, again }: PairContentProps) {
+  const { other, asked, chain, waits } = pair;
+  const View = VIEWS.compare.Content as (props: PairViewProps) => preact.JSX.Element;
+  const shown = { chosen, base: other, chain, tab };
+  if (other === null)
+    return (
+      <>
+        <Top job={null} headline={headlineOf(nothingYet(tab.index))} simulated={null} notes={[]} tab={tab} />
+        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab.meanings.version)}>
+          <View {...shown} pair={null} />
+          <PrintedFoot />
+        </AboutContext.Provider>
+      </>
+    );
+  const { answer } = asked;
+  if (answer?.kind !== "ready")
+    return (
+      <>
+        <NotReady view="compare" asked={asked} selection={waits} tab={tab} again={again} />
+        <View {...shown} pair={null} />
+      </>
+    );
+  const names = namesApart(chosen, other);
+  const found = answer.value;
+  const runs = [other.run.name, chosen.run.name];
+  return (
+    <>
+      <Top
+        job={null}
+        headline={headlineOf(named(found.headline, names))}
+        simulated={simulatedRuns(tab.index, runs)}
+        notes={found.warnings.map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
+        tab={tab}
+      />
+      <PairLine {...names} chosen={chosen} other={other} tab={tab}>
+        {`. Changes: ${names.own} less ${names.name}.${pooledText(found)}`}
+      </PairLine>
+      <AboutContext.Provider value={aboutRuns("compare", runs, tab.meanings.version)}>
+        <View {...shown} pair={{ ...names, found }} />
+        <PrintedFoot />
+      </AboutContext.Provider>
+    </>
+  );
+}
+
+/** One span cannot be told from the pool by its number. */
+function pooledText({ base, candidate }: ComparePage): string {
+  const [before, after] = [base.spans.length, candidate.spans.length];
+  return before === 1 && after === 1
+    ? ""
+    : ` All spans that are read count together: ${after} of the first, ${before} of the other.`;
+}
+
+const headlineOf = (verdict: Phrase): Headline => ({ verdict, action: null, view: null, code: null, basis: null });
+
+/** With the names that the tab has for the two. */
+const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
+  template,
+  values: { ...values, base: { value: name, unit: "text" }, candidate: { value: own, unit: "text" } },
+});
+
+/** The same in a note, which names one run. */
+function shortened(phrase: Phrase, { comparison: { base, candidate } }: ComparePage, names: Names): Phrase {
+  const { run } = phrase.values;
+  if (run === undefined || base === candidate) return phrase;
+  const name = run.value === base ? names.name : run.value === candidate ? names.own : run.value;
+  return { ...phrase, values: { ...phrase.values, run: { ...run, value: name } } };
+}
+
+function nothingYet({ spans_total }: Index): Phrase {
+  const template =
+    spans_total > 1
+      ? "Choose two experiments to compare."
+      : "There is one recording only, and nothing to compare it with.";
+  return { template, values: {} };
+}

@@ -1,0 +1,168 @@
+/** Experiments as stacked columns, in the order in which they were recorded. */
+
+import { useMemo } from "preact/hooks";
+import type { Parts, StepChange } from "../../api.gen";
+import { type ChainColumn, ChainColumns } from "../../charts/bars/chain_columns";
+import type { Line } from "../../charts/bars/chain_layout";
+import type { TipContent } from "../../charts/pointer/tip";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { hint } from "../../dom/hint";
+import { percent, type Scale, share } from "../../format";
+import type { Meanings } from "../../meanings";
+import { scaleOf } from "../../scale";
+import { readingOf } from "../choices";
+import type { Tab } from "../props";
+import { signed } from "./difference";
+import type { Experiment } from "./experiments";
+import { intervalText, NOT_CLEAR } from "./interval";
+
+interface ChainPictureProps {
+  title: string;
+  /** Which runs are shown, where some are not. */
+  said: string | null;
+  group: readonly Experiment[];
+  choose(of: Experiment): void;
+  tab: Tab;
+}
+
+export function ChainPicture({ title, said, group, choose, tab }: ChainPictureProps) {
+  const { meanings } = tab;
+  const { unit } = readingOf(tab);
+  const scale = useMemo(
+    () =>
+      scaleOf(
+        group.map(({ link }) => link.step_ns),
+        "ns",
+        unit,
+      ),
+    [group, unit],
+  );
+  const columns = useMemo(
+    () => group.map((each, at) => columnOf(each, at === 0, meanings, scale)),
+    [group, meanings, scale],
+  );
+  const shown = meanings.parts.filter(({ id }) => group.some(({ link }) => link.parts_ns[id as keyof Parts] > 0));
+  return (
+    <Picture
+      title={title}
+      sub={[said, "mean step, its change from the one before and from the first"].filter(Boolean).join("; ")}
+      name={`${title.replace("?", "")} experiments`}
+      table={() => tableOf(group, meanings)}
+      link={() => tab.address()}
+    >
+      <ChainColumns
+        label={group.map(({ name, link }) => `${name} ${scale.text(link.step_ns)}`).join(", ")}
+        columns={columns}
+        scale={scale}
+        choose={(column) => choose(group[column]!)}
+        tip={(column) => tipOf(group[column]!, column === 0, meanings, scale)}
+      />
+      <ul class="keys" aria-label="Parts of the mean step">
+        {shown.map(({ id, label, meaning, colour, hatched }) => (
+          <li key={id} {...hint(meaning)}>
+            <Swatch colour={colour} hatched={hatched} /> {label}
+          </li>
+        ))}
+      </ul>
+    </Picture>
+  );
+}
+
+const OTHER_WORK: Line = ["other work", "other"];
+
+function columnOf({ name, role, link, of }: Experiment, first: boolean, meanings: Meanings, scale: Scale): ChainColumn {
+  return {
+    id: of.spans.join(),
+    name,
+    mark: role,
+    parts: partsOf(link.parts_ns, meanings),
+    lines: [
+      [scale.text(link.step_ns), scale.number(link.step_ns)],
+      ...(first ? [["first"]] : changeLines(link.from_previous, link.from_first, scale)),
+    ],
+  };
+}
+
+function changeLines(previous: StepChange | null, first: StepChange | null, scale: Scale): Line[] {
+  const moved = previous && signed(changeOf(previous), scale);
+  return [
+    previous === null ? OTHER_WORK : [moved!, moved!.replace(/\s.*$/, "")],
+    previous === null
+      ? []
+      : previous.distinguishable === false
+        ? ["not distinguishable", "unclear"]
+        : [intervalText(previous, scale)],
+    first === null ? [] : [`${relative(first)} from first`, relative(first)],
+  ];
+}
+
+const changeOf = ({ base_ns, candidate_ns }: StepChange): number => candidate_ns - base_ns;
+
+/** "-31 %" */
+function relative({ base_ns, candidate_ns }: StepChange): string {
+  const part = base_ns ? (candidate_ns - base_ns) / base_ns : 0;
+  const written = share(Math.abs(part));
+  return part === 0 || written.startsWith("<") ? written : (part < 0 ? "-" : "+") + written;
+}
+
+const partsOf = (parts: Parts, meanings: Meanings) =>
+  meanings.parts.map(({ id, colour, hatched }) => ({ id, colour, hatched, value: parts[id as keyof Parts] }));
+
+function tipOf({ name, link }: Experiment, first: boolean, meanings: Meanings, scale: Scale): TipContent {
+  const parts = meanings.parts.filter(({ id }) => link.parts_ns[id as keyof Parts] > 0);
+  return {
+    title: name,
+    rows: [
+      { name: "Mean step", value: scale.text(link.step_ns) },
+      ...(first
+        ? []
+        : [...changeRows("Before", link.from_previous, scale), ...changeRows("First", link.from_first, scale)]),
+      ...parts.map(({ id, label, colour, hatched }) => {
+        const ns = link.parts_ns[id as keyof Parts];
+        return {
+          mark: <Swatch colour={colour} hatched={hatched} />,
+          name: label,
+          value: `${scale.text(ns)}, ${percent(ns / link.step_ns)}`,
+        };
+      }),
+    ],
+  };
+}
+
+function changeRows(against: "Before" | "First", change: StepChange | null, scale: Scale) {
+  const name = against === "Before" ? "Against the one before" : "Against the first";
+  if (change === null) return [{ name, value: "other work" }];
+  const interval = change.low === null ? "" : ` (${intervalText(change, scale)})`;
+  const noise = change.distinguishable === false ? `, ${NOT_CLEAR}` : "";
+  return [{ name, value: `${signed(changeOf(change), scale)}${interval}${noise}` }];
+}
+
+function tableOf(group: readonly Experiment[], meanings: Meanings): TableData {
+  const figures = (change: StepChange | null) =>
+    change === null ? [null, null, null] : [changeOf(change), change.low, change.high];
+  const heads = (against: string) =>
+    ["Change from", "95 % from, against", "95 % to, against"].map((head) => ({
+      label: `${head} ${against}`,
+      unit: "ns" as const,
+    }));
+  return {
+    columns: [
+      { label: "Run" },
+      { label: "Steps", unit: "count" },
+      { label: "Mean step", unit: "ns" },
+      ...heads("the one before"),
+      ...heads("the first"),
+      ...meanings.parts.map(({ label }) => ({ label, unit: "ns" as const })),
+    ],
+    rows: group.map(({ of, link }) => [
+      of.run,
+      link.steps,
+      link.step_ns,
+      ...figures(link.from_previous),
+      ...figures(link.from_first),
+      ...meanings.parts.map(({ id }) => link.parts_ns[id as keyof Parts]),
+    ]),
+  };
+}

@@ -1,0 +1,36 @@
+/** Which runs stand in the chain of experiments: those chosen in Trends, else the newest. */
+
+import type { Index, RunEntry } from "../../api.gen";
+import { counted } from "../../format";
+import { namedRuns } from "../choices";
+import type { Tab } from "../props";
+
+/** Columns that a reader tells apart. */
+export const MOST_RUNS = 12;
+
+export interface ChainRuns {
+  /** None: all that there are. */
+  runs: readonly string[];
+  /** Where some are left out: which are shown. */
+  said: string | null;
+}
+
+export function chainRuns({ index, state }: Pick<Tab, "index" | "state">): ChainRuns {
+  const all = index.runs.map(({ name }) => name);
+  const named = namedRuns(state, all);
+  const asked = named.length > 0 ? index.runs.filter(({ name }) => named.includes(name)) : index.runs;
+  const runs = newest(asked);
+  if (runs.length === all.length) return { runs: [], said: null };
+  const of = `of ${counted(all.length, "run")}`;
+  if (runs.length < asked.length) return { runs, said: `the ${MOST_RUNS} newest ${of}; choose others in Trends` };
+  return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
+}
+
+/** In the order of the index. */
+function newest(runs: Index["runs"]): readonly string[] {
+  const last = [...runs].sort((a, b) => recorded(b) - recorded(a)).slice(0, MOST_RUNS);
+  return runs.filter((run) => last.includes(run)).map(({ name }) => name);
+}
+
+const recorded = ({ workers }: RunEntry): number =>
+  Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));

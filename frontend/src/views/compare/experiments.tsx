@@ -1,0 +1,114 @@
+/** The chain of experiments: what each gained against the one before and the first. A press compares one. */
+
+import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
+import { shortNames } from "../../address/short_names";
+import type { ChainPage, LinkOfChain } from "../../api.gen";
+import { Late } from "../../components/late";
+import { Note } from "../../components/note";
+import type { Asked } from "../../server/use_answer";
+import type { Tab } from "../props";
+import { ChainPicture } from "./chain_picture";
+import { chainRuns } from "./chain_runs";
+import { ExperimentTable } from "./experiment_table";
+
+/** An experiment as the pictures show it. */
+export interface Experiment extends LinkOfChain {
+  /** Shortest, among all that are shown. */
+  name: string;
+  /** Null: it left the log directory since. */
+  at: Selection | null;
+  role: "base" | "candidate" | "";
+}
+
+interface ExperimentsProps {
+  chosen: Selection;
+  base: Selection | null;
+  asked: Asked<ChainPage>;
+  tab: Tab;
+}
+
+export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
+  const { answer, trouble } = asked;
+  if (answer?.kind === "problem" || trouble) {
+    const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
+    return <Note cause="The chain of experiments did not come.">{`${problem}. ${hint}`}</Note>;
+  }
+  if (answer?.kind !== "ready") return <Late meanwhile={null}>Reading the summaries of all runs.</Late>;
+  const all = experimentsOf(answer.value, chosen, base, tab);
+  if (all.length < 2) return base === null ? <TooFew found={all.length} /> : null;
+  const { said } = chainRuns(tab);
+  const actions = actionsOf(all, chosen, base, tab);
+  const groups = [false, true].map((simulated) => all.filter(({ link }) => link.simulated === simulated));
+  const mixed = groups.every((group) => group.length > 0);
+  return (
+    <>
+      {groups.map(
+        (group, at) =>
+          group.length > 0 && (
+            <ChainPicture
+              key={at}
+              title={titleOf(mixed, at === 1)}
+              said={said}
+              group={group}
+              choose={actions.candidate}
+              tab={tab}
+            />
+          ),
+      )}
+      <ExperimentTable all={all} {...actions} tab={tab} />
+    </>
+  );
+}
+
+const titleOf = (mixed: boolean, simulated: boolean): string =>
+  mixed ? `What did each ${simulated ? "simulated" : "recorded"} experiment gain?` : "What did each experiment gain?";
+
+function TooFew({ found }: { found: number }) {
+  return (
+    <p class="quiet">
+      {found === 0 ? "No recording here is read yet." : "One run is read."} Change one thing in the training script,
+      record again into another folder of this log directory, and what it gained stands here.
+    </p>
+  );
+}
+
+/** Names are the shortest within recorded and simulated ones. */
+function experimentsOf({ links }: ChainPage, chosen: Selection, base: Selection | null, { index }: Tab): Experiment[] {
+  const bySpan = new Map(selections(index).map((each) => [each.span.id, each]));
+  const holds = ({ of }: LinkOfChain, side: Selection | null) => side !== null && of.spans.includes(side.span.id);
+  return [false, true].flatMap((simulated) => {
+    const kind = links.filter(({ link }) => link.simulated === simulated);
+    const names = shortNames(kind.map(({ of }) => of.run));
+    return kind.map((each) => ({
+      ...each,
+      name: names.get(each.of.run)!,
+      at: bySpan.get(each.of.spans[0]!) ?? null,
+      role: base !== null && holds(each, chosen) ? "candidate" : holds(each, base) ? "base" : "",
+    }));
+  });
+}
+
+export interface Actions {
+  candidate(of: Experiment): void;
+  base(of: Experiment): void;
+}
+
+/** Where nothing is compared yet, a candidate is held against the experiment before it, of its own kind. */
+function actionsOf(all: readonly Experiment[], chosen: Selection, base: Selection | null, tab: Tab): Actions {
+  const before = (of: Experiment): Selection | null => {
+    const kind = all.filter(({ link }) => link.simulated === of.link.simulated);
+    return kind[kind.indexOf(of) - 1]?.at ?? null;
+  };
+  return {
+    candidate(of) {
+      if (of.at === null || of.role === "candidate") return;
+      const other = of.role === "base" ? chosen : (base ?? before(of));
+      tab.update({ ...keysOf(of.at), with: other && compareKey(other) });
+    },
+    base(of) {
+      if (of.at === null || of.role === "base") return;
+      const swaps = of.role === "candidate" && base !== null;
+      tab.update({ ...keysOf(swaps ? base : chosen), with: compareKey(of.at) });
+    },
+  };
+}

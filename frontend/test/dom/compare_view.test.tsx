@@ -1,0 +1,167 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { describe, expect, test } from "vitest";
+import { CHAIN } from "../fixtures/compared";
+import { index, run, span } from "../fixtures/pages";
+import { GONE, keys, openTab, press, says } from "./fake_server";
+
+const PAIR = "view=compare&run=a&with=b/worker0/3";
+
+const RUNS = index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(5)]), run("s", [span(6)])]);
+
+function server(of: Partial<ReturnType<typeof says>> = {}) {
+  return { ...says(), index: { kind: "ready", value: RUNS } as const, ...of };
+}
+
+const waterfall = () => screen.findByRole("slider", { name: /^Mean step/ });
+
+const texts = (element: Element, query: string) => [...element.querySelectorAll(query)].map((each) => each.textContent);
+
+const rowsOf = (table: HTMLElement) =>
+  within(table)
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) => texts(row, "td").map((cell) => cell!.replace(/\s/g, " ")));
+
+describe("two runs", () => {
+  test("the headline is that of the comparison, and what is unfair stands above the figure", async () => {
+    const asked = await openTab(PAIR, server());
+    const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
+    const note = screen.getByText("It holds what comes once.");
+    expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(asked.log).toContain("compare id-3 id-1");
+    expect(screen.getByRole("region", { name: "Comparison" }).textContent).toContain("2 of the first, 2 of the other");
+  });
+
+  test("the parts lead from one mean step to the other; what did not change is not drawn", async () => {
+    await openTab(PAIR, server());
+    const picture = await waterfall();
+    expect(picture.getAttribute("aria-label")).toBe(
+      "Mean step: b 100.0 ms, a 70.0 ms. Kernel -5.0 ms, Data loading -28.0 ms, Other +3.0 ms.".replace(
+        /(\d) /g,
+        "$1\u00a0",
+      ),
+    );
+    fireEvent.keyDown(picture, { key: "End" });
+    expect(picture.getAttribute("aria-valuetext")).toContain("95 % interval -32.0 to -28.0");
+    fireEvent.keyDown(picture, { key: "ArrowUp" });
+    expect(picture.getAttribute("aria-valuetext")).toContain("Other, b 5.0");
+    expect(screen.getByText(/1 row did not change/)).toBeTruthy();
+  });
+
+  test("as a table: base, candidate and change of every row sum to the step", async () => {
+    await openTab(PAIR, server());
+    const picture = (await waterfall()).closest<HTMLElement>(".picture")!;
+    fireEvent.click(within(picture).getByRole("button", { name: /^Show as table/ }));
+    fireEvent.click(within(picture).getByRole("menuitem", { name: "Show as table" }));
+    const rows = rowsOf(within(picture).getByRole("grid"));
+    expect(rows.map(([name]) => name)).toEqual(["Kernel", "Memcpy", "Data loading", "Other", "Step"]);
+    for (const column of [1, 2, 3]) {
+      const figures = rows.map((cells) => Number.parseFloat(cells[column]!));
+      expect(figures.slice(0, -1).reduce((sum, figure) => sum + figure, 0)).toBe(figures.at(-1));
+    }
+  });
+
+  test("is split otherwise on a press, which the address keeps", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    expect(within(screen.getByRole("group", { name: "Split the change by" })).getAllByRole("button")).toHaveLength(2);
+    fireEvent.click(within(screen.getByRole("group", { name: "Split the change by" })).getByText("Kernel"));
+    expect(keys().way).toBe("kernel");
+    expect((await waterfall()).getAttribute("aria-label")).toContain("gemm tf32 +15.0");
+    expect(screen.getByText(/3 kernels that changed less, idle time/)).toBeTruthy();
+  });
+
+  test.each([
+    ["Changed 2", ["gemm fp32 → gemm tf32", "gemm fp32"]],
+    ["New 1", ["gemm fp32"]],
+    ["Gone 1", ["gemm fp32"]],
+    ["Replaced 1", ["gemm fp32 → gemm tf32"]],
+  ])("of the kernels, %s", async (name, shown) => {
+    await openTab(PAIR, server());
+    await waterfall();
+    press(name);
+    expect(rowsOf(screen.getByRole("grid", { name: "Kernels by change" })).map(([kernel]) => kernel)).toEqual(shown);
+  });
+
+  test("says what was promised and what came of it, or that nothing was", async () => {
+    const one = server();
+    await openTab(PAIR, one);
+    const table = await screen.findByRole("grid", { name: "Predicted and measured gains" });
+    expect(rowsOf(table)).toEqual([
+      ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
+    ]);
+  });
+
+  test("waits for the one that is not read, and says why one cannot be", async () => {
+    const problem = { problem: "The file ends early", file: "w.json", hint: "Record again." };
+    const bad = index([run("a", [span(1)]), run("b", [span(3, "failed", { error: problem })])]);
+    const asked = await openTab(PAIR, server({ index: { kind: "ready", value: bad } }));
+    expect(await screen.findByText(/The file ends early/)).toBeTruthy();
+    expect(asked.log.filter((route) => route.startsWith("compare"))).toEqual([]);
+  });
+});
+
+describe("experiments", () => {
+  const columns = () => screen.findByRole("slider", { name: /^b 100/ });
+
+  test("stand in order with what each gained; simulated ones apart", async () => {
+    await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    const lines = texts(chain, "text.halo").map((line) => line!.replace(/\s/g, " "));
+    expect(lines).toEqual([
+      ...["100.0 ms", "first"],
+      ...["70.0 ms", "-30.0 ms", "-32.0 to -28.0 ms", "-30 % from first"],
+      ...["69.0 ms", "-1.0 ms", "not distinguishable"],
+    ]);
+    expect(screen.getByRole("slider", { name: /^s 80/ })).toBeTruthy();
+    expect(screen.getByRole("heading", { name: "What did each simulated experiment gain?" })).toBeTruthy();
+  });
+
+  test("a press compares one with the one before it, where nothing is compared yet", async () => {
+    await openTab("view=compare&run=b", server());
+    const chain = await columns();
+    fireEvent.keyDown(chain, { key: "End" });
+    fireEvent.keyDown(chain, { key: "Enter" });
+    expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
+  });
+
+  test("a press on another keeps the base", async () => {
+    await openTab(PAIR, server());
+    fireEvent.keyDown(await columns(), { key: "End" });
+    fireEvent.click(screen.getByRole("button", { name: "c as candidate" }));
+    expect(keys()).toMatchObject({ run: "c", with: "b/worker0/3" });
+    press("a as base");
+    expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
+  });
+
+  test("says other work, where two do not do the same", async () => {
+    const other = { links: [CHAIN.links[0]!, CHAIN.links[2]!].map((each) => ({ ...each })) };
+    other.links[1] = { ...other.links[1]!, link: { ...other.links[1]!.link, from_previous: null } };
+    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: other } }));
+    expect(texts(await columns(), "text.halo")).toContain("other work");
+  });
+
+  test("of more runs than a reader tells apart, the newest are asked for, and said", async () => {
+    const many = index(
+      Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
+    );
+    const asked = await openTab("view=compare&run=r3", server({ index: { kind: "ready", value: many } }));
+    await columns();
+    expect(asked.log).toContain(`chain ${Array.from({ length: 12 }, (_, at) => `r${at + 2}`).join(" ")}`);
+    expect(screen.getAllByText(/the 12 newest of 14 runs; choose others in Trends/)).toHaveLength(2);
+  });
+
+  test("one run is nothing to compare", async () => {
+    const alone = index([run("a", [span(1)])]);
+    const chain = { kind: "ready", value: { links: CHAIN.links.slice(1, 2) } } as const;
+    await openTab("view=compare", server({ index: { kind: "ready", value: alone }, chain }));
+    expect(await screen.findByText(/One run is read\. Change one thing/)).toBeTruthy();
+  });
+
+  test("the comparison stands without them", async () => {
+    await openTab(PAIR, server({ chain: GONE }));
+    expect(await waterfall()).toBeTruthy();
+    await waitFor(() => expect(screen.getByText("The chain of experiments did not come.")).toBeTruthy());
+  });
+});
