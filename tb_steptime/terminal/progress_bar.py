@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.printer import counted, duration, nbytes
+from tb_steptime.terminal.printer import GAP, counted, nbytes
 
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto import ReadProgress
@@ -59,5 +59,8 @@ def bar(share: float) -> str:
 
 
 def time_left(seconds: float, share: float) -> str:
-    """`, 12.00 s left` after so many seconds for this share of the work; nothing in the first second."""
-    return f", {duration(1e9 * seconds * (1 - share) / share)} left" if share > 0 and seconds > 1 else ""
+    """`, 12 s left` after so many seconds for this share of the work; nothing in the first second."""
+    if share <= 0 or seconds <= 1:
+        return ""
+    left = seconds * (1 - share) / share
+    return f", {round(left)}{GAP}s left" if left < 100 else f", {round(left / 60)}{GAP}min left"

@@ -172,5 +172,5 @@ def test_a_terminal_sees_files_bytes_and_the_time_left(tmp_path, monkeypatch):
         bar.ended(Job("a", tmp_path, "a"), tmp_path)
         bar.show({"b": QueuePlace(SpanState.READING, 2, 2, Progress(100_000_000, 150_000_000, 5, None, None))})
     shown, wiped = terminal.getvalue().replace("\u00a0", " ").split("\r")[1:]
-    assert shown == "████████████░░░░░░░░░░░░ 1 of 2 files, 150 MB of 200 MB, 10.00 s left\033[K"
+    assert shown == "████████████░░░░░░░░░░░░ 1 of 2 files, 150 MB of 200 MB, 10 s left\033[K"
     assert wiped == "\033[K"
