@@ -7,8 +7,10 @@ time of a picture is that of the person who waits.
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import quote
 
 from playwright.sync_api import Browser, CDPSession, Frame, Page
@@ -27,13 +29,11 @@ QUIET_MS = 250
 #: Longer than a frame: what an input began is painted.
 FRAME_SECONDS = 0.025
 
-#: In every frame, before its own scripts. What is ready when, what changed last, and tasks that held the page.
+#: In every frame, before its own scripts. What is ready when, and what changed last.
 _CLOCKS = """
 (() => {
-  const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0, long: [] });
+  const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0 });
   const now = () => performance.timeOrigin + performance.now();
-  new PerformanceObserver((list) => clocks.long.push(...list.getEntries().map((task) => task.duration)))
-    .observe({ type: "longtask", buffered: true });
   new MutationObserver(() => {
     clocks.changed = now();
     if (clocks.ready === null && document.querySelector("[data-state='ready'] [data-view]"))
@@ -100,10 +100,16 @@ class Visit:
         metrics = self.cdp.send("Performance.getMetrics")["metrics"]
         return float(next(each["value"] for each in metrics if each["name"] == name))
 
-    def long_tasks_ms(self) -> list[float]:
-        """Tasks above 50 ms since this was asked last."""
-        tasks: list[float] = self.frame.evaluate("clocks.long.splice(0)")
-        return tasks
+    @contextlib.contextmanager
+    def tasks_ms(self, found: list[float]) -> Iterator[None]:
+        """Adds the tasks of the page's main thread meanwhile, in its own time, longest first."""
+        browser = self.page.context.browser
+        assert browser is not None
+        browser.start_tracing(page=self.page, categories=["disabled-by-default-devtools.timeline"])
+        try:
+            yield
+        finally:
+            found += _tasks_ms(json.loads(browser.stop_tracing())["traceEvents"])
 
     def heap_bytes(self) -> float:
         """What is in use once the garbage is gone."""
@@ -114,6 +120,13 @@ class Visit:
     def elements(self) -> float:
         """Nodes that the page holds, shown or not."""
         return self._metric("Nodes")
+
+
+def _tasks_ms(events: list[dict[str, Any]]) -> list[float]:
+    named = [event for event in events if event["name"] == "thread_name"]
+    main = {(event["pid"], event["tid"]) for event in named if event["args"]["name"] == "CrRendererMain"}
+    tasks = [event for event in events if event["name"] == "RunTask" and (event["pid"], event["tid"]) in main]
+    return sorted((event.get("tdur", 0) / 1e3 for event in tasks), reverse=True)
 
 
 @contextlib.contextmanager

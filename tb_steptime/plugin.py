@@ -7,7 +7,6 @@ the standard library and TensorBoard's own base is imported when it is first nee
 from __future__ import annotations
 
 import functools
-import gzip
 import hashlib
 import logging
 import re
@@ -267,13 +266,22 @@ def _respond(request: Request, answer: Answer) -> Response:
     etag = answer.etag or (_hash(content) if answer.status == 200 else None)
     response.headers["Cache-Control"] = "no-cache" if etag else "no-store"
     response.headers["Vary"] = "Accept-Encoding"
-    if len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
-        response.set_data(gzip.compress(content, compresslevel=5, mtime=0))
+    known = etag is not None and request.if_none_match.contains_weak(etag)
+    if not known and len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
+        response.set_data(_packed(content))
         response.headers["Content-Encoding"] = "gzip"
     if etag:
         response.set_etag(etag, weak=True)
         response.make_conditional(request)
     return response
+
+
+def _packed(content: bytes) -> bytes:
+    """Many times as fast as the standard library, and little larger: most browsers are on the same machine."""
+    from isal import igzip
+
+    packed: bytes = igzip.compress(content, 1, mtime=0)
+    return packed
 
 
 #: What a source checkout shows before its front end was built.

@@ -106,6 +106,27 @@ def test_an_index_a_page_a_trend(client):
         assert titles["steps"]["values"]["name"]["value"] == focus
 
 
+def test_two_runs_are_compared_and_all_are_a_chain(tmp_path):
+    """The second run was recorded later; its ops, which the GPU waits for, take half as long."""
+    for run, op_us, origin in (("slow", 20, 2), ("fast", 10, 3), ("later", 10, 4)):
+        path = tmp_path / run / "host.1.pt.trace.json.gz"
+        write_trace(path, op_us=op_us, baseTimeNanoseconds=origin * 10**18)
+    client = tensorboard("--logdir", str(tmp_path))
+    ids = {file.split("/")[0]: span["id"] for file, span in read(client).items()}
+    page = get(client, f"compare?base={ids['slow']}&candidate={ids['fast']}")
+    assert (page["base"]["run"], page["candidate"]["run"]) == ("slow", "fast")
+    parts = page["comparison"]["waterfalls"][0]["rows"]
+    step = page["comparison"]["step"]
+    assert sum(row["base_ns"] for row in parts) == step["base_ns"]
+    assert sum(row["candidate_ns"] for row in parts) == step["candidate_ns"]
+    assert {row["id"] for row in parts} <= page["labels"].keys()
+    links = get(client, "chain")["links"]
+    assert [each["of"]["run"] for each in links] == ["slow", "fast", "later"]
+    assert [each["link"]["from_first"] is None for each in links] == [True, False, False]
+    assert [each["of"]["run"] for each in get(client, "chain?run=fast&run=later")["links"]] == ["fast", "later"]
+    assert get(client, f"compare?base={ids['slow']}&candidate=nowhere", 404)["problem"]
+
+
 def test_the_host_view_has_the_cards_that_lead_to_it(client):
     span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
     pages = {view: get(client, f"view?span={span}&view={view}") for view in RESULTS}
@@ -253,6 +274,14 @@ def test_an_unchanged_answer_is_not_sent_again(client):
         first = client.get(PREFIX + route, headers=WORK)
         again = client.get(PREFIX + route, headers={**WORK, "If-None-Match": first.headers["ETag"]})
         assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):
+    wanted = {"Accept-Encoding": "gzip"}
+    tag = client.get(PREFIX + "catalogue", headers=wanted).headers["ETag"]
+    monkeypatch.setattr(plugin, "_packed", lambda content: pytest.fail("packed for nobody"))
+    again = client.get(PREFIX + "catalogue", headers={**wanted, "If-None-Match": tag})
+    assert (again.status_code, again.get_data(), again.headers.get("Content-Encoding")) == (304, b"", None)
 
 
 def test_a_large_answer_is_compressed_for_whom_it_may_be(client):

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect as types
 
 from tb_steptime import cli
+from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.contract import Report
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.kernel_report import KernelReport
@@ -49,6 +50,10 @@ def kernels_schema() -> str:
 
 def explain_schema() -> str:
     return _schema(Explanations)
+
+
+def compare_schema() -> str:
+    return _schema(ComparisonReport)
 
 
 def _schema(root: type[msgspec.Struct]) -> str:

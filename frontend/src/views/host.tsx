@@ -51,7 +51,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
-        {result.bound !== "cpu" && (
+        {!result.cpu && result.phases.length === 0 && (
           <section class="unknown">
             <h2>Why is the GPU idle?</h2>
             {result.unknown && (
@@ -85,7 +85,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
         </div>
       </div>
       <div class="split host-halves">
-        <Reasons {...part} />
+        {(result.steps.length > 1 || result.phases.length > 1) && <Reasons {...part} />}
         <Ranges {...part} />
         {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
         {result.copies.length > 0 && <Copies {...part} />}

@@ -39,7 +39,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           />
         </div>
       )}
-      {main && result.tiles.length > 0 && (
+      {main && device && result.tiles.length > 0 && (
         <Tiles label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}>
           {result.tiles.map((series) => (
             <SeriesTile

@@ -78,6 +78,23 @@ describe("polls that changed nothing", () => {
     expect(drawn()).toBe(before);
   });
 
+  test.each(["overview", "trends", "gpu", "host"])("change nothing in the document: %s", async (view) => {
+    const asked = await openTab(`view=${view}`, says());
+    await seconds(2);
+    expect(main().dataset.state).toBe("ready");
+    const changes: MutationRecord[] = [];
+    const seen = new MutationObserver((records) => changes.push(...records));
+    seen.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+    const polls = asked.log.length;
+    await seconds(60);
+    expect(asked.log.length - polls).toBe(12);
+    expect(changes).toEqual([]);
+    await act(async () => press(/^Data loading/, "link"));
+    await seconds(1);
+    expect(changes.length).toBeGreaterThan(0);
+    seen.disconnect();
+  });
+
   test("a page that says the same in another version of the index keeps its identity", async () => {
     const pages = new Set<unknown>();
     vi.spyOn(overview, "Content").mockImplementation(({ page }) => {

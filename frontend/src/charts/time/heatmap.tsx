@@ -140,7 +140,8 @@ function Plot(props: PlotProps) {
               </span>
             )}
             {isMarked(row, hovered, selected) ? (
-              <Row row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+              // with the key of the plain one, so that its bins stay
+              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
             ) : (
               plain[at]
             )}

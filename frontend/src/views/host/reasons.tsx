@@ -25,7 +25,7 @@ const HEIGHT = 236;
 /** Idle time by reason, a bar per step or per phase. */
 export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
   const off = useMemo(() => hiddenReasons(result.segments, hidden), [result, hidden]);
-  const by = tab.state.idle === "phase" ? "phase" : "step";
+  const by = tab.state.idle === "phase" || result.steps.length <= 1 ? "phase" : "step";
   const [hovered, hover] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
   const present = useMemo(
@@ -61,14 +61,16 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       table={() => tableOf(bars, present, by)}
       link={() => tab.address()}
       tools={
-        <div class="groupings">
-          <Chips
-            label="A bar per"
-            chosen={by}
-            options={barChoices(tab.meanings)}
-            choose={(next) => tab.update({ idle: next === "phase" ? next : null })}
-          />
-        </div>
+        result.steps.length > 1 && (
+          <div class="groupings">
+            <Chips
+              label="A bar per"
+              chosen={by}
+              options={barChoices(tab.meanings)}
+              choose={(next) => tab.update({ idle: next === "phase" ? next : null })}
+            />
+          </div>
+        )
       }
     >
       <StackedBars

@@ -37,6 +37,8 @@ const MEANING = [
   "Keys: arrows move it, with Shift they resize it, + and - zoom, Home and End go to its ends, 0 shows all.",
 ].join(" ");
 
+const WHOSE = { gpu: "GPU busy", host: "Host in ops" } as const;
+
 /** A window narrower than this is drawn so wide. */
 const LEAST_PX = 6;
 
@@ -86,7 +88,13 @@ export function Minimap(props: MinimapProps) {
   return (
     <div class="minimap">
       <span class="what small" {...hint(MEANING)}>
-        {busy?.of === "host" ? "Host in ops" : "GPU busy"} <span class="faint">0–100 %</span>
+        {busy === null ? (
+          "Recording"
+        ) : (
+          <>
+            {WHOSE[busy.of]} <span class="faint">0–100 %</span>
+          </>
+        )}
       </span>
       <div
         ref={box}
