@@ -95,7 +95,7 @@ export function PairContent({ pair, chosen, tab, again }: PairContentProps) {
         tab={tab}
       />
       <PairLine {...names} chosen={chosen} other={other} tab={tab}>
-        {`. Changes: ${names.own} less ${names.name}.${pooledText(found)}`}
+        {`. Changes: ${names.own} less ${names.name}${pooledText(found)}.`}
       </PairLine>
       <AboutContext.Provider value={aboutRuns("compare", runs, tab.meanings.version)}>
         <View {...shown} pair={{ ...names, found }} />
@@ -105,12 +105,10 @@ export function PairContent({ pair, chosen, tab, again }: PairContentProps) {
   );
 }
 
-/** One span cannot be told from the pool by its number. */
+/** All spans of a worker count together. */
 function pooledText({ base, candidate }: ComparePage): string {
   const [before, after] = [base.spans.length, candidate.spans.length];
-  return before === 1 && after === 1
-    ? ""
-    : ` All spans that are read count together: ${after} of the first, ${before} of the other.`;
+  return before === 1 && after === 1 ? "" : `, over all spans that are read: ${after} and ${before}`;
 }
 
 const headlineOf = (verdict: Phrase): Headline => ({ verdict, action: null, view: null, code: null, basis: null });

@@ -30,7 +30,9 @@ describe("two runs", () => {
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(asked.log).toContain("compare id-3 id-1");
-    expect(screen.getByRole("region", { name: "Comparison" }).textContent).toContain("2 of the first, 2 of the other");
+    expect(screen.getByRole("region", { name: "Comparison" }).textContent).toContain(
+      "over all spans that are read: 2 and 2.",
+    );
   });
 
   test("the parts lead from one mean step to the other; what did not change is not drawn", async () => {

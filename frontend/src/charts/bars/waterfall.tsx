@@ -46,6 +46,8 @@ const TOP = 4;
 const BELOW = 24;
 const MOST_LABEL = 250;
 const GAP = 10;
+/** How much wider strong letters are at most. */
+const BOLD = 1.15;
 
 export const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
 
@@ -101,6 +103,17 @@ function Drawn(props: WaterfallProps & { width: number }) {
 /** Rows go down the page. */
 const KEYS: Readonly<Record<string, string>> = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" };
 
+/** Names at the left end, figures and intervals at the right. */
+function columnsFor(rows: readonly Pick<FallRow, "label" | "figure" | "aside">[], width: number) {
+  const widest = (of: "label" | "figure" | "aside") => {
+    const texts = rows.map((row) => row[of]);
+    return widestOf(texts, "axis") * BOLD;
+  };
+  const left = Math.min(MOST_LABEL, widest("label") + GAP);
+  const aside = widest("aside");
+  return { left, aside, right: width - aside - widest("figure") - 3 * GAP };
+}
+
 type PictureProps = Omit<WaterfallProps, "label" | "tip"> & { width: number };
 
 function Picture({ base, rows, candidate, scale, width }: PictureProps) {
@@ -110,25 +123,7 @@ function Picture({ base, rows, candidate, scale, width }: PictureProps) {
     levels.map((level) => scaled(level, scale)),
   );
   const all = [base, ...rows, candidate];
-  const left = Math.min(
-    MOST_LABEL,
-    widestOf(
-      all.map((each) => each.label),
-      "axis",
-    ) + GAP,
-  );
-  const aside = widestOf(
-    all.map((each) => each.aside),
-    "axis",
-  );
-  const right =
-    width -
-    aside -
-    widestOf(
-      all.map((each) => each.figure),
-      "axis",
-    ) -
-    3 * GAP;
+  const { left, right, aside } = columnsFor(all, width);
   const x = (value: number) => left + ((value - axis.low) / (axis.high - axis.low || 1)) * (right - left);
   const last = rows.length + 1;
   return (
@@ -137,7 +132,7 @@ function Picture({ base, rows, candidate, scale, width }: PictureProps) {
       {all.map((each, row) => (
         <g key={row}>
           <text class={row === 0 || row === last ? "end firm-axis" : "end second"} x={left - GAP} y={middle(row) + 4}>
-            {shortenedTo(each.label, left - GAP, "axis")}
+            {shortenedTo(each.label, (left - GAP) / BOLD, "axis")}
           </text>
           <text class="end firm-axis" x={width - aside - GAP} y={middle(row) + 4}>
             {each.figure}

@@ -33,7 +33,12 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
     const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
     return <Note cause="The chain of experiments did not come.">{`${problem}. ${hint}`}</Note>;
   }
-  if (answer?.kind !== "ready") return <Late meanwhile={null}>Reading the summaries of all runs.</Late>;
+  if (answer?.kind !== "ready")
+    return (
+      <Late meanwhile={null}>
+        <p class="quiet">Reading the summaries of all runs.</p>
+      </Late>
+    );
   const all = experimentsOf(answer.value, chosen, base, tab);
   if (all.length < 2) return base === null ? <TooFew found={all.length} /> : null;
   const { said } = chainRuns(tab);

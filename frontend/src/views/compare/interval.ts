@@ -8,9 +8,12 @@ export interface Interval {
   high: number | null;
 }
 
-/** "-34.0 to -28.1 ms"; empty where it is not known. */
-export const intervalText = ({ low, high }: Interval, scale: Scale): string =>
-  low === null || high === null ? "" : `${signedNumber(low, scale)} to ${signed(high, scale)}`;
+/** "-34.0 to -28.1 ms"; empty where it is not known, one figure where both are written alike. */
+export function intervalText({ low, high }: Interval, scale: Scale): string {
+  if (low === null || high === null) return "";
+  const [from, to] = [signedNumber(low, scale), signed(high, scale)];
+  return to.startsWith(`${from}\u00a0`) ? to : `${from} to ${to}`;
+}
 
 /** "-34.0 to -28.1", where the unit stands beside it. */
 export const bareInterval = ({ low, high }: Interval, scale: Scale): string =>

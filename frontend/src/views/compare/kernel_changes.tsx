@@ -68,28 +68,26 @@ export function KernelChanges({ pair, tab }: { pair: Pair; tab: Tab }) {
       link={() => tab.address()}
       drawn={false}
       tools={
-        <>
-          <Chips
-            label="Which kernels"
-            chosen={kind}
-            options={(Object.keys(KINDS) as Kind[]).map((id) => ({
-              id,
-              label: `${KINDS[id].label} ${count(kernels.filter(KINDS[id].has).length)}`,
-              meaning: KINDS[id].meaning,
-            }))}
-            choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
-          />
-          <Filter
-            label="Filter by kernel, op or module"
-            placeholder="Filter names"
-            typed={typed}
-            change={(kernel) => tab.update({ kernel })}
-            shown={rows.length}
-            all={ofKind.length}
-          />
-        </>
+        <Filter
+          label="Filter by kernel, op or module"
+          placeholder="Filter names"
+          typed={typed}
+          change={(kernel) => tab.update({ kernel })}
+          shown={rows.length}
+          all={ofKind.length}
+        />
       }
     >
+      <Chips
+        label="Which kernels"
+        chosen={kind}
+        options={(Object.keys(KINDS) as Kind[]).map((id) => ({
+          id,
+          label: `${KINDS[id].label} ${count(kernels.filter(KINDS[id].has).length)}`,
+          meaning: KINDS[id].meaning,
+        }))}
+        choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
+      />
       <Table
         label="Kernels by change"
         columns={columns}
@@ -191,7 +189,7 @@ function columnsOf({ name, own }: Pair): Column<KernelChange>[] {
     {
       ...{ id: "change", label: "Change", width: "92px", meaning: `Time a step of ${own}, less that of ${name}.` },
       figures: figures(changeOf, "ns"),
-      cell: (row, written) => (changeOf(row) > 0 && !written.startsWith("<") ? `+${written}` : written),
+      cell: (row, written) => withSign(changeOf(row), written),
     },
     {
       id: "matched",
@@ -202,6 +200,12 @@ function columnsOf({ name, own }: Pair): Column<KernelChange>[] {
       order: ({ matched_by }) => Object.keys(MATCHES).indexOf(matched_by),
     },
   ];
+}
+
+/** What is too small for its column has none. */
+function withSign(change: number, written: string): string {
+  if (written.includes("<")) return written.replace(/^-/, "");
+  return change > 0 ? `+${written}` : written;
 }
 
 function Names({ row: { base_name, candidate_name, base_short, candidate_short } }: { row: KernelChange }) {

@@ -54,9 +54,9 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
 }
 
 function titleOf({ found, own }: Pair, scale: Scale): string {
-  const { base_ns, candidate_ns } = found.comparison.step;
+  const { base_ns, candidate_ns, distinguishable } = found.comparison.step;
   const moved = scale.text(Math.abs(candidate_ns - base_ns));
-  if (candidate_ns === base_ns) return "What is a step made of in both?";
+  if (candidate_ns === base_ns || distinguishable === false) return "What is a step made of in both?";
   return `What makes a step of ${own} ${moved} ${candidate_ns < base_ns ? "shorter" : "longer"}?`;
 }
 
@@ -68,7 +68,7 @@ function LeftOut({ shown, rows, split }: { shown: Found; rows: readonly FallRow[
     same > 0 && `${counted(same, "row")} did not change and ${same === 1 ? "is" : "are"} not drawn.`,
     OF_KERNELS.includes(shown.by) &&
       `The rest of the step: ${more}idle time and copies, less what kernels run at the same time.`,
-    !split && "One of the two has no kernels recorded, so that nothing is split by module, op or kernel.",
+    !split && "Kernels are not recorded on both sides, so that nothing is split by module, op or kernel.",
   ].filter((each) => each !== false);
   return said.length === 0 ? null : <p class="quiet small aside">{said.join(" ")}</p>;
 }
