@@ -58,8 +58,17 @@ class Visit:
         page.add_init_script(_CLOCKS)
         said = "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in keys.items())
         page.goto(f"{server.url}#tb_steptime{said}", wait_until="commit")
-        self.frame = _frame_of(page)
-        self.frame.wait_for_function("clocks.ready !== null", timeout=DRAWN_MS)
+        self.frame = self._drawn()
+
+    def reload(self) -> None:
+        """As a browser does that has TensorBoard's own files."""
+        self.page.reload(wait_until="commit")
+        self.frame = self._drawn()
+
+    def _drawn(self) -> Frame:
+        frame = _frame_of(self.page)
+        frame.wait_for_function("clocks.ready !== null", timeout=DRAWN_MS)
+        return frame
 
     @property
     def first_ms(self) -> float:
