@@ -19,7 +19,6 @@ from tb_steptime.insights import judge
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.terminal.report import span_report
 from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
-from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
 
 PARTS = ["kernel", "communication", "memcpy", "memset", "data_loader", "runtime", "cpu_exec", "other"]
@@ -414,29 +413,6 @@ def test_a_wrong_call_says_how_it_is_called(arguments, capsys):
         cli.main(arguments)
     assert left.value.code == 2
     assert "usage: tb-steptime" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
-def test_every_real_trace_is_summarized(capsys):
-    code, report, lines = run(capsys, SHARED / "traces", "--format", "json")
-    assert (code, lines) == (0, [])
-    assert len(report["spans"]) == len(list((SHARED / "traces").rglob("*.json.gz")))
-    for span in report["spans"]:
-        for each in [*span["steps"], span["mean"]]:
-            assert sum(each["parts_ns"].values()) == each["duration_ns"]
-            loading = each["data_loading_ns"]
-            assert loading["wait"] is None or loading["wait"] == loading["exposed"] + loading["hidden"]
-            for device in each["devices"]:
-                assert sum(device["idle_ns"].values()) == each["duration_ns"] - device["gpu_busy_ns"]
-                assert min(device["idle_ns"].values()) >= 0
-        assert sum(phase["host_ns"] for phase in span["phases"]) == span["mean"]["duration_ns"]
-        assert sum(call["bubble_ns"] for call in span["blocking_calls"]) <= span["mean"]["duration_ns"]
-        for device in span["devices"]:
-            split = device["tensor_core"]
-            bins = ("tensor_core_ns", "matmul_like_ns", "unknown_ns", "other_ns")
-            assert split is None or sum(split[each] for each in bins) == split["kernel_ns"]
-            shares = [device[each] for each in ("utilization", "est_sm_efficiency", "est_achieved_occupancy")]
-            assert all(share is None or 0 <= share <= 1 for share in shares)
 
 
 def test_the_report_of_a_span_is_that_of_the_command(tmp_path, capsys):

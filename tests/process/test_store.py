@@ -1,5 +1,6 @@
 """The store on real files and real processes: what is known at once, what is read, and what happens when it fails."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+from tb_steptime import cli
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
@@ -397,7 +399,7 @@ def test_many_threads_may_ask_at_once(logs, opened):
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
-def test_every_real_trace_opens_without_a_problem(tmp_path):
+def test_every_real_trace_opens_and_is_summarized(tmp_path, capsys):
     for path in sorted((SHARED / "traces").rglob("*.json.gz")):
         target = tmp_path / "logs" / path.relative_to(SHARED / "traces")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -410,3 +412,28 @@ def test_every_real_trace_opens_without_a_problem(tmp_path):
         for view in RESULTS:
             assert page(made, entry.id, view).head.file == entry.file
     made.close()
+    assert cli.main(["summarize", str(tmp_path / "logs"), "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    spans = json.loads(printed.out)["spans"]
+    assert (len(spans), printed.err) == (len(found), "")
+    for span in spans:
+        sums_hold(span)
+
+
+def sums_hold(span):
+    """Of a span as `summarize` reports it."""
+    for each in [*span["steps"], span["mean"]]:
+        assert sum(each["parts_ns"].values()) == each["duration_ns"]
+        loading = each["data_loading_ns"]
+        assert loading["wait"] is None or loading["wait"] == loading["exposed"] + loading["hidden"]
+        for device in each["devices"]:
+            assert sum(device["idle_ns"].values()) == each["duration_ns"] - device["gpu_busy_ns"]
+            assert min(device["idle_ns"].values()) >= 0
+    assert sum(phase["host_ns"] for phase in span["phases"]) == span["mean"]["duration_ns"]
+    assert sum(call["bubble_ns"] for call in span["blocking_calls"]) <= span["mean"]["duration_ns"]
+    for device in span["devices"]:
+        split = device["tensor_core"]
+        bins = ("tensor_core_ns", "matmul_like_ns", "unknown_ns", "other_ns")
+        assert split is None or sum(split[each] for each in bins) == split["kernel_ns"]
+        shares = [device[each] for each in ("utilization", "est_sm_efficiency", "est_achieved_occupancy")]
+        assert all(share is None or 0 <= share <= 1 for share in shares)

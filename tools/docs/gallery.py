@@ -122,7 +122,8 @@ def drawn(page: Page, holder: ElementHandle, frame: Frame, picture: Picture, url
     page.set_viewport_size({"width": WIDTH, "height": FIRST_HEIGHT})
     page.evaluate("address => { location.href = address }", picture.address(url))
     try:
-        frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS // 4)
+        of_view = f"[data-state='ready'] [data-view='{picture.view}']"
+        frame.wait_for_selector(of_view, state="attached", timeout=DRAWN_MS // 4)  # of a CPU's job some are empty
         page.wait_for_timeout(STILL_MS)
         frame.wait_for_function(WAITS_NO_MORE, timeout=DRAWN_MS // 4)
     except TimeoutError:

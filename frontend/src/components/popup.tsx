@@ -40,7 +40,7 @@ export function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): 
     if (!pop) return;
     const { left, right } = pop.getBoundingClientRect();
     const over = Math.max(0, right + EDGE - document.documentElement.clientWidth);
-    pop.style.translate = `${Math.round(Math.max(EDGE - left, -over))}px`;
+    pop.style.translate = `${Math.floor(Math.max(EDGE - left, -over))}px`; // whole pixels, never one too few
     if (left >= EDGE && over === 0) pop.style.translate = "";
   }, [root, open]);
 }

@@ -75,7 +75,7 @@ function TipBox({ content, x, y, width, above }: TipBoxProps) {
           </tbody>
         </table>
       )}
-      {content.act && <span class="act">{content.act}</span>}
+      {content.act && <span class="quiet">{content.act}</span>}
     </div>
   );
 }

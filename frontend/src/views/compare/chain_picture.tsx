@@ -119,11 +119,14 @@ function tipOf({ name, link }: Experiment, first: boolean, meanings: Meanings, s
       ...(first
         ? []
         : [...changeRows("Before", link.from_previous, scale), ...changeRows("First", link.from_first, scale)]),
-      ...parts.map(({ id, label, colour, hatched }) => ({
-        mark: <Swatch colour={colour} hatched={hatched} />,
-        name: label,
-        value: `${scale.text(link.parts_ns[id as keyof Parts])}, ${percent(link.parts_ns[id as keyof Parts] / link.step_ns)}`,
-      })),
+      ...parts.map(({ id, label, colour, hatched }) => {
+        const ns = link.parts_ns[id as keyof Parts];
+        return {
+          mark: <Swatch colour={colour} hatched={hatched} />,
+          name: label,
+          value: `${scale.text(ns)}, ${percent(ns / link.step_ns)}`,
+        };
+      }),
     ],
   };
 }

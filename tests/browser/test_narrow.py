@@ -1,0 +1,77 @@
+"""The tab at 200 % zoom, in the colours of the system and on paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.tab import VIEWS, state, wait_until_all_is_read
+
+RUN = "num_dataloaders_simulated"
+
+#: What a window of 1280 px has at 200 %.
+ZOOMED_PX = 640
+
+#: Texts outside of pictures and of what scrolls that are wider than their box.
+CLIPPED = """() => [...document.querySelectorAll("h1, h2, h3, .tile *, .verdict *, .cards *, .note *")]
+  .filter(each => !each.closest("svg, .visually-hidden, code, pre") && getComputedStyle(each).display !== "inline")
+  .filter(each => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
+  .map(each => `${each.className} ${each.scrollWidth} > ${each.clientWidth}: ${each.textContent.slice(0, 60)}`)"""
+
+#: Parts of the mean step whose colour the system took away, and controls without an edge.
+LOST = """() => [...document.querySelectorAll(".fill, .button")]
+  .filter(each => each.offsetWidth > 0)
+  .filter(each => each.matches(".fill")
+    ? getComputedStyle(each).forcedColorAdjust !== "none"
+    : getComputedStyle(each).borderTopStyle === "none")
+  .map(each => each.outerHTML.slice(0, 120))"""
+
+
+def test_no_view_is_wider_than_the_window_at_200_percent(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN), width=ZOOMED_PX)
+    wait_until_all_is_read(server)
+    one.view("overview")
+    found = []
+    for title, view in VIEWS.items():
+        one.go_to(title)
+        one.view(view)
+        if one.overflow_px() > 0:
+            found.append(f"{view}: {one.overflow_px()} px wider than the window")
+        found += [f"{view}: {clipped}" for clipped in one.frame.evaluate(CLIPPED)]
+    assert found == [], "\n".join(found)
+
+
+def test_the_colours_of_the_system_take_no_meaning_away(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN))
+    wait_until_all_is_read(server)
+    one.view("overview")
+    one.page.emulate_media(forced_colors="active")
+    assert one.frame.evaluate("matchMedia('(forced-colors: active)').matches")
+    assert one.frame.evaluate(LOST) == []
+
+
+def test_a_view_prints_as_one_page_that_names_its_run(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN))
+    wait_until_all_is_read(server)
+    page = one.page
+    page.goto(f"{server.url}data/plugin_entry.html?name=tb_steptime#p.tb_steptime.run={RUN}")
+    expect(page.locator("[data-view=overview]")).to_be_visible()
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation")).to_be_hidden()
+    expect(page.get_by_text(RUN).last).to_be_visible()
+    one.forgive("favicon.ico")  # a page of its own asks for one
