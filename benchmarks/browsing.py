@@ -34,8 +34,9 @@ _CLOCKS = """
 (() => {
   const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0 });
   const now = () => performance.timeOrigin + performance.now();
-  new MutationObserver(() => {
-    clocks.changed = now();
+  const isContent = ({ target }) => (target.closest ? target : target.parentElement)?.closest("main") != null;
+  new MutationObserver((changes) => {
+    if (changes.some(isContent)) clocks.changed = now(); // not a tip that closes
     if (clocks.ready === null && document.querySelector("[data-state='ready'] [data-view]"))
       requestAnimationFrame(() => { clocks.ready = now(); });
   }).observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
