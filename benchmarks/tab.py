@@ -1,4 +1,4 @@
-"""Measures what a person waits for in the tab, in a real Chromium: `python -m benchmarks.tab` (two or three minutes).
+"""Measures what a person waits for in the tab, in a real Chromium: `python -m benchmarks.tab` (some minutes).
 
 first picture   from the address to the view, in a log directory of 34 runs with their summary files
 switching       from the press to the last change of the page
@@ -263,7 +263,7 @@ def _beside(browser: Browser, logs: Path) -> None:
     print(f"| {what} beside a thread that computes without rest | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), "benchmarks.spinning")
     if not any("torch_tb_profiler" in point.value for point in entry_points(group="tensorboard_plugins")):
-        print(f"| {what} while torch-tb-profiler reads them | not measured: it is not installed | |")
+        print(f"| {what} while torch-tb-profiler reads them | not measured: it is not active here | |")
         return
     print(f"| {what} while torch-tb-profiler reads them | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), BESIDE)
