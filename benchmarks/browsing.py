@@ -34,8 +34,9 @@ _CLOCKS = """
 (() => {
   const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0 });
   const now = () => performance.timeOrigin + performance.now();
-  new MutationObserver(() => {
-    clocks.changed = now();
+  const isContent = ({ target }) => (target.closest ? target : target.parentElement)?.closest("main") != null;
+  new MutationObserver((changes) => {
+    if (changes.some(isContent)) clocks.changed = now(); // not a tip that closes
     if (clocks.ready === null && document.querySelector("[data-state='ready'] [data-view]"))
       requestAnimationFrame(() => { clocks.ready = now(); });
   }).observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
@@ -58,8 +59,17 @@ class Visit:
         page.add_init_script(_CLOCKS)
         said = "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in keys.items())
         page.goto(f"{server.url}#tb_steptime{said}", wait_until="commit")
-        self.frame = _frame_of(page)
-        self.frame.wait_for_function("clocks.ready !== null", timeout=DRAWN_MS)
+        self.frame = self._drawn()
+
+    def reload(self) -> None:
+        """As a browser does that has TensorBoard's own files."""
+        self.page.reload(wait_until="commit")
+        self.frame = self._drawn()
+
+    def _drawn(self) -> Frame:
+        frame = _frame_of(self.page)
+        frame.wait_for_function("clocks.ready !== null", timeout=DRAWN_MS)
+        return frame
 
     @property
     def first_ms(self) -> float:

@@ -1,4 +1,4 @@
-"""Measures what a person waits for in the tab, in a real Chromium: `python -m benchmarks.tab` (two or three minutes).
+"""Measures what a person waits for in the tab, in a real Chromium: `python -m benchmarks.tab` (some minutes).
 
 first picture   from the address to the view, in a log directory of 34 runs with their summary files
 switching       from the press to the last change of the page
@@ -116,23 +116,22 @@ def _read(logs: Path) -> None:
 
 
 def _first_pictures(browser: Browser, server: TensorBoard) -> None:
-    whole, own = zip(*(_first_picture(browser, server) for _ in range(LOADS + 1)), strict=True)
-    _row(f"first picture of {RUNS} runs with summaries, the first load", whole[:1])
-    _row(f"first picture of {RUNS} runs with summaries, {LOADS} more loads", whole[1:])
-    _row("of these, since TensorBoard opened our frame", own[1:])
-
-
-def _first_picture(browser: Browser, server: TensorBoard) -> tuple[float, float]:
+    whole, own = [], []
     with visit(browser, server) as one:
-        return one.first_ms, one.frame_ms
+        _row(f"first picture of {RUNS} runs with summaries, in an empty browser", [one.first_ms])
+        for _ in range(LOADS):
+            one.reload()
+            whole.append(one.first_ms)
+            own.append(one.frame_ms)
+    _row(f"first picture of {RUNS} runs with summaries, {LOADS} more loads", whole)
+    _row("of these, since TensorBoard opened our frame", own)
 
 
 def _switching(browser: Browser, server: TensorBoard) -> None:
     with visit(browser, server, run="run-000") as one:
         one.settle()
         first = [one.press_ms(functools.partial(_go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
-        again = [one.press_ms(functools.partial(_go_to, one, view)) for view in VIEWS[1:] for _ in (0,)]
-        _go_to(one, VIEWS[0])
+        again = [one.press_ms(functools.partial(_go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
         runs = [one.press_ms(functools.partial(_choose_run, one, f"run-{number:03}")) for number in range(1, 9)]
     _row("switch of view, the first time", first)
     _row("switch of view, to one that was open before", again)
@@ -264,15 +263,15 @@ def _beside(browser: Browser, logs: Path) -> None:
     print(f"| {what} beside a thread that computes without rest | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), "benchmarks.spinning")
     if not any("torch_tb_profiler" in point.value for point in entry_points(group="tensorboard_plugins")):
-        print(f"| {what} while torch-tb-profiler reads them | not measured: it is not installed | |")
+        print(f"| {what} while torch-tb-profiler reads them | not measured: it is not active here | |")
         return
     print(f"| {what} while torch-tb-profiler reads them | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), BESIDE)
 
 
 def _first_load(browser: Browser, server: TensorBoard) -> None:
-    whole, own = _first_picture(browser, server)
-    print(f"{whole:.0f} ms | {own:.0f} ms since our frame was opened |", flush=True)
+    with visit(browser, server) as one:
+        print(f"{one.first_ms:.0f} ms | {one.frame_ms:.0f} ms since our frame was opened |", flush=True)
 
 
 def _row(what: str, each_ms: Iterable[float]) -> None:

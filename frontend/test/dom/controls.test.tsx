@@ -124,6 +124,24 @@ describe("a table", () => {
     expect(screen.getByText("c").closest("tr")).toBe(before);
   });
 
+  test("writes the cells of the rows that are visible, however many there are", () => {
+    const written = vi.fn((row: { id: number }) => `row ${row.id}`);
+    const many = Array.from({ length: 10_000 }, (_, id) => ({ id }));
+    render(
+      <Table
+        label="many"
+        columns={[{ id: "name", label: "Name", cell: written }]}
+        rows={many}
+        rowKey={({ id }) => id}
+        sort={undefined}
+        onSort={null}
+      />,
+    );
+    expect(screen.getByRole("grid").getAttribute("aria-rowcount")).toBe("10001");
+    expect(written.mock.calls.length).toBeGreaterThan(10);
+    expect(written.mock.calls.length).toBeLessThan(100);
+  });
+
   test("Enter on a row chooses it", () => {
     const choose = vi.fn();
     render(<Sorted choose={choose} />);
