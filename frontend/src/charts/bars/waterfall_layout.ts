@@ -39,7 +39,7 @@ export interface FallAxis {
   ticks: readonly number[];
 }
 
-/** The axis begins above 0 where all that changes takes less than this share of it: else nothing of it would be seen. */
+/** The axis begins above 0 where all that changes takes less than this share: else nothing of it could be seen. */
 const SEEN = 0.2;
 
 /** Room at both ends of what changes, in shares of it. */
