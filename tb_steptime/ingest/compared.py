@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tb_steptime.analyses.compare import CompareResult
-from tb_steptime.compare.sides import ComparedSpan, ExpectedGain, Side
+import msgspec
+
+from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge
 
 
-def compared_side(name: str, spans: Sequence[MeasuredSpan]) -> Side:
-    """Spans of one run and worker, in time order, at least one. Raises TraceError for a summary of a release that did
-    not compare, and what reading results raises."""
-    return Side(name, tuple(map(_compared, spans)))
+def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool = True) -> Side:
+    """Spans of one run and worker, in time order, at least one. with_gains: what its cards promise is asked for, as of
+    a base. Raises TraceError for a summary of a release that did not compare, and what reading results raises."""
+    return Side(name, tuple(_compared(span, with_gains) for span in spans))
 
 
-def _compared(span: MeasuredSpan) -> ComparedSpan:
-    if not span.result("compare", CompareResult).steps:
-        problem = "An earlier release wrote this summary file, with nothing to compare in it"
-        raise TraceError(problem, span.facts.file, "Put the trace next to it: it is measured again.")
-    cards = judge(span.results).insights
-    return ComparedSpan(
-        results=span.results,
+def _compared(span: MeasuredSpan, with_gains: bool) -> ComparedSpan:
+    """Its results are read from the summary once."""
+    results = dict(span.results) if with_gains else {view: span.results[view] for view in COMPARED_VIEWS}
+    compared = ComparedSpan(
+        results=results,
         device_names=tuple(span.facts.device_names),
         world_size=span.facts.world_size,
         simulated=span.facts.simulated is not None,
-        expected=tuple(ExpectedGain(card.id, card.gain_ns, card.part) for card in cards if card.gain_ns > 0),
+        expected=_gains(results) if with_gains else (),
     )
+    if not compared.compare.steps:
+        problem = "An earlier release wrote this summary file, with nothing to compare in it"
+        raise TraceError(problem, span.facts.file, "Put the trace next to it: it is measured again.")
+    return compared
+
+
+def _gains(results: Mapping[str, msgspec.Struct]) -> tuple[ExpectedGain, ...]:
+    cards = judge(results).insights
+    return tuple(ExpectedGain(card.id, card.gain_ns, card.part) for card in cards if card.gain_ns > 0)

@@ -59,13 +59,13 @@ def _runs(spans: Iterable[ServedSpan]) -> Iterator[list[ServedSpan]]:
 
 def _sides(spans: Sequence[ServedSpan]) -> Iterator[Side]:
     try:
-        yield _side(spans)
+        yield _side(spans, with_gains=False)
     except _UNREADABLE:
         return
 
 
-def _side(spans: Sequence[ServedSpan]) -> Side:
-    return compared_side(spans[0].found.run, [span.at_hand() for span in spans])
+def _side(spans: Sequence[ServedSpan], *, with_gains: bool = True) -> Side:
+    return compared_side(spans[0].found.run, [span.at_hand() for span in spans], with_gains=with_gains)
 
 
 def _spans(spans: Sequence[ServedSpan]) -> ComparedSpans:
