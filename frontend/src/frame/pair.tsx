@@ -1,5 +1,6 @@
 /** Compare: two runs held against each other, and the experiments to choose them from. */
 
+import { useRef } from "preact/hooks";
 import { comparedWith, namesApart, type Selection } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
@@ -33,10 +34,12 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(versionOf).join(), (signal) =>
     client.compare(...ids!, signal),
   );
+  const below = useRef(false); // what was asked for comes first, then what stands below it, which stays from then on
+  below.current ||= on && (ids === null || asked.answer !== null);
   const { runs } = chainRuns(tab);
   const chain = useAnswer(
     cache,
-    on ? ["chain", ...runs].join("\n") : null,
+    on && below.current ? ["chain", ...runs].join("\n") : null,
     `${index.spans_ready} ${index.spans_total}`,
     (signal) => client.chain(runs, signal),
   );
