@@ -66,19 +66,26 @@ def _change(comparison: Comparison) -> Phrase:
     faster = "faster" if step.change_ns < 0 else "slower"
     by = "{by}x" if ratio >= FACTOR else "{by}"
     size = Quantity(ratio, Unit.NUMBER) if ratio >= FACTOR else fraction(abs(step.change_ns) / max(step.base_ns, 1))
-    interval = ", 95 % interval {low} to {high}" if step.low is not None else ""
+    ends = f"{_signed('low', step.low)} to {_signed('high', step.high)}"
+    interval = "" if step.low is None else f", 95 % interval {ends}"
     return Phrase(
-        f"[{{candidate}} is {by} {faster}] than {{base}} ({{change}} a step{interval}).",
+        f"[{{candidate}} is {by} {faster}] than {{base}} ({_signed('change', step.change_ns)} a step{interval}).",
         {**_names(comparison), "by": size, "change": ns(step.change_ns), **_interval(step)},
     )
+
+
+def _signed(key: str, ns: float | None) -> str:
+    """The place of a difference in a template, with its sign."""
+    return f"{'+' if ns is not None and ns > 0 else ''}{{{key}}}"
 
 
 def _noise(comparison: Comparison) -> Phrase:
     step = comparison.step
     steps = min(step.base_steps, step.candidate_steps)
     words = agreeing(
-        "[{candidate} is not distinguishable from {base}] with {steps} (step|steps): the difference of {change} a step "
-        "has the 95 % interval {low} to {high}.",
+        "[{candidate} is not distinguishable from {base}] with {steps} (step|steps): the difference of "
+        f"{_signed('change', step.change_ns)} a step has the 95 % interval "
+        f"{_signed('low', step.low)} to {_signed('high', step.high)}.",
         steps,
     )
     known = Phrase(
@@ -98,7 +105,7 @@ def _most_of_it(comparison: Comparison) -> Phrase | None:
     if most is None or abs(most.change_ns) < NAMED_FRACTION * abs(step.change_ns):
         return None
     return phrase(
-        "{part} accounts for {part_change} of it.",
+        f"{{part}} accounts for {_signed('part_change', most.change_ns)} of it.",
         part=text(CONTRIBUTION_LABELS[most.id]),
         part_change=ns(most.change_ns),
     )
