@@ -29,8 +29,12 @@ function attend(box: HTMLElement): () => void {
     timer = setTimeout(what, ms);
   };
   const within = (target: EventTarget | null) => box.contains(target as Node | null);
+  let at = ""; // where the pointer is
+  const moved = ({ clientX, clientY }: PointerEvent) => {
+    at = `${clientX} ${clientY}`;
+  };
   const over = (event: PointerEvent) => {
-    if (event.pointerType === "touch") return;
+    if (event.pointerType === "touch" || `${event.clientX} ${event.clientY}` === at) return; // the page moved under it
     const element = hinted(event.target);
     if (within(event.target) || (element && element === shown.element())) clearTimeout(timer);
     else if (element) after(shown.element() ? DELAY.leave : DELAY.hover, () => shown.open(element));
@@ -62,6 +66,7 @@ function attend(box: HTMLElement): () => void {
   };
   const stops = [
     listen("pointerover", over),
+    listen("pointermove", moved),
     listen("pointerdown", pressed),
     listen("click", tapped),
     listen("focusin", focused),

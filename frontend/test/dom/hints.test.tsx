@@ -64,6 +64,19 @@ test("a hint opens when the pointer stays, lets the pointer in, and closes when 
   expect(by(screen.getByText("GPU works"))).toBeNull();
 });
 
+test("a page that scrolls under a pointer at rest closes nothing", async () => {
+  const place = { clientX: 40, clientY: 50, pointerType: "mouse" };
+  fireEvent.pointerMove(document.body, place);
+  screen.getByText("GPU works").focus();
+  await wait(200);
+  fireEvent.pointerOver(document.body, place);
+  await wait(500);
+  expect(popover()).toBe("Time in which a kernel runs.");
+  fireEvent.pointerOver(document.body, { ...place, clientX: 41 });
+  await wait(250);
+  expect(popover()).toBeNull();
+});
+
 test("the focus opens it; Escape closes it and does nothing else", async () => {
   const other = vi.fn();
   document.body.addEventListener("keydown", other);
