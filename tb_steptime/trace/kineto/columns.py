@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, keeps_settings, plain
-from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
