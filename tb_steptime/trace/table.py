@@ -83,9 +83,10 @@ class EventTable:
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
-    shapes, dtypes     int32, of the inputs of an op that multiplies matrices, attends or copies, or of a backend's mark
-                       of a collective, rows of `Trace.inputs`; -1 = not said; None where no op says it
-    settings           likewise, values of the inputs that are no tensors, such as a stride
+    shapes, dtypes     int32, of the inputs of an op, or of a backend's mark of a collective, rows of `Trace.inputs`;
+                       -1 = not said; None where no op says it
+    settings           likewise, of an op that multiplies matrices, attends or copies: values of the inputs that are no
+                       tensors, such as a stride
     """
 
     start_ns: Int64

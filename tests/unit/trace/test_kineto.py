@@ -100,11 +100,11 @@ def _with_inputs(name: str, ts: int, **args: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int | None) -> None:
+def test_shapes_are_kept_and_told_once_and_settings_of_products_too(tmp_path: Path, indent: int | None) -> None:
     inputs = {"Input Dims": [[128, 64], [64, 32]], "Input type": ["float", "c10::Half"]}
     events = [
         _with_inputs("aten::mm", 1, **inputs),
-        _with_inputs("aten::relu", 2, **inputs),  # no product
+        _with_inputs("aten::relu", 2, **inputs, **{"Concrete Inputs": ["", "1"]}),  # no product
         _with_inputs("aten::bmm", 3, **inputs),
         _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
         _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7, "Concrete Inputs": ["", "[2, 2]"]}),
@@ -115,7 +115,7 @@ def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int |
     trace = read_trace(path)
     told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
     assert inputs_of(trace) == [
-        ("aten::mm", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
+        ("aten::mm", *told, ""), ("aten::relu", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
         ("aten::conv2d", "", "7", '["","[2, 2]"]'),
     ]  # fmt: skip
     assert len(trace.inputs) == 5

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto.inputs import keeps_inputs
+from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
@@ -106,8 +106,11 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
 
 def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     kept = [event for event in events if keeps_inputs(_plain_row(event)[0], event["name"])]
-    keys = ("Input Dims", "Input type", "Concrete Inputs")
-    said = [[event.get("args", {}).get(key) for key in keys] for event in kept]
+    said = [
+        [event.get("args", {}).get(key) for key in ("Input Dims", "Input type")]
+        + [event.get("args", {}).get("Concrete Inputs") if keeps_settings(event["name"]) else None]
+        for event in kept
+    ]
     return [
         (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
         for event, each in zip(kept, said, strict=True)
