@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -88,6 +89,7 @@ class Columns:
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`
+    memory              what the allocator said, in columns of their own
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
@@ -108,6 +110,7 @@ class Columns:
         self.exchange_texts = Words()
         self.collective, self.elements = array("q"), array("q")
         self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
+        self.memory = MemoryColumns()
         self.timeless_count = 0
         self.unpaired_end_count = 0
         self._thread_names: dict[tuple[str, str], str] = {}
@@ -122,6 +125,8 @@ class Columns:
         self.timeless_count += block.timeless_count
         if block.timed:
             self._add_timed(block.timed, block.start_ns)
+        if block.memory and not self._times_only:
+            self.memory.add(block.memory, self.labels.thread)
         for row in block.others:
             if isinstance(row, Meta):
                 self._add_name(row)
