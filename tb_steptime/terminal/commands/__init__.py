@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, operators, slice_trace, summarize
-from tb_steptime.terminal.commands import compare, explain, export, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import compare, explain, export, index, kernels, operators, slice_trace, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
