@@ -12,7 +12,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from tb_steptime.serve.store import Store
 
 logger = logging.getLogger(__name__)
-
-BUNDLE = Path(__file__).parent / "static" / "index.js"
 
 #: A page of another site can make a browser send a GET, but not with a header of its own: only our tab begins work.
 WORK_HEADER = "X-Tb-Steptime"
@@ -38,6 +35,9 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
+
+#: Seconds of a year. Private: whoever may reach a TensorBoard is not for a proxy to say.
+_FOR_EVER = "private, max-age=31536000, immutable"
 
 _Wsgi = Callable[[Any, Any], Iterable[bytes]]
 
@@ -86,6 +86,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/search": self._search,
             "/retry": self._retry,
             "/index.js": self._bundle,
+            "/parts/*": self._part,
         }
         return {path: _application(route) for path, route in routes.items()}
 
@@ -182,8 +183,19 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(self.store.retry(request.args.get("span", "")), 202)
 
     def _bundle(self, request: Request) -> Answer:
-        content = BUNDLE.read_bytes() if BUNDLE.exists() else _NO_BUNDLE
-        return Answer(content)
+        from tb_steptime.serve.bundle import entry
+
+        return Answer(entry())
+
+    def _part(self, request: Request) -> Answer:
+        """A name holds the hash of what is in it, so what a browser has is right for ever."""
+        from tb_steptime.serve.bundle import PARTS, part
+
+        name = request.path.partition(f"/{self.plugin_name}/{PARTS}/")[2]
+        content = part(name)
+        if content is None:
+            return _problem(404, "There is no such part of the tab", "Reload the page.")
+        return Answer(content, etag=name, headers={"Cache-Control": _FOR_EVER})
 
 
 def _hash(content: bytes) -> str:
@@ -264,7 +276,7 @@ def _respond(request: Request, answer: Answer) -> Response:
     response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
     response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
     etag = answer.etag or (_hash(content) if answer.status == 200 else None)
-    response.headers["Cache-Control"] = "no-cache" if etag else "no-store"
+    response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
     response.headers["Vary"] = "Accept-Encoding"
     known = etag is not None and request.if_none_match.contains_weak(etag)
     if not known and len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
@@ -282,16 +294,3 @@ def _packed(content: bytes) -> bytes:
 
     packed: bytes = igzip.compress(content, 1, mtime=0)
     return packed
-
-
-#: What a source checkout shows before its front end was built.
-_NO_BUNDLE = b"""\
-export function render() {
-  const message = document.createElement("p");
-  message.style.cssText = "font: 16px/1.5 system-ui, sans-serif; margin: 48px; max-width: 40em";
-  message.textContent =
-    "Step Insights is installed without its front end. In the source folder, run `make demo` or `pip install .`, " +
-    "which build it, and reload this page.";
-  document.body.append(message);
-}
-"""

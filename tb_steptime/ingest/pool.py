@@ -25,7 +25,7 @@ from typing import IO
 import msgspec
 
 import tb_steptime
-from tb_steptime.ingest.read_one import Done, Far, Message, Refused
+from tb_steptime.ingest.read_one import KEEP_PATHS, RECORDING, Done, Far, Message, Refused
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 
 logger = logging.getLogger(__name__)
@@ -45,13 +45,15 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 @dataclass(eq=False)
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
-    event file into; None where it is read for its summary. whole_recording: as one step."""
+    event file into; None where it is read for its summary. whole_recording: as one step. keep_paths: its summary has
+    the whole paths of files."""
 
     id: str
     trace: Path
     file: str
     events: Path | None = None
     whole_recording: bool = False
+    keep_paths: bool = False
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -185,9 +187,10 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
     makes = "events" if job.events else "summary"
-    steps = ["recording"] if job.whole_recording else []
+    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
+    options = [option for option, wanted in asked.items() if wanted]
     module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
-    command = [sys.executable, "-m", module, trace, makes, str(folder), *steps]
+    command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
     return subprocess.Popen(

@@ -1,8 +1,8 @@
-"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER [recording]`.
+"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER [OPTION…]`.
 
 For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
-where the event file goes. With "recording" the whole recording is one step, and its summary goes into the folder only:
-next to the trace is that of its steps.
+where the event file goes. With the option "recording" the whole recording is one step, and its summary goes into the
+folder only: next to the trace is that of its steps. With "keep-paths" a summary has the whole paths of files.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 NICENESS = 5
 #: More messages than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
+
+#: Options: see above.
+RECORDING, KEEP_PATHS = "recording", "keep-paths"
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -61,11 +64,11 @@ Message = Far | Done | Refused
 
 def main(arguments: list[str]) -> None:
     trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
-    whole_recording = arguments[3:] == ["recording"]
+    options = frozenset(arguments[3:])
     say = _take_stdout()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     _be_nice()
-    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), whole_recording)))
+    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
 
 
 def _read(make: Callable[[], Path]) -> Message:
@@ -84,7 +87,7 @@ def _read(make: Callable[[], Path]) -> Message:
 
 
 def _summary(
-    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
@@ -92,9 +95,9 @@ def _summary(
     from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
-    measured = measure_file(trace, say_progress, whole_recording=whole_recording)
+    measured = measure_file(trace, say_progress, whole_recording=RECORDING in options, keep_paths=KEEP_PATHS in options)
     places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
-    if whole_recording:
+    if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
     content = encode_summary(before, measured)
     with _keeping(trace), _WRITING:
@@ -102,12 +105,12 @@ def _summary(
 
 
 def _events(
-    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(trace, say_progress, whole_recording=whole_recording)
+    read = read_file(trace, say_progress, whole_recording=RECORDING in options)
     with _keeping(trace):
         write_events(read, folder)
     return folder
@@ -125,7 +128,7 @@ def _keeping(trace: Path) -> Iterator[None]:
         raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
-_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", bool], Path]
+_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", Set[str]], Path]
 _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
 
 

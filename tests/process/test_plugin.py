@@ -16,7 +16,7 @@ from werkzeug.test import Client
 
 from tb_steptime import plugin
 from tb_steptime.plugin import StepTimePlugin
-from tb_steptime.serve import store
+from tb_steptime.serve import bundle, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.small_trace import write_trace
@@ -299,7 +299,7 @@ def test_the_catalogue_is_served(client):
 
 
 def test_the_bundle_is_javascript_and_says_when_it_is_missing(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(plugin, "BUNDLE", tmp_path / "index.js")
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
     missing = client.get(PREFIX + "index.js")
     assert (missing.status_code, missing.headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
     assert "make demo" in missing.get_data(as_text=True)
@@ -307,6 +307,24 @@ def test_the_bundle_is_javascript_and_says_when_it_is_missing(client, tmp_path, 
     built = client.get(PREFIX + "index.js")
     assert built.get_data() == b"export function render() {}"
     assert client.get(PREFIX + "index.js", headers={"If-None-Match": built.headers["ETag"]}).status_code == 304
+
+
+def test_a_part_of_the_bundle_is_kept_by_browsers_and_nothing_else_is_served(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "STATIC", tmp_path / "static")
+    (tmp_path / "static" / "parts").mkdir(parents=True)
+    (tmp_path / "static" / "index.js").write_text("the entry")
+    (tmp_path / "static" / "parts" / "host-A_b-1.js").write_text("export const Host = 1;")
+    (tmp_path / "static" / "parts" / "secret.txt").write_text("secret")
+    (tmp_path / "secret.js").write_text("secret")
+    part = client.get(PREFIX + "parts/host-A_b-1.js")
+    assert (part.status_code, part.get_data()) == (200, b"export const Host = 1;")
+    assert part.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert part.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    assert part.headers["X-Content-Type-Options"] == "nosniff"
+    names = ["", "host-other.js", "secret.txt", "../index.js", "..%2findex.js", "%2e%2e/index.js", "../../secret.js"]
+    for name in [*names, "..%5csecret.js", "/etc/passwd", "parts/host-A_b-1.js", "host-A_b-1.js/", "host-A_b-1.js%00"]:
+        other = client.get(PREFIX + "parts/" + name)
+        assert (other.status_code, b"secret" in other.get_data()) == (404, False), name
 
 
 def test_a_logdir_spec_names_runs(logs):
