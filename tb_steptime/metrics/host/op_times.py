@@ -7,12 +7,11 @@ thread 1   |---- aten::linear ----|          self time of linear: without addmm
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import self_time_ns
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.nesting import self_times
+from tb_steptime.trace.table import Bool, Kind
 
 #: Ops with most of their own time.
 OPS = 200
@@ -28,7 +27,7 @@ class OpTime(msgspec.Struct, frozen=True):
 
 def op_times(trace: Trace, wanted: Bool) -> list[OpTime]:
     """Ops by name, of the events that are wanted (one entry per event of the table); most of their own time first."""
-    rows, own_ns = _self_times(trace)
+    rows, own_ns = self_times(trace, trace.events.rows(Kind.CPU_OP))
     counted = wanted[rows]
     rows, own_ns = rows[counted], own_ns[counted]
     groups = Groups.of(trace.events.name[rows])
@@ -36,13 +35,3 @@ def op_times(trace: Trace, wanted: Bool) -> list[OpTime]:
     columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), strict=True)
     ops = [OpTime(trace.strings[name], count, ns) for name, count, ns in columns]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]
-
-
-def _self_times(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of all ops, by thread, and the self time of each."""
-    ops = trace.events.rows(Kind.CPU_OP)
-    on = trace.events.thread[ops]
-    rows = [ops[on == thread] for thread in distinct_in(on).tolist()]
-    own = [self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine)) for mine in rows]
-    nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *rows]), np.concatenate([nothing, *own])

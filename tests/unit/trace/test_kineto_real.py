@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto.inputs import keeps_inputs
+from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
 from tests.drawn.real_traces import REAL, read_real
 
 PLAIN_KINDS = {
@@ -55,6 +55,9 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     ops = [event for event, row in zip(complete, rows, strict=True) if row[0] == Kind.CPU_OP]
     assert Counter(sequences_of(trace)) == Counter(_plain_arguments(ops, "Sequence number", "Fwd thread id"))
     assert Counter(collectives_of(trace)) == Counter(_plain_collectives(complete))
+    assert memory_of(trace) == _plain_memory(
+        plain["traceEvents"], trace.origin_ns - int(plain.get("baseTimeNanoseconds", 0))
+    )
     stacks = _plain_arguments(ops, "Call stack")
     assert Counter(stacks_of(trace)) == Counter(one for one in stacks if one[1])
 
@@ -68,6 +71,16 @@ def _plain(path: Path) -> dict[str, Any]:
     finally:
         gc.enable()
     return plain
+
+
+def _plain_memory(events: list[dict[str, Any]], origin_ns: int) -> list[tuple[Any, ...]]:
+    """As the file has them, which is in the order of time."""
+    told = [(event, event["args"]) for event in events if event["name"] == "[memory]"]
+    keys = ("Addr", "Total Allocated", "Total Reserved")
+    return [
+        (int(event["ts"] * 1000) - origin_ns, args["Bytes"], str(event["tid"]), *(args.get(key, -1) for key in keys))
+        for event, args in told
+    ]
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
@@ -102,8 +115,11 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
 
 def _plain_inputs(events: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
     kept = [event for event, row in zip(events, rows, strict=True) if keeps_inputs(row[0], event["name"])]
-    keys = ("Input Dims", "Input type", "Concrete Inputs")
-    said = [[event.get("args", {}).get(key) for key in keys] for event in kept]
+    said = [
+        [event.get("args", {}).get(key) for key in ("Input Dims", "Input type")]
+        + [event.get("args", {}).get("Concrete Inputs") if keeps_settings(event["name"]) else None]
+        for event in kept
+    ]
     return [
         (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
         for event, each in zip(kept, said, strict=True)
