@@ -1514,6 +1514,16 @@ export interface OpTime {
 }
 
 /**
+ * All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
+ * cannot be.
+ */
+export interface Opening {
+  index: Index;
+  catalogue: Catalogue;
+  page: SpanPage | null;
+}
+
+/**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
  * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
  * kernel, short    its name, whole and short

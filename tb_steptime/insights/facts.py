@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -79,7 +80,7 @@ class Facts:
         """None where it was left out: the command line prints nothing of it."""
         return self.result("gpu", GpuResult) if "gpu" in self.results else None
 
-    @property
+    @cached_property
     def step_ns(self) -> int:
         """The mean step without what is left out: work from before the recording, what comes once, the tail."""
         steps = self.overview.steps
