@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, operators, slice_trace, summarize
+from tb_steptime.terminal.commands import compare, explain, export, index, kernels, operators, slice_trace, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -13,4 +13,5 @@ COMMANDS: tuple[Command, ...] = (
     compare.COMMAND,
     index.COMMAND,
     slice_trace.COMMAND,
+    export.COMMAND,
 )
