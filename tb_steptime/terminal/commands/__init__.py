@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import compare, explain, index, kernels, report, slice_trace, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -11,5 +11,6 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    report.COMMAND,
     slice_trace.COMMAND,
 )
