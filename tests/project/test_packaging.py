@@ -152,6 +152,7 @@ def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) ->
     modules = {f"{path.relative_to(PROJECT)}" for path in (PROJECT / "tb_steptime").rglob("*.py")}
     built = ("index.js", "parts/host-0123.js", "report.js", "sources.sha256")
     bundle = {"tb_steptime/py.typed", *(f"tb_steptime/static/{name}" for name in built)}
+    bundle |= {"tb_steptime/notebook/notebook.css"}
     assert {name for name in inside if ".dist-info/" not in name} == modules | bundle
     assert "tb_steptime = tb_steptime.plugin:StepTimePlugin" in points
     assert "tb-steptime = tb_steptime.cli:main" in points
