@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, export, index, kernels, operators, slice_trace, summarize
+from tb_steptime.terminal.commands import (
+    compare,
+    explain,
+    export,
+    index,
+    kernels,
+    operators,
+    report,
+    slice_trace,
+    summarize,
+)
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -12,6 +22,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    report.COMMAND,
     slice_trace.COMMAND,
     export.COMMAND,
 )
