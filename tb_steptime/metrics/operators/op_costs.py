@@ -12,6 +12,7 @@ each of these.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -79,12 +80,24 @@ def _of_kernels(trace: Trace, cost: DeviceCost) -> Int64:
     return values
 
 
-def outside_ops(trace: Trace, cost: DeviceCost, window: Window) -> int:
-    """The same of what no recorded op launched, of the window."""
-    launches, op = find_launches(trace), activity_ops(trace)
-    lost = np.flatnonzero(op < 0)
+@dataclass(frozen=True, eq=False)
+class OutsideOps:
+    """What no recorded op launched, in a window. place: row of `find_launches`; call: the launching one, -1 where it is
+    not known."""
+
+    place: Int64
+    call: Int64
+
+    def costs(self, trace: Trace, cost: DeviceCost) -> Int64:
+        return _of_activities(trace, cost)[self.place]
+
+
+def outside_ops(trace: Trace, window: Window) -> OutsideOps:
+    launches = find_launches(trace)
+    lost = np.flatnonzero(activity_ops(trace) < 0)
     began = np.where(launches.call[lost] >= 0, launches.call[lost], launches.activity[lost])
-    return int(_of_activities(trace, cost)[lost][in_window(trace, began, window)].sum())
+    inside = lost[in_window(trace, began, window)]
+    return OutsideOps(inside, launches.call[inside].astype(np.int64))
 
 
 def in_window(trace: Trace, rows: Int64, window: Window) -> Bool:
