@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, operators, slice_trace, summarize
-from tb_steptime.terminal.commands import compare, explain, export, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import (
+    compare,
+    explain,
+    export,
+    index,
+    kernels,
+    mcp,
+    operators,
+    slice_trace,
+    summarize,
+)
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -15,4 +24,5 @@ COMMANDS: tuple[Command, ...] = (
     index.COMMAND,
     slice_trace.COMMAND,
     export.COMMAND,
+    mcp.COMMAND,
 )
