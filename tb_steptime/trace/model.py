@@ -34,6 +34,7 @@ class Device:
     max_threads_per_sm: int | None = None
     registers_per_sm: int | None = None
     shared_memory_per_sm: int | None = None  # bytes
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)

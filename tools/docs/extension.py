@@ -30,6 +30,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "commands": terminal.commands,
     "summarize json": terminal.summarize_schema,
     "kernels json": terminal.kernels_schema,
+    "operators json": terminal.operators_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,
     "notebook tables": python_api.tables,

@@ -38,6 +38,8 @@ export interface SavedFile {
 
 /** Each request ends when its signal is aborted: another view or span is wanted. */
 export interface Client {
+  /** When the answers were written down; absent: the server gives them as they are now. */
+  written_ms?: number;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;

@@ -42,6 +42,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** When the report was written that this is; absent: it is the tab. */
+  written_ms?: number | undefined;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */
