@@ -99,6 +99,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     event: () => answer("event", GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs) => answer(["chain", ...runs].join(" "), server.chain),
+    stepFile: (_id, step) => answer(`slice ${step}`, GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }
