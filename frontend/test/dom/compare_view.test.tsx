@@ -75,6 +75,7 @@ describe("two runs", () => {
   });
 
   test.each([
+    ["All 5", ["gemm fp32 → gemm tf32", "gemm fp32", "gemm fp32", "gemm fp32", "gemm fp32"]],
     ["Changed 2", ["gemm fp32 → gemm tf32", "gemm fp32"]],
     ["New 1", ["gemm fp32"]],
     ["Gone 1", ["gemm fp32"]],
@@ -86,12 +87,35 @@ describe("two runs", () => {
     expect(rowsOf(screen.getByRole("grid", { name: "Kernels by change" })).map(([kernel]) => kernel)).toEqual(shown);
   });
 
+  test("a change within noise is faint, and its interval says so", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    const table = screen.getByRole("grid", { name: "Kernels by change" });
+    const faint = table.querySelectorAll(".faint[data-hint]");
+    expect([...faint].map((each) => (each as HTMLElement).dataset.hint)).toEqual([
+      expect.stringMatching(/no more than noise$/),
+    ]);
+  });
+
+  test("blocking calls are another table on a press, which the address keeps", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    press("Blocking calls");
+    expect(keys().table).toBe("blocking");
+    const [row] = rowsOf(await screen.findByRole("grid", { name: "Blocking calls by change" }));
+    expect(row!.slice(0, 3)).toEqual(["cudaMemcpy", "aten::item", "forward"]);
+    expect(row!.at(-1)).toBe("gone");
+  });
+
   test("says what was promised and what came of it, or that nothing was", async () => {
     const one = server();
     await openTab(PAIR, one);
     const table = await screen.findByRole("grid", { name: "Predicted and measured gains" });
     expect(rowsOf(table)).toEqual([
-      ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
+      [
+        ...["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms"],
+        ...["Data loading is 7.0 ms longer than predicted.", "Data loading"],
+      ],
     ]);
   });
 
@@ -135,6 +159,34 @@ describe("experiments", () => {
     expect(keys()).toMatchObject({ run: "c", with: "b/worker0/3" });
     press("a as base");
     expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
+  });
+
+  test("are put in another order by keys, which the address keeps and a screen reader hears", async () => {
+    const asked = await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    fireEvent.keyDown(chain, { key: "Home" });
+    fireEvent.keyDown(chain, { key: "ArrowRight", shiftKey: true });
+    expect(keys().order).toEqual(["a", "b", "c", "s"]);
+    expect(screen.getByText("b is at place 2 of 3.")).toBeTruthy();
+    await waitFor(() => expect(asked.log).toContain("chain in a b c s"));
+    press("Order as recorded");
+    expect(keys().order).toBeUndefined();
+  });
+
+  test("are dragged to another place; a drag is no press", async () => {
+    await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    const [left, , right] = [...chain.querySelectorAll("g[transform]")].map((group) =>
+      Number(/translate\(([\d.]+)/.exec(group.getAttribute("transform")!)![1]),
+    );
+    const at = (clientX: number) => ({ clientX, clientY: 100, button: 0, pointerId: 1 });
+    fireEvent.pointerDown(chain, at(right!));
+    fireEvent.pointerMove(chain, at(left! + 2));
+    expect(chain.querySelector(".drag")).toBeTruthy();
+    fireEvent.pointerUp(chain, at(left! + 2));
+    fireEvent.click(chain, at(left! + 2));
+    expect(keys()).toMatchObject({ run: "a", order: ["c", "b", "a", "s"] });
+    expect(keys().with).toBeUndefined();
   });
 
   test("says other work, where two do not do the same", async () => {

@@ -24,10 +24,12 @@ interface ChainPictureProps {
   said: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
+  /** Puts an experiment of the group at another place. */
+  move(from: number, to: number): void;
   tab: Tab;
 }
 
-export function ChainPicture({ title, said, group, choose, tab }: ChainPictureProps) {
+export function ChainPicture({ title, said, group, choose, move, tab }: ChainPictureProps) {
   const { meanings } = tab;
   const { unit } = readingOf(tab);
   const scale = useMemo(
@@ -57,6 +59,7 @@ export function ChainPicture({ title, said, group, choose, tab }: ChainPicturePr
         columns={columns}
         scale={scale}
         choose={(column) => choose(group[column]!)}
+        move={move}
         tip={(column) => tipOf(group[column]!, column === 0, meanings, scale)}
       />
       <ul class="keys" aria-label="Parts of the mean step">

@@ -26,7 +26,7 @@ export function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) 
     <section class="devices">
       <div class="head">
         <h2>Which two are compared?</h2>
-        <span class="sub">in the order in which they were recorded</span>
+        <span class="sub">{tab.state.order ? "in your order" : "in the order in which they were recorded"}</span>
       </div>
       <Table
         label="Experiments"

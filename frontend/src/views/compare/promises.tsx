@@ -1,6 +1,7 @@
 /** What cards of the base promised, beside what came of it. */
 
 import type { Prediction } from "../../api.gen";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
@@ -19,12 +20,20 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
         <h2>What did the advice for {name} gain?</h2>
         {predictions.length > 0 && <span class="sub">a step; predicted: at most</span>}
       </div>
-      {predictions.length === 0 ? (
-        <p class="quiet small">
-          {own} does nothing that the cards of {name} advise, as far as the traces show it, or the two do different
-          work.
-        </p>
-      ) : (
+      <p class="quiet small">
+        {found.comparison.changes.length === 0
+          ? `The traces show nothing that ${own} does otherwise, or the two do different work.`
+          : `As the traces show, ${own} does otherwise: `}
+        {found.comparison.changes.map((change, at) => (
+          <>
+            {at > 0 && "; "}
+            <b>{found.changes[change] ?? change}</b>
+          </>
+        ))}
+        {found.comparison.changes.length > 0 &&
+          (predictions.length > 0 ? "." : `. No card of ${name} that says what it would gain advises it.`)}
+      </p>
+      {predictions.length > 0 && (
         <Table
           label="Predicted and measured gains"
           columns={columnsOf(pair, tab, scale)}
@@ -41,7 +50,7 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
   const partOf = ({ of }: Prediction): string =>
     of === null ? "The step" : (meanings.parts.find(({ id }) => id === of)?.label ?? of);
   const gain = (id: "predicted_ns" | "measured_ns", label: string, meaning: string): Column<Prediction> => ({
-    ...{ id, label, meaning, width: "104px" },
+    ...{ id, label, meaning, width: "96px" },
     figures: { of: (row) => row[id], unit: "ns", siblings: "gain" },
   });
   return [
@@ -66,11 +75,18 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
       missing: "One side has too few steps to say.",
     },
     {
+      id: "residual",
+      label: "Why another gain",
+      meaning: "By how much it is longer or shorter than predicted, and in which parts of the step.",
+      width: "minmax(220px, 2fr)",
+      cell: (row) => <Sentence phrase={found.residuals[found.comparison.predictions.indexOf(row)]!} />,
+    },
+    {
       id: "of",
       label: "Measured in",
       meaning:
         "Where several pieces of advice were followed, each is held against the part of the step that it shortens.",
-      width: "150px",
+      width: "108px",
       cell: partOf,
       order: partOf,
     },
