@@ -29,7 +29,7 @@ from playwright.sync_api import Browser, Locator, sync_playwright
 from benchmarks.browsing import DRAWN_MS, FLAGS, Visit, visit
 from benchmarks.generate import size_of, write_trace
 from tb_steptime.ingest.places import Place
-from tb_steptime.plugin import BUNDLE
+from tb_steptime.serve.bundle import STATIC
 from tb_steptime.serve.store import Store
 from tools.serve import TensorBoard
 
@@ -80,7 +80,13 @@ def _measure(browser: Browser, folder: Path, size: int) -> None:
     _with(large, functools.partial(_timeline, browser, size))
     _with(few, functools.partial(_held, browser))
     _beside(browser, few)
-    print(f"| bundle, gzipped | {len(gzip.compress(BUNDLE.read_bytes(), 9)) / 1e3:.1f} kB | |")
+    first = sum(map(_packed_bytes, [STATIC / "index.js", *STATIC.glob("parts/shared-*.js")]))
+    print(f"| bundle until the first picture, gzipped | {first / 1e3:.1f} kB | |")
+    print(f"| bundle with all views, gzipped | {sum(map(_packed_bytes, STATIC.rglob('*.js'))) / 1e3:.1f} kB | |")
+
+
+def _packed_bytes(file: Path) -> int:
+    return len(gzip.compress(file.read_bytes(), 9))
 
 
 def _with(logs: Path, measure: Callable[[TensorBoard], None], module: str = ALONE) -> None:

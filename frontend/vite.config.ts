@@ -1,7 +1,9 @@
 import { defineConfig } from "vitest/config";
 
 /**
- * One ES module that TensorBoard imports: `import("./index.js").then(m => m.render())`.
+ * The ES module that TensorBoard imports, `import("./index.js").then(m => m.render())`, and its parts: what several
+ * views share comes with it, each view when it is opened. A part's name holds the hash of its content, so that browsers
+ * keep it.
  *
  * An entry and not `build.lib`: library mode leaves white space in the output. The entry's signature is kept, so that
  * `render` is still exported.
@@ -16,7 +18,11 @@ export default defineConfig({
     rolldownOptions: {
       input: "src/index.ts",
       preserveEntrySignatures: "strict",
-      output: { entryFileNames: "index.js", codeSplitting: false },
+      output: {
+        entryFileNames: "index.js",
+        chunkFileNames: "parts/[name]-[hash].js",
+        codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+      },
     },
   },
   test: {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses import ANALYSES, quality
 from tb_steptime.ingest.allocator import give_back_large_blocks
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -29,18 +30,24 @@ def measure_file(
     leave_out: Collection[str] = (),
     *,
     whole_recording: bool = False,
+    keep_paths: bool = False,
 ) -> MeasuredSpan:
-    """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step. Raises TraceError
-    with text for the user."""
-    return measure_trace(read_file(path, on_progress, whole_recording=whole_recording), leave_out)[1]
+    """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
+    `measure_trace`. Raises TraceError with text for the user."""
+    trace = read_file(path, on_progress, whole_recording=whole_recording)
+    return measure_trace(trace, leave_out, keep_paths=keep_paths)[1]
 
 
-def measure_trace(trace: Trace, leave_out: Collection[str] = ()) -> tuple[Trace, MeasuredSpan]:
-    """A trace that was read, with what a recorder's files add to it, and all that is known of it."""
+def measure_trace(
+    trace: Trace, leave_out: Collection[str] = (), *, keep_paths: bool = False
+) -> tuple[Trace, MeasuredSpan]:
+    """A trace that was read, with what a recorder's files add to it, and all that is known of it. keep_paths: under the
+    whole paths of files, which name users and machines (see `ingest.private_paths`)."""
     trace, records = with_records(trace)
     facts = facts_of(trace)
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
-    return trace, MeasuredSpan(facts, results, records)
+    measured = MeasuredSpan(facts, results, records, keep_paths)
+    return trace, measured if keep_paths else without_private_paths(measured)
 
 
 def read_file(

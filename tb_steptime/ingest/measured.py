@@ -41,7 +41,8 @@ class SpanFacts(msgspec.Struct, frozen=True):
 
 
 class MeasuredSpan(msgspec.Struct, frozen=True):
-    """Everything that is known of a span. records: the recorder's files that it was measured with.
+    """Everything that is known of a span. records: the recorder's files that it was measured with. keeps_paths: files
+    have their whole paths.
 
     results by view id: of a span that was just measured in memory, of a summary file read from it each time that one is
     asked for (`ingest.summaries.reading.StoredResults`, which says what it raises).
@@ -50,6 +51,7 @@ class MeasuredSpan(msgspec.Struct, frozen=True):
     facts: SpanFacts
     results: Mapping[str, msgspec.Struct]
     records: SeenRecords = SeenRecords()
+    keeps_paths: bool = False
 
     def result(self, view: str, kind: type[R]) -> R:
         """The result of one view. Raises KeyError where there is no such view, and like `results`."""

@@ -1,8 +1,9 @@
-"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER [recording]`.
+"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE WHAT FOLDER [OPTION…]`.
 
-For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
-where the event file goes. With "recording" the whole recording is one step, and its summary goes into the folder only:
-next to the trace is that of its steps.
+WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
+"events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
+Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
+is that of its steps. With "keep-paths" a summary has the whole paths of files. "steps=3-4" are those of a slice.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -17,7 +18,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 NICENESS = 5
 #: More messages than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
+
+#: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
+RECORDING, KEEP_PATHS = "recording", "keep-paths"
+_STEPS = "steps="
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -44,7 +49,7 @@ class Far(msgspec.Struct, frozen=True, tag="far"):
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Where the summary file was written to, or the folder of the event file."""
+    """Where the summary file or the slice was written to, or the folder of the event file."""
 
     path: str
 
@@ -59,13 +64,17 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 Message = Far | Done | Refused
 
 
+def steps_option(first: int, last: int) -> str:
+    return f"{_STEPS}{first}-{last}"
+
+
 def main(arguments: list[str]) -> None:
     trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
-    whole_recording = arguments[3:] == ["recording"]
+    options = frozenset(arguments[3:])
     say = _take_stdout()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     _be_nice()
-    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), whole_recording)))
+    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
 
 
 def _read(make: Callable[[], Path]) -> Message:
@@ -84,7 +93,7 @@ def _read(make: Callable[[], Path]) -> Message:
 
 
 def _summary(
-    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
@@ -92,9 +101,9 @@ def _summary(
     from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
-    measured = measure_file(trace, say_progress, whole_recording=whole_recording)
+    measured = measure_file(trace, say_progress, whole_recording=RECORDING in options, keep_paths=KEEP_PATHS in options)
     places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
-    if whole_recording:
+    if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
     content = encode_summary(before, measured)
     with _keeping(trace), _WRITING:
@@ -102,15 +111,33 @@ def _summary(
 
 
 def _events(
-    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(trace, say_progress, whole_recording=whole_recording)
+    read = read_file(trace, say_progress, whole_recording=RECORDING in options)
     with _keeping(trace):
         write_events(read, folder)
     return folder
+
+
+def _slice(
+    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+) -> Path:
+    from tb_steptime.errors import TraceError
+    from tb_steptime.trace.kineto import plan_slice, write_slice
+
+    (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
+    first, last = map(int, steps.split("-"))
+    try:
+        plan = plan_slice(trace, first, last, say_progress)
+    except ValueError as known:
+        raise TraceError(f"It has no steps {first} to {last}", trace, f"Its steps are {known}.") from None
+    place = folder / "slice.json.gz"
+    with _keeping(trace), open(place, "wb") as file:
+        write_slice(trace, plan, file, packed=True, on_progress=say_progress)
+    return place
 
 
 @contextlib.contextmanager
@@ -125,8 +152,8 @@ def _keeping(trace: Path) -> Iterator[None]:
         raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
-_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", bool], Path]
-_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
+_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", Set[str]], Path]
+_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice}
 
 
 def _take_stdout() -> Callable[[Message], None]:

@@ -48,18 +48,18 @@ class Indexed:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
 
-def find_work(spans: Iterable[FoundSpan]) -> Indexed:
-    """Whose summary is missing or stale, each trace once. A summary without its trace stays as it is, if it can be
-    read."""
+def find_work(spans: Iterable[FoundSpan], *, keep_paths: bool = False) -> Indexed:
+    """Whose summary is missing or stale, or has paths that are not wanted or the other way round; each trace once. A
+    summary without its trace stays as it is, if it can be read."""
     found = Indexed()
     jobs: dict[str, Job] = {}
     for span in spans:
         try:
-            if _is_fresh(span):
+            if _is_fresh(span, keep_paths):
                 found.fresh += 1
             elif span.trace:
                 id = os.path.realpath(span.trace)
-                jobs.setdefault(id, Job(id, Path(os.path.abspath(span.trace)), str(span.trace)))
+                jobs.setdefault(id, _job(id, span.trace, keep_paths))
         except TraceError as error:
             found.problems.append(Problem(error.problem, span.path, error.hint))
         except OSError as error:
@@ -138,14 +138,19 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
     return lines
 
 
-def _is_fresh(span: FoundSpan) -> bool:
+def _job(id: str, trace: Path, keep_paths: bool) -> Job:
+    return Job(id, Path(os.path.abspath(trace)), str(trace), keep_paths=keep_paths)
+
+
+def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
     """Raises OSError, and TraceError for a summary that cannot be read and has no trace."""
     if span.trace is None:
         assert span.summary is not None
         read_summary(span.summary)
         return True
     span.trace.stat()
-    return fresh_summary(span.trace) is not None
+    known = fresh_summary(span.trace)
+    return known is not None and known.keeps_paths == keep_paths
 
 
 def _size(trace: Path) -> int:

@@ -12,10 +12,12 @@ from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,
     KernelTable,
+    MemoryTable,
     SequenceTable,
     StackTable,
     StringTable,
     no_collectives,
+    no_memory,
     no_sequences,
     no_stacks,
 )
@@ -32,6 +34,7 @@ class Device:
     max_threads_per_sm: int | None = None
     registers_per_sm: int | None = None
     shared_memory_per_sm: int | None = None  # bytes
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Trace:
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
+    memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
     whole_recording  the user wants it as one step, whatever marks or repeats
     only_steps       the user wants these alone: the numbers of the first and the last
@@ -94,6 +98,7 @@ class Trace:
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
     collectives: CollectiveTable = field(default_factory=no_collectives)
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None

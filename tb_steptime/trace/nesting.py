@@ -26,11 +26,34 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int64:
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
     """Each event's length less that of the events directly inside it; the sum is the time that any of them covers."""
-    length = end_ns - start_ns
-    parent = parents(start_ns, end_ns)
+    return less_children(end_ns - start_ns, parents(start_ns, end_ns))
+
+
+def less_children(length: Int64, parent: Int64) -> Int64:
+    """Of each row its length less those of the rows whose parent it is."""
     inside = parent >= 0
     children = np.bincount(parent[inside], weights=length[inside], minlength=len(length))
     return length - np.rint(children).astype(np.int64)
+
+
+def self_times(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+    """These rows of the event table, by thread, and of each its length less that of those directly inside it."""
+    on = trace.events.thread[rows]
+    by_thread = [rows[on == thread] for thread in distinct_in(on).tolist()]
+    own = [self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine)) for mine in by_thread]
+    nothing = np.empty(0, np.int64)
+    return np.concatenate([nothing, *by_thread]), np.concatenate([nothing, *own])
+
+
+def parent_places(trace: Trace, rows: Int64) -> Int64:
+    """For each of these rows of the event table, ascending, the place among them of the one that encloses it most
+    closely on its thread; -1 for none."""
+    on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int64)
+    for thread in distinct_in(on).tolist():
+        mine = np.flatnonzero(on == thread)
+        parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+        place[mine] = np.where(parent >= 0, mine[parent], -1)
+    return place
 
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int64:

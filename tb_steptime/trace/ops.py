@@ -65,13 +65,20 @@ class KernelOrigins:
 
 
 @shared(find_launches)
+def activity_ops(trace: Trace) -> Int32:
+    """For each row of `find_launches` the innermost op that launched it: the one that its id names, else the one around
+    its launch; -1 for none."""
+    launches, ops = find_launches(trace), trace.events.rows(Kind.CPU_OP)
+    op = op_by_id(trace, ops, launches.activity, launches.call)
+    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call))).astype(np.int32)
+
+
+@shared(activity_ops, find_launches)
 def kernel_origins(trace: Trace) -> KernelOrigins:
     """The call and the op of every kernel."""
-    launches = find_launches(trace)
+    launches, op = find_launches(trace), activity_ops(trace)
     place = np.searchsorted(launches.activity, trace.kernels.event)
-    op = _ops(trace, trace.events.rows(Kind.CPU_OP))
-    reason = _reasons(trace, launches.call, op)[place]
-    return KernelOrigins(launches.call[place], op[place].astype(np.int32), reason)
+    return KernelOrigins(launches.call[place], op[place], _reasons(trace, launches.call, op)[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +136,6 @@ def kernel_modules(trace: Trace) -> Int64:
     return innermost(trace, module_frames(trace), anchor)
 
 
-def _ops(trace: Trace, ops: Int64) -> Int64:
-    """Row of the innermost op of every activity: the one that its id names, else the one around its launch."""
-    launches = find_launches(trace)
-    op = op_by_id(trace, ops, launches.activity, launches.call)
-    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call)))
-
-
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
     """For each activity or call the op that its external id names, where that can be believed; else -1.
 
@@ -165,7 +165,7 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     return np.where(distinct[place] == ids, ops[first[place]], -1)
 
 
-def _reasons(trace: Trace, call: Rows, op: Int64) -> UInt8:
+def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:
     is_graph = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
     without = np.where(is_graph[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
     without = np.where(call < 0, NoOp.NO_LAUNCH, without)

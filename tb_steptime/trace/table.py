@@ -12,7 +12,7 @@ Rows are sorted by (start, longer first), so that an enclosing event comes befor
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -83,9 +83,10 @@ class EventTable:
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
-    shapes, dtypes     int32, of the inputs of an op that multiplies matrices, attends or copies, or of a backend's mark
-                       of a collective, rows of `Trace.inputs`; -1 = not said; None where no op says it
-    settings           likewise, values of the inputs that are no tensors, such as a stride
+    shapes, dtypes     int32, of the inputs of an op, or of a backend's mark of a collective, rows of `Trace.inputs`;
+                       -1 = not said; None where no op says it
+    settings           likewise, of an op that multiplies matrices, attends or copies: values of the inputs that are no
+                       tensors, such as a stride
     """
 
     start_ns: Int64
@@ -176,6 +177,43 @@ class CollectiveTable:
 
     def __len__(self) -> int:
         return len(self.event)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTable:
+    """What the allocator said, one row for each allocation and each free, sorted by time.
+
+    ts            int64, ns relative to `Trace.origin_ns`
+    thread        int32, row of `Trace.threads`
+    device_type   int32, torch's number of the kind of device: 0 is the CPU, -1 = not said
+    device        int32, -1 for the CPU
+    bytes         int64, what an allocation adds; of a free negative
+    addr          int64, -1 where the file says none, as in 2021
+    allocated     int64, of the device after it; -1 where the file says none, as in 2021. That of the CPU counts from
+                  when memory was first profiled, that of a GPU from the start of the process
+    reserved      likewise, what the caching allocator holds of the device; 0 for the CPU
+    """
+
+    ts: Int64
+    thread: Int32
+    device_type: Int32
+    device: Int32
+    bytes: Int64
+    addr: Int64
+    allocated: Int64
+    reserved: Int64
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def where(self, kept: Bool | Int64) -> MemoryTable:
+        """These rows alone, by a mask or by number."""
+        return MemoryTable(*(getattr(self, one.name)[kept] for one in fields(self)))
+
+
+def no_memory() -> MemoryTable:
+    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
+    return MemoryTable(nothing, narrow, narrow, narrow, nothing, nothing, nothing, nothing)
 
 
 def no_collectives() -> CollectiveTable:

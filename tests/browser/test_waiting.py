@@ -44,6 +44,24 @@ def test_a_broken_answer_is_said_and_asked_for_again(
     one.view("host")
 
 
+def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording), state="&p.tb_steptime.view=nothing")
+    pattern = f"{ROUTES}parts/host-*.js"
+    one.page.route(pattern, lambda route: route.abort())
+    one.view("overview")
+    one.go_to("Host")
+    content = one.content("failed")
+    expect(content).to_contain_text("The part of the tab that draws this view did not come")
+    expect(content).to_contain_text("Trying again")
+    one.screenshot(ARTIFACTS / "waiting-part.png")
+    one.page.unroute(pattern)
+    content.get_by_role("button", name="Try again").click()
+    one.view("host")
+    one.forgive("net::ERR_FAILED")
+
+
 def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     server = tensorboard(recording)
     one = tab(server)

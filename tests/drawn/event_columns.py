@@ -39,3 +39,11 @@ def stacks_of(trace: Trace) -> list[tuple[str, str]]:
     table, texts = trace.stacks, trace.stack_texts
     rows = zip(trace.events.name[table.event], table.stack, strict=True)
     return [(trace.strings[name], texts[stack]) for name, stack in rows]
+
+
+def memory_of(trace: Trace) -> list[tuple[int, int, str, int, int, int]]:
+    """Time, size, thread, address, allocated and reserved of what the allocator said."""
+    table = trace.memory
+    columns = (table.ts, table.bytes, table.thread, table.addr, table.allocated, table.reserved)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [(ts, size, trace.threads[thread].tid, *rest) for ts, size, thread, *rest in rows]

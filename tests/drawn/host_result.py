@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -78,6 +79,17 @@ def _sum(idles: Sequence[IdleNs]) -> IdleNs:
 def judged(host: HostResult, job: JobKind | None = None, once_ns: int = 0, steps: int = STEPS) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: another than that trace's, an eager one
     that shows neither training nor inference. once_ns: what of each step comes only once."""
+    results = _others(steps)
+    overview = results["overview"]
+    assert isinstance(overview, OverviewResult)
+    rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
+    overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job)
+    return judge(results | {"overview": overview, "host": host})
+
+
+@cache
+def _others(steps: int) -> dict[str, msgspec.Struct]:
+    """What the other analyses say of a plain trace with so many steps of one kernel each. Nobody changes it."""
     marks = "".join(str(i) * 10 for i in range(steps))
     trace = timeline(
         f"""
@@ -86,12 +98,7 @@ def judged(host: HostResult, job: JobKind | None = None, once_ns: int = 0, steps
         kernel 7 | {".kkkkkkkkk" * steps} |""",
         cell_ns=100 * US,
     )
-    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}
-    overview = results["overview"]
-    assert isinstance(overview, OverviewResult)
-    rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
-    results["overview"] = msgspec.structs.replace(overview, steps=rows, job=job or overview.job)
-    return judge(results | {"host": host})
+    return {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}
 
 
 def card(host: HostResult, id: str, job: JobKind | None = None) -> Insight | None:

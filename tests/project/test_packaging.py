@@ -145,7 +145,12 @@ def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) ->
         inside = set(archive.namelist())
         points = archive.read(next(name for name in inside if name.endswith("entry_points.txt"))).decode()
     modules = {f"{path.relative_to(PROJECT)}" for path in (PROJECT / "tb_steptime").rglob("*.py")}
-    bundle = {"tb_steptime/py.typed", "tb_steptime/static/index.js", "tb_steptime/static/sources.sha256"}
+    bundle = {
+        "tb_steptime/py.typed",
+        "tb_steptime/notebook/notebook.css",
+        "tb_steptime/static/index.js",
+        "tb_steptime/static/sources.sha256",
+    }
     assert {name for name in inside if ".dist-info/" not in name} == modules | bundle
     assert "tb_steptime = tb_steptime.plugin:StepTimePlugin" in points
     assert "tb-steptime = tb_steptime.cli:main" in points

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
-import type { Catalogue, Index } from "../api.gen";
+import type { Catalogue, Index, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
 import { Late } from "../components/late";
 import { Terms } from "../components/terms";
@@ -22,6 +22,7 @@ import { hasTotals, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { useFirstPart } from "./part";
 import { CONTENT, SkipLink } from "./skip";
 
 interface AppProps {
@@ -35,6 +36,7 @@ export function App({ client, url }: AppProps) {
   const [watched, watch] = useIndex(client);
   const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
   const meanings = useMeanings(catalogue.answer?.kind === "ready" ? catalogue.answer.value : null);
+  useFirstPart(viewOf(state));
   const index = watched?.index ?? null;
   const again = () => {
     watch?.now();
@@ -75,7 +77,7 @@ interface InsideProps {
 function Inside({ tab, source, entitle }: InsideProps) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
-  const view = isViewId(tab.state.view) ? tab.state.view : "overview";
+  const view = viewOf(tab.state);
   const title = [tab.meanings.viewTitle(view), selection?.run.name, "Step Insights"].filter(Boolean).join(" · ");
   useEffect(() => entitle(title), [title, entitle]);
   return (
@@ -102,6 +104,8 @@ function Inside({ tab, source, entitle }: InsideProps) {
     </div>
   );
 }
+
+const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");
 
 function useUrl(url: UrlStore): Address {
   const [state, setState] = useState(url.read);

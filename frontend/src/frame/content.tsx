@@ -18,6 +18,7 @@ import { withShortNames } from "../views/trends/cast";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
+import { useOtherParts, usePart, withPart } from "./part";
 import { PrintedFoot } from "./printed";
 import { simulatedRuns } from "./simulated";
 import { CONTENT } from "./skip";
@@ -54,7 +55,10 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
     ),
   );
   const pair = usePair(of === "pair", chosen, tab, source);
-  const asked = { span: page, spans: trends, pair: pair.other ? pair.asked : pair.chain }[of];
+  const part = usePart(view, source.cache);
+  const answers = { span: page, spans: trends, pair: pair.other ? pair.asked : pair.chain };
+  const asked = withPart<unknown>(answers[of], part);
+  useOtherParts(stateOf(asked) === "ready");
   const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
   const meanings = useMeaningsOf(tab, head);
@@ -77,9 +81,13 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
-          {of === "span" && <SpanContent view={view} asked={page} {...{ comparison, selection, tab: own, again }} />}
-          {of === "spans" && <TrendsContent view={view} asked={trends} {...{ selection, tab, again }} />}
-          {of === "pair" && <PairContent pair={pair} chosen={chosen} tab={own} again={again} />}
+          {of === "span" && (
+            <SpanContent view={view} asked={withPart(page, part)} {...{ comparison, selection, tab: own, again }} />
+          )}
+          {of === "spans" && (
+            <TrendsContent view={view} asked={withPart(trends, part)} {...{ selection, tab, again }} />
+          )}
+          {of === "pair" && <PairContent pair={pair} part={part} chosen={chosen} tab={own} again={again} />}
         </Boundary>
       </main>
     </>
@@ -122,7 +130,7 @@ function SpanContent({
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
-  const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
+  const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
   return (
     <>
       <Top
@@ -171,10 +179,11 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   const { answer } = asked;
   const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
   if (page === null) return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
-  const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
+  const View = VIEWS[view].part.now() as ComponentType<TrendsViewProps>;
+  const runs = page.spans.map(({ run }) => run);
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
       <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
         <View page={page} tab={tab} />
         <PrintedFoot />

@@ -59,14 +59,18 @@ const versionOf = ({ worker, span }: Selection): string =>
 
 interface PairContentProps {
   pair: PairAsked;
+  /** What draws it. */
+  part: Asked<unknown>;
   chosen: Selection;
   tab: Tab;
   again(): void;
 }
 
-export function PairContent({ pair, chosen, tab, again }: PairContentProps) {
+export function PairContent({ pair, part, chosen, tab, again }: PairContentProps) {
   const { other, asked, chain, waits } = pair;
-  const View = VIEWS.compare.Content as (props: PairViewProps) => preact.JSX.Element;
+  const View = VIEWS.compare.part.now() as ((props: PairViewProps) => preact.JSX.Element) | null;
+  if (View === null)
+    return <NotReady view="compare" asked={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
   if (other === null)
     return (

@@ -1,25 +1,24 @@
-/** Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here. */
+/**
+ * Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here.
+ *
+ * The overview comes with the tab; each other view is loaded when it is first opened, or before, while nothing else is
+ * to do.
+ */
 
 import type { ViewId } from "../api.gen";
-import { Comparison } from "./comparison";
-import { DataLoading } from "./data_loading";
-import { Gpu } from "./gpu";
-import { Host } from "./host";
 import { Overview } from "./overview";
+import { here, later } from "./part";
 import type { View } from "./props";
-import { TensorCores } from "./tensor_cores";
-import { Timeline } from "./timeline";
-import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
-  overview: { of: "span", totals: true, Content: Overview },
-  trends: { of: "spans", Content: Trends },
-  data_loading: { of: "span", Content: DataLoading },
-  tensor_cores: { of: "span", totals: true, Content: TensorCores },
-  gpu: { of: "span", totals: true, Content: Gpu },
-  host: { of: "span", totals: true, Content: Host },
-  compare: { of: "pair", Content: Comparison },
-  timeline: { of: "span", Content: Timeline },
+  overview: { of: "span", totals: true, part: here(Overview) },
+  trends: { of: "spans", part: later(async () => (await import("./trends")).Trends) },
+  data_loading: { of: "span", part: later(async () => (await import("./data_loading")).DataLoading) },
+  tensor_cores: { of: "span", totals: true, part: later(async () => (await import("./tensor_cores")).TensorCores) },
+  gpu: { of: "span", totals: true, part: later(async () => (await import("./gpu")).Gpu) },
+  host: { of: "span", totals: true, part: later(async () => (await import("./host")).Host) },
+  compare: { of: "pair", part: later(async () => (await import("./comparison")).Comparison) },
+  timeline: { of: "span", part: later(async () => (await import("./timeline")).Timeline) },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
@@ -28,4 +27,9 @@ export const isViewId = (id: string | undefined): id is ViewId => id !== undefin
 export function hasTotals(id: ViewId): boolean {
   const view: View<ViewId> = VIEWS[id] as View<ViewId>;
   return view.of === "span" && view.totals === true;
+}
+
+/** Begins to load a view; whoever shows it hears of a failure. */
+export function beginToLoad(id: ViewId): void {
+  VIEWS[id].part.load().catch(() => {});
 }

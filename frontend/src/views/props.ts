@@ -22,6 +22,7 @@ import type {
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
+import type { Part } from "./part";
 
 export type EventSource = Pick<Client, "timeline" | "busy" | "event" | "search">;
 
@@ -101,9 +102,9 @@ export interface PairViewProps {
  * (routes `compare` and `chain`). `totals`: whether it has any over the steps.
  */
 export type View<V extends ViewId> =
-  | { of: "span"; totals?: boolean; Content: ComponentType<SpanViewProps<V>> }
-  | { of: "spans"; Content: ComponentType<TrendsViewProps> }
-  | { of: "pair"; Content: ComponentType<PairViewProps> };
+  | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }
+  | { of: "spans"; part: Part<ComponentType<TrendsViewProps>> }
+  | { of: "pair"; part: Part<ComponentType<PairViewProps>> };
 
 export interface HostPart {
   result: HostResult;

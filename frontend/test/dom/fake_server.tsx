@@ -7,6 +7,7 @@ import type { Catalogue, ChainPage, ComparePage, Index, PageOf, Scalars, TrendsP
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
 import { type Answer, type Client, SILENT } from "../../src/server/client";
+import { VIEWS } from "../../src/views";
 import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
 import { FIGURES, gpuPage } from "../fixtures/gpu";
@@ -103,8 +104,9 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
   };
 }
 
-/** Opens the tab at an address, "view=host&step=6"; what was asked of the server is in the log. */
+/** Opens the tab at an address, "view=host&step=6", with all its parts; what was asked of the server is in the log. */
 export async function openTab(address = "", server = says()): Promise<Asked> {
+  await Promise.all(Object.values(VIEWS).map(({ part }) => part.load()));
   const asked: Asked = { log: [], aborted: [] };
   const keys = address.split("&").filter((key) => key !== "");
   window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;

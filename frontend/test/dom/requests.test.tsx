@@ -22,11 +22,19 @@ const seconds = (count: number) => act(async () => void (await vi.advanceTimersB
 const main = () => document.querySelector("main")!;
 const READING = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress: null };
 
-const overview = VIEWS.overview as { Content: (props: SpanViewProps<"overview">) => null };
+const { part } = VIEWS.overview;
+const Overview = part.now() as (props: SpanViewProps<"overview">) => null;
+
+/** Draws the overview so instead. */
+function drawnBy(draw: (props: SpanViewProps<"overview">) => null) {
+  const drawn = vi.fn(draw);
+  vi.spyOn(part, "now").mockReturnValue(drawn as never);
+  return drawn;
+}
 
 /** How often the overview was drawn. */
 function draws(): () => number {
-  const drawn = vi.spyOn(overview, "Content");
+  const drawn = drawnBy(Overview);
   return () => drawn.mock.calls.length;
 }
 
@@ -97,7 +105,7 @@ describe("polls that changed nothing", () => {
 
   test("a page that says the same in another version of the index keeps its identity", async () => {
     const pages = new Set<unknown>();
-    vi.spyOn(overview, "Content").mockImplementation(({ page }) => {
+    drawnBy(({ page }) => {
       pages.add(page);
       return null;
     });

@@ -1,50 +1,11 @@
 import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact";
-import { useReducer } from "preact/hooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { openUrlStore } from "../../src/address/url";
-import type { BusyBins, EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
+import type { BusyBins, TimelinePage } from "../../src/api.gen";
 import { type Answer, SILENT } from "../../src/server/client";
-import { Timeline } from "../../src/views/timeline";
-import { HEAD, plain, TAB } from "../fixtures/pages";
-import { page } from "../fixtures/timeline";
+import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
+import { EVENTS, ready, rest, Shown, stage, timelineEvents } from "./shown_timeline";
 
-const EVENTS = page(`
-  thread | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb
-  stream |       cccccccccc           dddd`);
-const STEPS = [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: start, end_ns: start + 250 }));
-
-const PAGE: PageOf<"timeline"> = {
-  head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
-  titles: {},
-  insights: [],
-  insights_remark: null,
-  notes: [],
-  could_be: null,
-  largest: null,
-  neighbours: [],
-  shown_step: null,
-  result: { first_ns: 0, last_ns: 500, steps: STEPS },
-};
-
-const DETAIL: EventDetail = {
-  event: 0,
-  name: "aten::a",
-  short_name: "aten::a",
-  kind: "CPU op",
-  on: "Training thread 1",
-  track: 0,
-  row: 0,
-  start_ns: 0,
-  end_ns: 300,
-  facts: [],
-  links: [],
-  gap_start_ns: null,
-  why_gap: null,
-};
-
-const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 /** Half of each range is busy, and a kernel starts in each bin. */
 const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
   ready<BusyBins>({
@@ -57,39 +18,18 @@ const busyBins = async (_span: string, { from, to, bins }: { from: number; to: n
     most: [],
   });
 
-let events: {
-  timeline(): Promise<Answer<TimelinePage>>;
-  busy: typeof busyBins;
-  search: typeof TAB.events.search;
-  event(): Promise<Answer<EventDetail>>;
-};
+let events: EventSource;
+const held = () => render(<Shown events={events} />);
 
-function Held() {
-  const url = openUrlStore(window);
-  const [, again] = useReducer((count: number) => count + 1, 0);
-  const update: typeof url.update = (changes) => {
-    url.update(changes);
-    again(0);
-  };
-  return <Timeline page={PAGE} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
-}
-
-const stage = () => screen.getByRole("application", { name: /tracks of events/ });
 const type = (key: string) => fireEvent.keyDown(stage(), { key });
-const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
 const said = () => screen.getAllByRole("status").map((each) => each.textContent);
 const zoom = () => keys().zoom ?? null;
 
 beforeEach(async () => {
   vi.useFakeTimers();
   window.location.hash = "#tb_steptime&p.tb_steptime.step=5";
-  events = {
-    timeline: async () => ready(EVENTS),
-    busy: busyBins,
-    event: async () => ready(DETAIL),
-    search: TAB.events.search,
-  };
-  render(<Held />);
+  events = timelineEvents({ busy: busyBins });
+  held();
   await rest();
 });
 afterEach(() => {
@@ -157,7 +97,7 @@ test("a failure is said in the place of the picture, and a retry brings the even
   document.body.innerHTML = "";
   const problem = { problem: "The file is gone", file: "w.json", hint: "Was it moved?" };
   events.timeline = async () => ({ kind: "problem", value: problem });
-  render(<Held />);
+  held();
   await rest();
   expect(screen.getByRole("alert").textContent).toContain("The file is gone.");
   events.timeline = async () => ready(EVENTS);
@@ -178,7 +118,7 @@ describe("events that do not come", () => {
       asked += 1;
       return answer();
     };
-    render(<Held />);
+    held();
     await wait(0);
   }
 

@@ -5,12 +5,13 @@
     host_4711.1690000000000000000.l0.main.loader         of another run or rank: left out
 
 A summary lists the files that it was made with, so that one that appears later, or grows during the trace's time, is
-read, too.
+read, too. It lists digests of their names: summaries are passed on, and the names say which machine wrote them.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -32,8 +33,8 @@ MAX_FILES = 2048
 
 
 class SeenFile(msgspec.Struct, frozen=True):
-    """A recorder's file as it was when the trace was analysed. complete: it reached beyond the trace's end, and rows
-    added later do not matter."""
+    """A recorder's file as it was when the trace was analysed. file: `digest_of` its name. complete: it reached beyond
+    the trace's end, and rows added later do not matter."""
 
     file: str
     bytes: int
@@ -42,7 +43,8 @@ class SeenFile(msgspec.Struct, frozen=True):
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
-    """Which processes' files belong to a trace, and which files there were. host: see `files_of`."""
+    """Which processes' files belong to a trace, and which files there were. host: `digest_of` the machine's name; see
+    `files_of`."""
 
     pids: list[int] = []
     files: list[SeenFile] = []
@@ -53,11 +55,12 @@ def are_current(seen: SeenRecords, folder: Path) -> bool:
     """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
     known = {each.file: each for each in seen.files}
     for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
-        if name not in known:
+        file = known.get(digest_of(name))
+        if file is None:
             return False
-        if not known[name].complete:
+        if not file.complete:
             stamp = stamp_of(folder / name)
-            if stamp and (stamp.st_size, stamp.st_mtime_ns) != (known[name].bytes, known[name].mtime_ns):
+            if stamp and (stamp.st_size, stamp.st_mtime_ns) != (file.bytes, file.mtime_ns):
                 return False
     return True
 
@@ -79,18 +82,29 @@ def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
 
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
     """Those that processes with these IDs wrote, or their workers; of the trace's machine, if there are such files:
-    on several machines, processes of one job may have the same ID."""
+    on several machines, processes of one job may have the same ID. host: `host_of` the trace."""
     found = ((name, NAME.fullmatch(name)) for name in names)
-    mine = [(name, match["host"]) for name, match in found if match and int(match["pid"]) in pids]
+    mine = [(name, digest_of(match["host"])) for name, match in found if match and int(match["pid"]) in pids]
     known = any(each == host for _, each in mine)
     return [name for name, each in mine if each == host or not known]
 
 
 def host_of(trace: Trace, pids: Sequence[int]) -> str | None:
-    """The machine that the trace's file is named for, as torch's handler does: <host>_<pid>.<time>.pt.trace.json."""
+    """Digest of the machine that the trace's file is named for, as torch's handler does:
+    <host>_<pid>.<time>.pt.trace.json."""
     host, _, rest = Path(trace.path).name.rpartition("_")
     number = rest.partition(".")[0]
-    return host if host and number.isdecimal() and int(number) in pids else None
+    return digest_of(host) if host and number.isdecimal() and int(number) in pids else None
+
+
+def digest_of(name: str) -> str:
+    return hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
+
+
+def without_host(name: str) -> str:
+    """Of a recorder's file, what may be passed on: "3113936.1790812801133511828.l0.w3.loader"."""
+    match = NAME.fullmatch(name)
+    return name if match is None else name[match.start("pid") :]
 
 
 def process_ids(trace: Trace) -> list[int]:

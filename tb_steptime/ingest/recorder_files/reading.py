@@ -31,7 +31,8 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     read, broken = read_all(folder, mine, trace.origin_ns)
     notes = []
     if broken:
-        notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
+        named = text(finding.without_host(broken[0]))
+        notes.append(recorder_note("recorder_file_unreadable", file=named, files=count(len(broken))))
     if unfinished := len(mine) - len(read) - len(broken):
         notes.append(recorder_note("recorder_file_unfinished", files=count(unfinished)))
     if len({each.header.get("host") for each in read}) > 1:
@@ -40,7 +41,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
     seen = [
-        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, high))
+        SeenFile(finding.digest_of(name), stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]

@@ -17,7 +17,7 @@ _END_BYTES = 64 * 1024
 def stamp(trace: Path) -> TraceStamp:
     """Raises OSError."""
     stat = trace.stat()
-    return TraceStamp(trace.name, stat.st_size, stat.st_mtime_ns, _digest(trace, stat.st_size))
+    return TraceStamp("", stat.st_size, stat.st_mtime_ns, _digest(trace, stat.st_size))
 
 
 def _digest(trace: Path, size: int) -> str:

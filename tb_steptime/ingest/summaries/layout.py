@@ -30,7 +30,8 @@ MAX_MEMBER_BYTES = 256 * 1024 * 1024
 
 
 class TraceStamp(msgspec.Struct, frozen=True):
-    """Which file a summary is of. digest covers the size and both ends of the file."""
+    """Which file a summary is of. digest covers the size and both ends of the file. file is empty: the summary's own
+    name says it, and torch names traces for the machine. (Until 0.2.0 it was the trace's name.)"""
 
     file: str
     bytes: int
@@ -40,7 +41,8 @@ class TraceStamp(msgspec.Struct, frozen=True):
 
 class SummaryHead(msgspec.Struct, frozen=True):
     """view_bytes: compressed length of each view's member, in the order in which they follow the head. code: the
-    fingerprint of the code that measured. records: the recorder's files that were read with the trace."""
+    fingerprint of the code that measured. records: the recorder's files that were read with the trace. keeps_paths: see
+    `MeasuredSpan`. The file of the facts is empty, as that of the stamp."""
 
     format: int
     code: str
@@ -48,6 +50,7 @@ class SummaryHead(msgspec.Struct, frozen=True):
     facts: SpanFacts
     view_bytes: dict[str, int]
     records: SeenRecords = SeenRecords()
+    keeps_paths: bool = False
 
     def place(self, view: str) -> int:
         """Where a view's member begins, counted from the end of the head. Raises KeyError."""

@@ -14,7 +14,14 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
-from tb_steptime.ingest.summaries.layout import FORMAT, MAX_HEAD_BYTES, MAX_MEMBER_BYTES, SummaryHead, first_member
+from tb_steptime.ingest.summaries.layout import (
+    FORMAT,
+    MAX_HEAD_BYTES,
+    MAX_MEMBER_BYTES,
+    SUFFIX,
+    SummaryHead,
+    first_member,
+)
 from tb_steptime.ingest.summaries.upgrades import upgraded, upgraded_head
 from tb_steptime.ingest.summaries.writing import places_for
 
@@ -68,7 +75,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
 
 def read_summary(path: Path) -> MeasuredSpan:
     """The measured span of a summary file. Raises TraceError where this release cannot read it."""
-    return _span(path, *_head(path))
+    return _span(path, *_head(path), path.name.removesuffix(SUFFIX))
 
 
 def summary_of(trace: Path, path: Path) -> MeasuredSpan | None:
@@ -76,7 +83,7 @@ def summary_of(trace: Path, path: Path) -> MeasuredSpan | None:
     with contextlib.suppress(TraceError):
         head, head_bytes = _head(path)
         if is_of(head.trace, trace):
-            return _span(path, head, head_bytes)
+            return _span(path, head, head_bytes, trace.name)
     return None
 
 
@@ -87,7 +94,7 @@ def fresh_summary(trace: Path) -> MeasuredSpan | None:
         with contextlib.suppress(TraceError):
             head, head_bytes = _head(place)
             if head.format == FORMAT and is_fresh(head, trace):
-                return _span(place, head, head_bytes)
+                return _span(place, head, head_bytes, trace.name)
     return None
 
 
@@ -107,8 +114,9 @@ def whole(span: MeasuredSpan, path: str) -> MeasuredSpan:
         raise _damaged(path) from error
 
 
-def _span(path: Path, head: SummaryHead, head_bytes: int) -> MeasuredSpan:
-    return MeasuredSpan(head.facts, StoredResults(path, head, head_bytes), head.records)
+def _span(path: Path, head: SummaryHead, head_bytes: int, trace: str) -> MeasuredSpan:
+    facts = msgspec.structs.replace(head.facts, file=head.facts.file or trace)
+    return MeasuredSpan(facts, StoredResults(path, head, head_bytes), head.records, head.keeps_paths)
 
 
 def _head(path: Path) -> tuple[SummaryHead, int]:

@@ -20,7 +20,8 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
     """The bytes of a summary file; the same input gives the same bytes."""
     views = {view: member(msgspec.json.encode(result)) for view, result in measured.results.items()}
     lengths = {view: len(content) for view, content in views.items()}
-    head = SummaryHead(FORMAT, code_fingerprint(), trace, measured.facts, lengths, measured.records)
+    facts = msgspec.structs.replace(measured.facts, file="")
+    head = SummaryHead(FORMAT, code_fingerprint(), trace, facts, lengths, measured.records, measured.keeps_paths)
     return b"".join([member(msgspec.json.encode(head)), *views.values()])
 
 

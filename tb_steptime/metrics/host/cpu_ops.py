@@ -20,7 +20,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import self_time_ns
+from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
@@ -93,7 +93,7 @@ class CpuWork(msgspec.Struct, frozen=True):
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     """Of the ops that begin within the steps but waits for batches and collectives. left_out: when the host does what
     comes once: no op that begins then is counted."""
-    rows, own_ns = _self_times(trace)
+    rows, own_ns = _of_steps(trace)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
     rows, own_ns = rows[judged], own_ns[judged]
@@ -124,20 +124,15 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     )
 
 
-def _self_times(trace: Trace) -> tuple[Int64, Int64]:
+def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps, by thread, and the self time of each."""
     events, steps = trace.events, find_steps(trace)
     apart = loader_names(trace) | collective_names(trace)
-    ops = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
-    rows, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for thread in distinct_in(events.thread[ops]).tolist():
-        mine = ops[events.thread[ops] == thread]
-        start = events.start_ns[mine]
-        step = np.searchsorted(steps.start_ns, start, side="right") - 1
-        inside = (step >= 0) & (start < steps.end_ns[step])
-        rows.append(mine[inside])
-        own.append(self_time_ns(start, events.ends(mine))[inside])
-    return np.concatenate(rows), np.concatenate(own)
+    rows, own_ns = self_times(trace, np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name]))
+    start = events.start_ns[rows]
+    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    inside = (step >= 0) & (start < steps.end_ns[step])
+    return rows[inside], own_ns[inside]
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:

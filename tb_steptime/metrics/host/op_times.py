@@ -7,12 +7,11 @@ thread 1   |---- aten::linear ----|          self time of linear: without addmm
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import self_time_ns
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.nesting import self_times
+from tb_steptime.trace.table import Int64, Kind
 
 #: Ops with most of their own time.
 OPS = 200
@@ -31,7 +30,7 @@ class OpTime(msgspec.Struct, frozen=True):
 def op_times(trace: Trace, step: Int64, steps: int) -> list[OpTime]:
     """Ops by name, of the events that are in one of so many steps (step: of each event of the table, -1 in none); most
     of their own time first."""
-    rows, own_ns = _self_times(trace)
+    rows, own_ns = self_times(trace, trace.events.rows(Kind.CPU_OP))
     counted = step[rows] >= 0
     rows, own_ns = rows[counted], own_ns[counted]
     groups = Groups.of(trace.events.name[rows])
@@ -40,13 +39,3 @@ def op_times(trace: Trace, step: Int64, steps: int) -> list[OpTime]:
     columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), deviation, strict=True)
     ops = [OpTime(trace.strings[name], *figures) for name, *figures in columns]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]
-
-
-def _self_times(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of all ops, by thread, and the self time of each."""
-    ops = trace.events.rows(Kind.CPU_OP)
-    on = trace.events.thread[ops]
-    rows = [ops[on == thread] for thread in distinct_in(on).tolist()]
-    own = [self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine)) for mine in rows]
-    nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *rows]), np.concatenate([nothing, *own])

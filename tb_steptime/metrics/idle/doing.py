@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.idle.busiest import busiest_call
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
@@ -51,13 +52,16 @@ _COMPILES = re.compile(
 class Doing(NamedTuple):
     """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
     compiles: torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is
-    no cost of every step: a first call, or a thread that had no core."""
+    no cost of every step: a first call, or a thread that had no core. busiest, busiest_ns: of a frame what it calls for
+    the larger part of the range, and for how long; None and 0 where no one name is."""
 
     kind: Kinds
     name: str | None
     inside: str | None
     compiles: bool
     unusual: bool = False
+    busiest: str | None = None
+    busiest_ns: int = 0
 
 
 NOTHING = Doing("nothing", None, None, False)
@@ -69,7 +73,7 @@ def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     rows = _lasting(trace, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
-    found = [_doing(trace, mine, end - start) for mine in of_thread]
+    found = [_doing(trace, mine, start, end) for mine in of_thread]
     return next((each for each in found if each.kind in ("call", "op")), None) or next(
         (each for each in found if each.name), found[0]
     )
@@ -95,19 +99,20 @@ def _marks(trace: Trace) -> Bool:
     return marks
 
 
-def _doing(trace: Trace, rows: Int64, length_ns: int) -> Doing:
-    """By the rows that last for most of a range of this length."""
+def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
+    """By the rows that last for most of the range."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
-        mine = rows[np.isin(events.kind[rows], kinds) & _exact(trace, rows, length_ns)]
+        mine = rows[np.isin(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
         if len(mine):
             row = _named(trace, mine)
             name = trace.strings[int(events.name[row])]
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.strings[int(events.name[ops[-1]])] if kind == "call" and len(ops) else None
             unusual = kind in ("op", "call") and _is_unusual(trace, row)
-            return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual)
+            busiest = busiest_call(trace, row, start, end) if kind == "frame" else None
+            return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
     return Doing("nothing", None, None, compiles)
 
 

@@ -5,7 +5,7 @@ device      kk      kk                                        kk      kk
 late        .. iiiii  .....LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  iiiii       L: one long gap, not many short ones
 
 Late is what the launching thread's ops, its unrecorded time and the launch itself take; bubbles of blocking calls and
-pauses that have a cause of their own are left out. A gap is long by itself, and compared with the others.
+pauses that have a cause of their own are left out. A gap is long by itself, and compared with what usually is late.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
 from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in
-from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.job.execution import compiled_ranges
@@ -31,7 +31,7 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in
 
 #: A hundred launches take this long: what is shorter may be ordinary work of the host.
 LONG_NS = 1_000_000
-#: A job whose gaps are all alike has no long ones.
+#: A job whose launches are all as late has no long gaps.
 LONG_TIMES = 10
 #: Gaps that are kept of each place, longest first.
 KEPT = 5
@@ -42,7 +42,7 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 class LongGap(msgspec.Struct, frozen=True):
     """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
     torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
-    the host does takes far less elsewhere."""
+    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap."""
 
     step: str
     start_ns: int
@@ -54,6 +54,8 @@ class LongGap(msgspec.Struct, frozen=True):
     compiles: bool
     compiled: bool
     unusual: bool = False
+    busiest: str | None = None
+    busiest_ns: int = 0
 
 
 class LongGaps(msgspec.Struct, frozen=True):
@@ -71,12 +73,9 @@ class LongGaps(msgspec.Struct, frozen=True):
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
     """By place, most late time first; places without any are left out."""
-    gaps, late = find_gaps(trace, device), _late_ns(trace, device)
-    late = np.where(gaps.launch >= 0, late[gaps.launch], 0)
-    some = late[late > 0]
-    if not len(some):
-        return []
-    long = np.flatnonzero(late >= max(LONG_NS, LONG_TIMES * int(np.median(some)) if len(some) > 1 else 0))
+    gaps, late_ns = find_gaps(trace, device), _late_ns(trace, device)
+    late = np.where(gaps.launch >= 0, late_ns[gaps.launch], 0)
+    long = np.flatnonzero(late >= max(LONG_NS, LONG_TIMES * _usual_ns(trace, device, late_ns)))
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
     found = []
     for number in distinct_in(site).tolist():
@@ -94,6 +93,15 @@ def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool)
     unusual_ns = sum(gap.late_ns for gap in longest if gap.unusual and not gap.compiled)
     total, of_compiled = int(late.sum()) // steps, int(late[compiled].sum()) // steps
     return LongGaps(site, len(rows), begun_in, total, of_compiled, unusual_ns // steps, longest)
+
+
+def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
+    """Of the device's launches in the steps, those in time too, half are no later than this: where most are in time,
+    a long gap in each step has no other kind beside it, and is long all the same."""
+    rows, window = launch_rows(trace, device), find_steps(trace).window
+    start = trace.events.start_ns[find_launches(trace).activity[rows]]
+    late = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
+    return int(late[(len(late) - 1) // 2]) if len(late) else 0
 
 
 def _late_ns(trace: Trace, device: int) -> Int64:
@@ -137,4 +145,6 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool) -> Lo
         compiles=doing.compiles,
         compiled=compiled or doing.compiles,
         unusual=doing.unusual,
+        busiest=doing.busiest,
+        busiest_ns=doing.busiest_ns,
     )

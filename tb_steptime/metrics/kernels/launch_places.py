@@ -16,7 +16,7 @@ from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.whole_steps import step_at
-from tb_steptime.trace.frames import MODULE_FRAME
+from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_modules, kernel_origins
@@ -106,7 +106,7 @@ class _Keys:
             short=kernel_names(trace)[kernel],
             op=None if op < 0 else trace.strings[op],
             shapes="" if shapes < 0 else trace.inputs[shapes],
-            module=None if module < 0 else trace.strings[module].removeprefix(MODULE_FRAME),
+            module=None if module < 0 else module_name(trace.strings[module]),
             phase=PHASES[int(self.phase[row])],
             count=int(sums.count[group]),
             total_ns=int(sums.total_ns[group]),

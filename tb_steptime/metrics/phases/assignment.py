@@ -47,8 +47,8 @@ from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
-__all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_phases",
-           "host_time_ns", "kernel_phases", "optimizer_marks", "phase_labels", "site_of",
+__all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
+           "host_phases", "host_time_ns", "kernel_phases", "optimizer_marks", "phase_labels", "site_at", "site_of",
            "training_threads"]  # fmt: skip
 
 #: Every phase and what it is called, in the order of a step.
@@ -101,7 +101,7 @@ class _Course:
     step_marks,
     training_threads,
 )
-def _courses(trace: Trace) -> dict[int, _Course]:
+def host_courses(trace: Trace) -> dict[int, _Course]:
     """The course of each thread with marks; -1 is every other thread."""
     unmarked = _unmarked(trace)
     all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
@@ -112,7 +112,7 @@ def _courses(trace: Trace) -> dict[int, _Course]:
     return courses
 
 
-@shared(_courses, find_launches)
+@shared(host_courses, find_launches)
 def activity_sites(trace: Trace) -> UInt8:
     """For each row of `find_launches` the place in SITES that it was launched from; unknown without call and op."""
     launches = find_launches(trace)
@@ -126,15 +126,22 @@ def activity_sites(trace: Trace) -> UInt8:
 
 def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
     """The place in SITES of the instant at which each of these events of the host begins; of -1 it is unknown."""
-    events, courses = trace.events, _courses(trace)
+    events = trace.events
     sites = np.full(len(rows), SITE["unknown"], np.uint8)
     for first in range(0, len(rows), ROWS_AT_ONCE):
         piece = rows[first : first + ROWS_AT_ONCE]
         on = np.where(piece >= 0, events.thread[piece], -1)
-        start = events.start_ns[piece]
-        for thread in distinct_in(on[piece >= 0]).tolist():
-            here = on == thread
-            sites[first : first + ROWS_AT_ONCE][here] = courses.get(thread, courses[-1]).at(start[here])
+        sites[first : first + ROWS_AT_ONCE] = site_at(trace, on, events.start_ns[piece])
+    return sites
+
+
+def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
+    """The place in SITES that each of these threads is at, at the instant of the same index; of -1 it is unknown."""
+    courses = host_courses(trace)
+    sites = np.full(len(threads), SITE["unknown"], np.uint8)
+    for thread in distinct_in(threads[threads >= 0]).tolist():
+        here = threads == thread
+        sites[here] = courses.get(thread, courses[-1]).at(instants[here])
     return sites
 
 
@@ -145,10 +152,10 @@ def kernel_phases(trace: Trace) -> UInt8:
     return SITE_PHASE[activity_sites(trace)[place]]
 
 
-@shared(_courses, find_steps, training_threads)
+@shared(host_courses, find_steps, training_threads)
 def host_phases(trace: Trace) -> HostPhases:
     """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
-    steps, courses = find_steps(trace), _courses(trace)
+    steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
     windows = Intervals.union(steps.start_ns, steps.end_ns)

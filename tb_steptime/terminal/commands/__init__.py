@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import compare, explain, export, index, kernels, operators, slice_trace, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
     kernels.COMMAND,
+    operators.COMMAND,
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
     slice_trace.COMMAND,
+    export.COMMAND,
 )

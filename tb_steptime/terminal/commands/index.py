@@ -21,6 +21,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="traces to read at the same time, each in a process of its own; default: one for each core, at most 8",
     )
+    parser.add_argument(
+        "--keep-paths",
+        action="store_true",
+        help="keep the whole paths of source files, which may name you and your machine; default: files are named from "
+        "their package or working tree on",
+    )
 
 
 def _positive(text: str) -> int:
@@ -36,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     spans = list(find_spans(options.paths, problems))
-    indexed = find_work(spans)
+    indexed = find_work(spans, keep_paths=options.keep_paths)
     indexed.problems[:0] = problems
     try:
         write_summaries(indexed, options.jobs)

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
+from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -55,7 +56,7 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.kept_inputs = array("B"), array("B")
+        self.kinds, self.kept_inputs, self.kept_settings = (array("B") for _ in range(3))
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
 
@@ -66,6 +67,7 @@ class Labels(dict[tuple[Any, ...], int]):
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
         self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
+        self.kept_settings.append(self.kept_inputs[-1] and keeps_settings(name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -87,6 +89,7 @@ class Columns:
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`
+    memory              what the allocator said, in columns of their own
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
@@ -107,6 +110,7 @@ class Columns:
         self.exchange_texts = Words()
         self.collective, self.elements = array("q"), array("q")
         self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
+        self.memory = MemoryColumns()
         self.timeless_count = 0
         self.unpaired_end_count = 0
         self._thread_names: dict[tuple[str, str], str] = {}
@@ -121,6 +125,8 @@ class Columns:
         self.timeless_count += block.timeless_count
         if block.timed:
             self._add_timed(block.timed, block.start_ns)
+        if block.memory and not self._times_only:
+            self.memory.add(block.memory, self.labels.thread)
         for row in block.others:
             if isinstance(row, Meta):
                 self._add_name(row)
@@ -171,7 +177,8 @@ class Columns:
         with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
         if len(with_inputs):
             self.with_inputs.frombytes((with_inputs + first).tobytes())
-            self._add_inputs([args[index] for index in with_inputs.tolist()])
+            with_settings = np.frombuffer(labels.kept_settings, np.bool_)[label][with_inputs]
+            self._add_inputs([args[index] for index in with_inputs.tolist()], with_settings.tolist())
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
@@ -220,10 +227,11 @@ class Columns:
         self.stacked.frombytes(rows[said].astype(np.int32).tobytes())
         self.stack.frombytes(stack[said].tobytes())
 
-    def _add_inputs(self, ops: list[Args]) -> None:
+    def _add_inputs(self, ops: list[Args], with_settings: list[bool]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
         self.dtypes += self.inputs.numbers([op.dtypes for op in ops])
-        self.settings += self.inputs.numbers([op.settings for op in ops])
+        pairs = zip(ops, with_settings, strict=True)
+        self.settings += self.inputs.numbers([op.settings if wanted else NOT_SAID for op, wanted in pairs])
 
     def _add_kernels(self, args: list[Args]) -> None:
         self.grid += triples([arg.grid for arg in args])

@@ -16,10 +16,9 @@ from tb_steptime.trace.table import Kind, StringTable
 MOST_BYTES = 16 * 2**20
 
 
-#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. And ops that a fused
-#: attention or a better layout would save: softmax, dropout, copies. Inputs of other ops are not needed, and keeping
-#: those of all would cost a tenth of the time of reading.
-_KEPT = re.compile(
+#: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute. So
+#: do those of ops that a fused attention or a better layout would save: softmax, dropout, copies.
+_WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
 )
 #: A backend marks its collectives so, and before 2024 nothing else said what they exchange.
@@ -27,10 +26,14 @@ _EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
 
 def keeps_inputs(kind: Kind, name: str) -> bool:
-    """Are the inputs of events of this name kept? A backend's marks are ops of some releases and ranges of others."""
-    if kind == Kind.CPU_OP and _KEPT.search(name):
-        return True
-    return kind in (Kind.CPU_OP, Kind.USER) and _EXCHANGE.match(name) is not None
+    """Are shapes and types of events of this name kept? Those of all ops are, since ops are grouped by them. Marks of a
+    backend are ops of some releases and ranges of others."""
+    return kind == Kind.CPU_OP or (kind == Kind.USER and _EXCHANGE.match(name) is not None)
+
+
+def keeps_settings(name: str) -> bool:
+    """Are the values of its other inputs kept too? Those of all ops would cost more time than they tell."""
+    return _WITH_SETTINGS.search(name) is not None or _EXCHANGE.match(name) is not None
 
 
 class Texts(dict[bytes, int]):

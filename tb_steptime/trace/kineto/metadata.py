@@ -105,6 +105,7 @@ def _device(of: dict[str, Any]) -> Device | None:
         max_threads_per_sm=_integer(of.get("maxThreadsPerMultiprocessor")),
         registers_per_sm=_integer(of.get("regsPerMultiprocessor")),
         shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
+        memory_bytes=_integer(of.get("totalGlobalMem")),
     )
 
 

@@ -124,6 +124,7 @@ class _Reading:
             stack_texts=stack_texts,
             collectives=tables.collectives(),
             collective_texts=collective_texts,
+            memory=self._columns.memory.table(tables.origin_ns),
             threads=threads,
             devices=self._metadata.devices(tables.active_devices()),
             job=self._metadata.job(accelerator),

@@ -71,6 +71,27 @@ class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
     tid: Track = None
 
 
+class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
+    """What the allocator's events say; any of them may be missing: 2021 wrote no address and no totals."""
+
+    addr: Any = msgspec.field(default=-1, name="Addr")
+    bytes: Any = msgspec.field(default=None, name="Bytes")
+    device_type: Any = msgspec.field(default=None, name="Device Type")
+    device: Any = msgspec.field(default=-1, name="Device Id")
+    allocated: Any = msgspec.field(default=-1, name="Total Allocated")
+    reserved: Any = msgspec.field(default=-1, name="Total Reserved")
+
+
+class Instant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
+    """An event without a duration. Those of the allocator are kept, the others are only counted."""
+
+    ts: Any
+    name: str | None = None
+    pid: Track = None
+    tid: Track = None
+    args: MemoryArgs | None = None
+
+
 class MetaArgs(msgspec.Struct, gc=False):
     name: Any = None
 
@@ -84,8 +105,8 @@ class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
     args: MetaArgs | None = None
 
 
-#: Arrows, counters, instants, asynchronous and object events: only counted.
+#: Arrows, counters, asynchronous and object events: only counted.
 COUNTED = [
     msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
-    for phase in "stfiIRCbenNODvVPSTpFca(),"
+    for phase in "stfIRCbenNODvVPSTpFca(),"
 ]

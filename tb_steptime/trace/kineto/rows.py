@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, Union
 
@@ -13,12 +13,26 @@ import numpy as np
 
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import Repaired, repair
-from tb_steptime.trace.kineto.row_types import COUNTED, NO_ARGS, Args, Begin, Complete, End, Meta, MetaArgs, Track
+from tb_steptime.trace.kineto.row_types import (
+    COUNTED,
+    NO_ARGS,
+    Args,
+    Begin,
+    Complete,
+    End,
+    Instant,
+    MemoryArgs,
+    Meta,
+    MetaArgs,
+    Track,
+)
 from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64
 
 #: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be repaired; what else is wrong cannot.
 _INVALID = "invalid"
+#: What the allocator's events are called, of every year.
+MEMORY = "[memory]"
 
 
 class EventBlock(NamedTuple):
@@ -26,6 +40,7 @@ class EventBlock(NamedTuple):
 
     timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
     others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
+    memory  what the allocator said
     """
 
     timed: list[Any]
@@ -33,6 +48,7 @@ class EventBlock(NamedTuple):
     others: list[Any]
     event_count: int
     timeless_count: int = 0
+    memory: Sequence[Any] = ()
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
@@ -49,15 +65,16 @@ class _Rows(NamedTuple):
     complete: type
     begin: type
     end: type
+    instant: type
 
 
 @functools.cache
 def _rows(exact: bool) -> _Rows:
     """With times as floats, or as they are spelled."""
-    complete, begin, end = (_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End))
-    events: Any = list[Union.__getitem__((complete, begin, end, Meta, *COUNTED))]  # type: ignore[misc]
+    timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
+    events: Any = list[Union.__getitem__((*timed, Meta, *COUNTED))]  # type: ignore[misc]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
-    return _Rows(decoder, lax, complete, begin, end)
+    return _Rows(decoder, lax, *timed)
 
 
 def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
@@ -130,12 +147,15 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
     others = [row for row in rows if row.__class__ in rare] if rare else []
+    memory: list[Any] = [row for row in rows if row.__class__ is of.instant]
+    memory = [row for row in memory if row.name == MEMORY]
     if exact:
-        return _without_timeless(timed, others, len(rows))
+        return _without_timeless(timed, others, len(rows))._replace(memory=memory)
     us = np.array([row.ts for row in timed], np.float64)
-    if len(us) and np.abs(us).max() >= EXACT_AS_FLOAT_US:
+    latest = max(np.abs(us).max(initial=0.0), abs(memory[-1].ts) if memory else 0.0)
+    if latest >= EXACT_AS_FLOAT_US:
         return None
-    return EventBlock(timed, to_ns(us), others, len(rows))
+    return EventBlock(timed, to_ns(us), others, len(rows), memory=memory)
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
@@ -159,7 +179,7 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
     if event["ph"] == "B":
         return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)
-    return EventBlock([], nothing, _loose_others(event), 1)
+    return EventBlock([], nothing, _loose_others(event), 1, memory=_loose_memory(event))
 
 
 def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:
@@ -182,6 +202,15 @@ def _loose_others(event: dict[str, Any]) -> list[Any]:
     if event["ph"] == "M" and isinstance(args, dict):
         return [Meta(_word(event.get("name")), pid, tid, MetaArgs(args.get("name")))]
     return []
+
+
+def _loose_memory(event: dict[str, Any]) -> list[Instant]:
+    args = event.get("args")
+    if event["ph"] != "i" or event.get("name") != MEMORY or not isinstance(args, dict):
+        return []
+    said = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
+    track = _track(event.get("pid")), _track(event.get("tid"))
+    return [Instant(str(event.get("ts")), MEMORY, *track, MemoryArgs(**said))]
 
 
 def _word(value: object) -> str | None:
@@ -207,3 +236,4 @@ def _loose_args(args: object) -> Args:
 _AGAIN = msgspec.json.Encoder(decimal_format="number")
 _SPELLED = ("shapes", "dtypes", "settings", "stack")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))
+_MEMORY_KEYS = tuple(zip(MemoryArgs.__struct_fields__, MemoryArgs.__struct_encode_fields__, strict=True))

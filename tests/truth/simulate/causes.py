@@ -87,6 +87,7 @@ class Op:
     link: str | None = None
     exact: bool = False
     facts: tuple[tuple[str, Any], ...] = ()  # what else the profiler writes of the innermost
+    frame: str | None = None  # the Python function that it is all of
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,10 @@ class Machine:
         regions = [self._open("cpu_op", region, place) for region in section.regions]
         for op in section.ops:
             self._pass(section.python_ns, op.exact)
+            frame = self._open("python_function", op.frame, MAIN) if op.frame else None
             self._op(op, place)
+            if frame:
+                frame.end_ns = self.now_ns
         if section.stop_ns:
             self._stop(section)
         for region in regions:

@@ -82,7 +82,7 @@ PLAIN = Training(
 FORWARD, LOSS, BACKWARD, OPTIMIZER = range(4)
 
 
-def _insert(training: Training, place: int, *sections: Section) -> Training:
+def insert(training: Training, place: int, *sections: Section) -> Training:
     """Before a section of the plain step."""
     at = training.sections.index(PLAIN.sections[place])
     return replace(training, sections=(*training.sections[:at], *sections, *training.sections[at:]))
@@ -100,7 +100,7 @@ def read_back(*names: str) -> Op:
 
 def item(training: Training) -> Training:
     """Before the 0.9 ms of Python, which nothing hides then."""
-    return _insert(training, LOSS, Section((read_back("aten::item", "aten::_local_scalar_dense"),)))
+    return insert(training, LOSS, Section((read_back("aten::item", "aten::_local_scalar_dense"),)))
 
 
 SPARSE = "sparse"
@@ -111,7 +111,7 @@ def coalesce(training: Training) -> Training:
     (backward,) = (section for section in training.sections if section.backward)
     half = len(backward.ops) // 2
     nodes = (*backward.ops[:half], *coalescing(), *backward.ops[half:])
-    training = _insert(training, FORWARD, Section((sparse_forward(),), device=backward.device))
+    training = insert(training, FORWARD, Section((sparse_forward(),), device=backward.device))
     at = training.sections.index(backward)
     sections = (*training.sections[:at], replace(backward, ops=nodes), *training.sections[at + 1 :])
     return replace(training, sections=sections)
@@ -157,20 +157,20 @@ TINY = Op(("aten::add_",), (launch(kernels.small("at::native::CUDAFunctor_add<fl
 
 
 def tiny_kernels(training: Training) -> Training:
-    return _insert(training, LOSS, Section((TINY,) * 150))
+    return insert(training, LOSS, Section((TINY,) * 150))
 
 
 def captured(training: Training) -> Training:
     """The same kernels, and launching them takes no time."""
     calls = tuple(replace(call, host_ns=0) for call in TINY.calls)
-    return _insert(training, LOSS, Section((replace(TINY, host_ns=0, calls=calls),) * 150, python_ns=0))
+    return insert(training, LOSS, Section((replace(TINY, host_ns=0, calls=calls),) * 150, python_ns=0))
 
 
 def memory_anew(training: Training) -> Training:
     """The cache is emptied in each step, which waits for the device; then the driver is asked for memory again."""
     give_back = Op((), (Call("cudaFree", blocks=True, host_ns=200 * US),), 500, exact=True)
     ask = Op(("aten::empty",), (Call("cudaMalloc", host_ns=1_200 * US),), 1_000, exact=True)
-    return _insert(training, OPTIMIZER, Section((give_back, ask), python_ns=US))
+    return insert(training, OPTIMIZER, Section((give_back, ask), python_ns=US))
 
 
 def full_queue(training: Training) -> Training:
@@ -179,7 +179,7 @@ def full_queue(training: Training) -> Training:
         ("aten::mul_",), (launch(kernels.small("at::native::MulFunctor<float>", 432, 25 * US)),), 1_000, exact=True
     )
     more = Section((quick,) * 500, python_ns=500)
-    return replace(_insert(training, LOSS, more), queue_limit=1024, call_ns=4_000)
+    return replace(insert(training, LOSS, more), queue_limit=1024, call_ns=4_000)
 
 
 def endless_queue(training: Training) -> Training:
@@ -188,7 +188,7 @@ def endless_queue(training: Training) -> Training:
 
 def collection(training: Training) -> Training:
     """Python stands still once, for longer than the host is ahead, but not for as long as a full queue lasts."""
-    return _insert(training, FORWARD, Section((), stop_ns=24 * MS, steps=(FIRST + 4,)))
+    return insert(training, FORWARD, Section((), stop_ns=24 * MS, steps=(FIRST + 4,)))
 
 
 def in_series(training: Training) -> Training:

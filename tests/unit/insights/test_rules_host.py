@@ -184,7 +184,7 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
     )  # fmt: skip
     assert said(named, "long_stretches") == (
         60, "Shorten crop, or overlap it with GPU work",
-        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in data.py(9): crop.",
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in crop (data.py:9).",
     )  # fmt: skip
     called = waited(long_gap("cudaFree", 0.2, inside="aten::cudnn_convolution"))
     assert said(called, "long_stretches") == (
@@ -194,6 +194,27 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
     assert card(named, "long_stretches").evidence == [  # type: ignore[union-attr]
         Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US),
     ]  # fmt: skip
+
+
+def test_long_waits_in_a_function_say_what_it_calls_for_most_of_them():
+    def preprocess(ms: float, busiest_ms: float) -> LongGap:
+        gap = long_gap("/home/me/data.py(41): preprocess", ms)
+        return msgspec.structs.replace(
+            gap, busiest="/home/me/data.py(7): normalize", busiest_ns=int(busiest_ms * 1000) * US
+        )
+
+    assert said(waited(preprocess(0.2, 0.15)), "long_stretches") == (
+        60, "Shorten preprocess, or overlap it with GPU work",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in preprocess (data.py:41), 150 µs of it in "
+        "normalize.",
+    )  # fmt: skip
+    assert said(waited(preprocess(0.2, 0.15), preprocess(0.2, 0.18)), "long_stretches") == (
+        60, "Shorten preprocess, or overlap it with GPU work",
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in preprocess (data.py:41), up to 180 µs "
+        "of it in normalize.",
+    )  # fmt: skip
+    more_than_is_late = said(waited(preprocess(0.2, 0.25)), "long_stretches")
+    assert more_than_is_late is not None and more_than_is_late[2].endswith("in preprocess (data.py:41).")
 
 
 def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
@@ -216,7 +237,7 @@ def test_long_waits_between_the_passes_are_named_too():
     host = host_result([site("other", late(100))], long_gaps=rows)
     assert said(host, "long_stretches") == (
         60, "Shorten evaluate, or overlap it with GPU work",
-        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in eval.py(9): evaluate.",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in evaluate (eval.py:9).",
     )  # fmt: skip
     assert card(host, "between_passes").gain_ns == 40 * US  # type: ignore[union-attr]
 
@@ -648,7 +669,7 @@ def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict(
 
     assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
     assert text_of(0.6) == (
-        "The GPU is idle for 30 % of the step, most of it while the CPU is in data.py(9): crop."
+        "The GPU is idle for 30 % of the step, most of it while the CPU is in crop (data.py:9)."
     )  # half of the 1.2 ms of four steps
 
 

@@ -17,7 +17,7 @@ from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace,
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -100,11 +100,11 @@ def _with_inputs(name: str, ts: int, **args: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int | None) -> None:
+def test_shapes_are_kept_and_told_once_and_settings_of_products_too(tmp_path: Path, indent: int | None) -> None:
     inputs = {"Input Dims": [[128, 64], [64, 32]], "Input type": ["float", "c10::Half"]}
     events = [
         _with_inputs("aten::mm", 1, **inputs),
-        _with_inputs("aten::relu", 2, **inputs),  # no product
+        _with_inputs("aten::relu", 2, **inputs, **{"Concrete Inputs": ["", "1"]}),  # no product
         _with_inputs("aten::bmm", 3, **inputs),
         _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
         _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7, "Concrete Inputs": ["", "[2, 2]"]}),
@@ -115,7 +115,7 @@ def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int |
     trace = read_trace(path)
     told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
     assert inputs_of(trace) == [
-        ("aten::mm", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
+        ("aten::mm", *told, ""), ("aten::relu", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
         ("aten::conv2d", "", "7", '["","[2, 2]"]'),
     ]  # fmt: skip
     assert len(trace.inputs) == 5
@@ -271,6 +271,35 @@ def test_what_collectives_say_of_themselves() -> None:
         ("record_param_comms", "wait", "Byte", None, 0, 1),
         ("ncclDevKernel_Generic", "allreduce", None, "0", -1, -1),
     ]
+
+
+def test_what_the_allocator_said() -> None:
+    """One is written twice, one as in 2021, one with text for numbers and on another thread; of others time or size is
+    lost, and one is no allocation."""
+    trace = read("memory_events.json")
+    assert memory_of(trace) == [
+        (19_501, 512, "10", 4096, 1536, 2097152),
+        (29_500, 4, "10", -1, -1, -1),
+        (39_750, -512, "20", 4096, 1024, 2097152),
+    ]
+    assert trace.memory.device_type.tolist() == [1, 0, 1]
+    assert trace.memory.device.tolist() == [0, -1, 0]
+    assert trace.event_count == 9
+
+
+def test_memory_where_a_float_would_not_hold_the_time(tmp_path: Path) -> None:
+    """Absolute microseconds, in blocks of instants alone."""
+    content = json.loads((TRACES / "memory_events.json").read_text())
+    text = json.dumps({"traceEvents": []})
+    events = [json.dumps(event) for event in content["traceEvents"][:2]]
+    late = [event.replace('"ts": 1', '"ts": 16231426234601') for event in events]
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(text.replace("[]", "[" + ",".join(reversed(late)) + "]"))
+    assert memory_of(read_trace(path)) == [(19_501, 512, "10", 4096, 1536, 2097152)]
+
+
+def test_a_trace_without_memory_events() -> None:
+    assert memory_of(read("kineto_2024.json")) == []
 
 
 def test_shapes_of_a_backends_marks_are_kept() -> None:

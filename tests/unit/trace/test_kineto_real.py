@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto.inputs import keeps_inputs
+from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
 from tests.drawn.real_traces import REAL, read_real
 
 PLAIN_KINDS = {
@@ -53,8 +53,21 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete))
     assert Counter(sequences_of(trace)) == Counter(_plain_arguments(complete, "Sequence number", "Fwd thread id"))
     assert Counter(collectives_of(trace)) == Counter(_plain_collectives(complete))
+    assert memory_of(trace) == _plain_memory(
+        plain["traceEvents"], trace.origin_ns - int(plain.get("baseTimeNanoseconds", 0))
+    )
     stacks = _plain_arguments(complete, "Call stack")
     assert Counter(stacks_of(trace)) == Counter(one for one in stacks if one[1])
+
+
+def _plain_memory(events: list[dict[str, Any]], origin_ns: int) -> list[tuple[Any, ...]]:
+    """As the file has them, which is in the order of time."""
+    told = [(event, event["args"]) for event in events if event["name"] == "[memory]"]
+    keys = ("Addr", "Total Allocated", "Total Reserved")
+    return [
+        (int(event["ts"] * 1000) - origin_ns, args["Bytes"], str(event["tid"]), *(args.get(key, -1) for key in keys))
+        for event, args in told
+    ]
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
@@ -93,8 +106,11 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
 
 def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     kept = [event for event in events if keeps_inputs(_plain_row(event)[0], event["name"])]
-    keys = ("Input Dims", "Input type", "Concrete Inputs")
-    said = [[event.get("args", {}).get(key) for key in keys] for event in kept]
+    said = [
+        [event.get("args", {}).get(key) for key in ("Input Dims", "Input type")]
+        + [event.get("args", {}).get("Concrete Inputs") if keeps_settings(event["name"]) else None]
+        for event in kept
+    ]
     return [
         (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
         for event, each in zip(kept, said, strict=True)

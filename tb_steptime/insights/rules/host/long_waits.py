@@ -21,9 +21,11 @@ from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.metrics.idle.long_gaps import LongGap
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 
+#: What a function calls stands behind its name.
+CALL_LENGTH = 24
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 _LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
-_FUNCTION = re.compile(r"^.*\): ")
+_FRAME = re.compile(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
 
 
 def long_stretches(facts: Facts) -> Insight | None:
@@ -49,7 +51,7 @@ def long_stretches(facts: Facts) -> Insight | None:
         return None
     title = phrase("Shorten what the CPU does between launches")
     if name is not None:
-        short = brief(_FUNCTION.sub("", name), PLACE_LENGTH)
+        short = brief(_function(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = None if name is not None or facts.host.with_stack else _STACKS
     why = _why(gaps, name) if gaps else _of_few(model.launches, sum(late.values()))
@@ -113,12 +115,15 @@ def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGa
 
 
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:
-    """What the CPU does for at least so many ns a step in long gaps, in so many characters; None where no one thing
-    is."""
+    """What the CPU does for at least so many ns a step in long gaps, in so many characters, and what it calls there;
+    None where no one thing is."""
     gaps = [gap for row in host.long_gaps for gap in row.longest]
     name = _common_name(gaps)
     late_ns = sum(gap.late_ns for gap in gaps if gap.name == name)
-    return brief(name, length) if name and late_ns >= least_ns * len(host.steps) else None
+    if name is None or late_ns < least_ns * len(host.steps):
+        return None
+    call = _busiest([gap for gap in gaps if gap.name == name])
+    return brief(_placed(name), length) + (f", above all in {_call_name(call)}" if call else "")
 
 
 def _common_name(gaps: Sequence[LongGap]) -> str | None:
@@ -131,12 +136,22 @@ def _common_name(gaps: Sequence[LongGap]) -> str | None:
     return name if name and 2 * of_name[name] >= sum(gap.late_ns for gap in gaps) else None
 
 
-#: By whether one thing is named.
-_WHY = {
-    True: "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle while the CPU is in {name}.",
-    False: "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle; no one op or function makes "
-    "most of (it|them).",
-}
+def _function(name: str) -> str:
+    """Of a frame the function's name; any other name as it is."""
+    frame = _FRAME.match(name)
+    return frame["function"] if frame else name
+
+
+def _placed(name: str) -> str:
+    """Of a frame the function with its file and line: "crop (data.py:9)"; any other name as it is."""
+    frame = _FRAME.match(name)
+    return f"{frame['function']} ({brief(frame['file'], len(name))}:{frame['line']})" if frame else name
+
+
+_WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle"
+_IN_ONE = _WAITS_LEAVE + " while the CPU is in {name}."
+_IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {within}) of it in {busiest}."
+_IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
 def _of_few(launches: float, late_ns: int) -> Phrase:
@@ -145,12 +160,25 @@ def _of_few(launches: float, late_ns: int) -> Phrase:
 
 
 def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
-    longest = max(gap.late_ns for gap in gaps)
-    place = next((gap.inside for gap in gaps if gap.name == name and gap.inside), None)
+    mine = [gap for gap in gaps if name is not None and gap.name == name]
+    place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
     named = (
         f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}"
         if name and place
-        else brief(name or "", PLACE_LENGTH)
+        else brief(_placed(name or ""), PLACE_LENGTH)
     )
-    values = {"few": count(len(gaps)), "longest": ns(longest), "name": text(named)}
-    return filled(agreeing(_WHY[name is not None], len(gaps)), values)
+    words = _IN_NO_ONE if name is None else _IN_ONE if call is None else _IN_ITS_CALL
+    values = {"few": count(len(gaps)), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
+    if call is not None:
+        values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}
+    return filled(agreeing(words, len(gaps)), values)
+
+
+def _call_name(gap: LongGap) -> str:
+    return brief(_function(gap.busiest or ""), CALL_LENGTH)
+
+
+def _busiest(gaps: Sequence[LongGap]) -> LongGap | None:
+    """The wait with most time in one call. Where a call takes more than what is late, other causes share that time."""
+    named = [gap for gap in gaps if gap.busiest and gap.busiest_ns <= gap.late_ns]
+    return max(named, key=lambda gap: gap.busiest_ns, default=None)

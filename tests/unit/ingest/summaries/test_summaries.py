@@ -60,10 +60,17 @@ def test_what_was_measured_is_read_back(trace):
 def test_it_is_gzip_and_says_what_it_is_of(trace):
     _, path = write(trace)
     head, *views = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    assert head["trace"]["file"] == trace.name
+    assert head["trace"]["bytes"] == trace.stat().st_size
     assert list(head["view_bytes"]) == [analysis.id for analysis in ANALYSES]
     assert len(views) == len(ANALYSES)
     assert sum(head["view_bytes"].values()) + read_summary(path).results.head_bytes == path.stat().st_size
+
+
+def test_it_does_not_hold_the_name_of_the_trace(trace):
+    _, path = write(trace)
+    assert trace.name.encode() not in gzip.decompress(path.read_bytes())
+    renamed = path.rename(path.with_name(f"passed_on.pt.trace.json{SUFFIX}"))
+    assert read_summary(renamed).facts.file == "passed_on.pt.trace.json"
 
 
 def test_the_same_trace_gives_the_same_bytes(trace):
@@ -182,7 +189,8 @@ def test_a_summary_of_a_newer_release_is_not_overwritten(trace, cache):
     made = _summary(trace, cache / "fallback", lambda _: None)
     assert made == places_for(trace)[1]
     assert path.read_bytes() == content
-    assert fresh_summary(trace) == read_summary(made)
+    found = fresh_summary(trace)
+    assert (found.facts.file, found.results.path) == (trace.name, made)
 
 
 def test_a_format_that_no_release_wrote_is_damaged(trace, monkeypatch):

@@ -94,12 +94,12 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |
         op     | oooooooooooooooooooooooooooooooo |""", names=names)  # fmt: skip
-    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False, False)
+    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False, False, None, 0)
     frames = timeline("""
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |""", names=names)  # fmt: skip
-    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False, False)
-    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False, False)
+    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False, False, None, 0)
+    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False, False, None, 0)
 
 
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
@@ -115,3 +115,32 @@ def test_a_launch_of_compiled_code_is_its():
     trace = drawn("user Torch-Compiled Region: 0/0 | ...................rrrr... |")
     assert found(trace) == [("nothing", None, None, True)]
     assert [row.compiled_ns for row in long_gaps(trace, 0)] == [16_000_000]
+
+
+BUSIEST = {
+    "its calls together": ("python | ......nnnnn.cc.nnnn....... |", ("data.py(7): normalize", 9 * MS)),
+    "an op that it calls often": ("op | ......ooo.ooo.ooo......... |", ("aten::sub", 9 * MS)),
+    "half of it is not the larger part": ("python | ......nnnn.nnnn.ccc....... |", (None, 0)),
+    "none": ("", (None, 0)),
+}
+
+
+@pytest.mark.parametrize("case", BUSIEST)
+def test_the_busiest_of_what_a_frame_calls(case: str):
+    calls, expected = BUSIEST[case]
+    names = {
+        "f": "data.py(41): preprocess", "n": "data.py(7): normalize", "c": "data.py(9): crop", "o": "aten::sub",
+    }  # fmt: skip
+    (row,) = long_gaps(drawn(f"python | .....ffffffffffffffff..... |\n{calls}", **names), 0)
+    (gap,) = row.longest
+    assert (gap.name, (gap.busiest, gap.busiest_ns)) == ("data.py(41): preprocess", expected)
+
+
+def test_the_busiest_call_counts_within_the_range_only():
+    names = {"f": "data.py(41): preprocess", "n": "data.py(7): normalize"}
+    trace = timeline("""
+        step   | 000000000000000000 |
+        python | ffffffffffffffffff |
+        python | nnn.nnn.nnn.nnn.nn |""", names=names)  # fmt: skip
+    doing = doing_in(trace, 0, 5_000, 13_000)
+    assert (doing.name, doing.busiest, doing.busiest_ns) == ("data.py(41): preprocess", "data.py(7): normalize", 6_000)

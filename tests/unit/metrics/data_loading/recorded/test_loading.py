@@ -13,6 +13,7 @@ import pytest
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
+from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
@@ -127,7 +128,7 @@ def test_without_files_nothing_is_recorded(tmp_path):
     trace, seen = with_records(drawn(tmp_path))
     assert trace.loader_records is None
     assert what_is_recorded(trace) is None
-    assert seen == SeenRecords([PID], [], "host")
+    assert seen == SeenRecords([PID], [], digest_of("host"))
 
 
 @pytest.mark.parametrize("start", [ORIGIN, ORIGIN + 10**9])
@@ -257,7 +258,7 @@ def test_a_trace_that_is_named_for_its_machine_takes_that_ones_files(tmp_path):
     write_two_workers(tmp_path)
     write_two_workers(tmp_path, host="other")
     trace, seen = with_records(drawn(tmp_path))
-    assert {each.file.partition("_")[0] for each in seen.files} == {"host"}
+    assert {each.file for each in seen.files} == {digest_of(each.name) for each in tmp_path.glob("host_*.loader")}
     assert notes(trace) == []
     assert are_current(seen, tmp_path)
 
@@ -371,7 +372,7 @@ def test_two_loaders_are_told_apart(tmp_path):
 def test_a_summary_is_of_the_files_that_it_was_made_with(tmp_path):
     write_two_workers(tmp_path)
     _, seen = with_records(drawn(tmp_path))
-    assert [file.file.split(".")[-2] for file in seen.files] == ["main", "w0", "w1"]
+    assert [file.file for file in seen.files] == [digest_of(each.name) for each in sorted(tmp_path.glob("*.loader"))]
     assert are_current(seen, tmp_path)
 
 

@@ -1,0 +1,76 @@
+/** The part of the tab that draws a view: loaded when it is wanted, or ahead of that while nothing else is to do. */
+
+import { useEffect } from "preact/hooks";
+import type { Problem, ViewId } from "../api.gen";
+import type { Answer } from "../server/client";
+import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
+import { beginToLoad, VIEWS } from "../views";
+import type { Part } from "../views/part";
+
+type Content = NonNullable<unknown>;
+
+/** The view's component. It is asked for as a page is: again and again where the server is gone. */
+export function usePart(view: ViewId, cache: AnswerCache): Asked<Content> {
+  const part: Part<Content> = VIEWS[view].part;
+  const loaded = part.now();
+  const asked = useAnswer(cache, loaded ? null : `part ${view}`, "", () => answerOf(part));
+  return loaded ? { ...asked, answer: { kind: "ready", value: loaded }, trouble: null } : asked;
+}
+
+async function answerOf(part: Part<Content>): Promise<Answer<Content>> {
+  try {
+    return { kind: "ready", value: await part.load() };
+  } catch (error) {
+    console.warn(error);
+    return { kind: "gone", value: MISSING };
+  }
+}
+
+export const MISSING: Problem = {
+  problem: "The part of the tab that draws this view did not come",
+  file: "",
+  hint: "Does TensorBoard still run? Where another release of this plugin was installed, reload the page.",
+};
+
+/** What a view waits for: its answer and the part that draws it. A problem needs no part. */
+export function withPart<T>(asked: Asked<T>, part: Asked<Content>): Asked<T> {
+  if (part.answer?.kind === "ready" || asked.answer?.kind === "problem") return asked;
+  const again = () => {
+    asked.again();
+    part.again();
+  };
+  return { answer: null, trouble: asked.trouble ?? part.trouble, again };
+}
+
+/** Loads the other views once `ready`, one after the other, so that switching to them is instant. */
+export function useOtherParts(ready: boolean): void {
+  useEffect(() => (ready ? whenIdle(() => void loadAll()) : undefined), [ready]);
+}
+
+async function loadAll(): Promise<void> {
+  for (const view of Object.keys(VIEWS) as ViewId[]) {
+    try {
+      await VIEWS[view].part.load();
+    } catch {
+      return; // whoever opens the view asks again, and says so
+    }
+  }
+}
+
+/** How long a busy page is left alone. */
+const PATIENCE_MS = 2_000;
+
+function whenIdle(act: () => void): () => void {
+  if (typeof requestIdleCallback === "undefined") {
+    const timer = setTimeout(act, PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }
+  const idle = requestIdleCallback(act, { timeout: PATIENCE_MS });
+  return () => cancelIdleCallback(idle);
+}
+
+/** The view that the address names, before anything else is known: both then come at the same time. */
+export function useFirstPart(view: ViewId): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the view with which the tab opens
+  useEffect(() => beginToLoad(view), []);
+}

@@ -1,0 +1,79 @@
+/** Parts of the tab that are loaded when they are wanted, and a server that goes away before they are. */
+
+import { act, screen } from "@testing-library/preact";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MISSING } from "../../src/frame/part";
+import { VIEWS } from "../../src/views";
+import { later } from "../../src/views/part";
+import { openTab, press } from "./fake_server";
+
+beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
+const main = () => document.querySelector("main")!;
+
+/** The GPU view as a part that is not loaded yet; `answers` says what comes of each attempt. */
+async function withoutGpu(...answers: ("fails" | "comes")[]) {
+  const { part } = VIEWS.gpu;
+  const whole = (await part.load()) as never;
+  const attempts: string[] = [];
+  const fresh = later<never>(async () => {
+    const answer = answers[attempts.length] ?? "comes";
+    attempts.push(answer);
+    if (answer === "fails") throw new TypeError("Failed to fetch");
+    return whole;
+  });
+  vi.spyOn(part, "now").mockImplementation(fresh.now);
+  vi.spyOn(part, "load").mockImplementation(fresh.load);
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  return attempts;
+}
+
+const ready = () => [main().dataset.state, main().querySelector("[data-view]")?.getAttribute("data-view")];
+
+test("a view whose part comes late is shown once it is there", async () => {
+  await openTab();
+  await seconds(1);
+  const attempts = await withoutGpu();
+  expect(attempts).toEqual([]);
+  await act(async () => press(/^GPU/, "link"));
+  await seconds(0.1);
+  expect(attempts).toEqual(["comes"]);
+  expect(ready()).toEqual(["ready", "gpu"]);
+});
+
+test("a part that does not come is asked for again, by itself and on a press; other views stay usable", async () => {
+  await openTab();
+  await seconds(1);
+  const attempts = await withoutGpu("fails", "fails", "fails", "comes");
+  await act(async () => press(/^GPU/, "link"));
+  await seconds(0.1);
+  expect(main().dataset.state).toBe("failed");
+  expect(main().textContent).toContain(MISSING.problem);
+  await seconds(1.1);
+  expect(attempts.length).toBe(2);
+  await act(async () => press(/^Overview/, "link"));
+  expect(ready()).toEqual(["ready", "overview"]);
+  await act(async () => press(/^GPU/, "link"));
+  await seconds(0.1);
+  expect(attempts.length).toBe(3);
+  await act(async () => press("Try again"));
+  await seconds(0.1);
+  expect(attempts.length).toBe(4);
+  expect(ready()).toEqual(["ready", "gpu"]);
+});
+
+test("the other views are loaded behind the first one", async () => {
+  await openTab();
+  const attempts = await withoutGpu();
+  await screen.findByText("A step takes long.");
+  expect(attempts).toEqual([]);
+  await seconds(3);
+  expect(attempts).toEqual(["comes"]);
+});

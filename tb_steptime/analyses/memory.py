@@ -1,0 +1,153 @@
+"""Memory: how much each device has allocated over time, what is alive at the peak, what grows, and what made it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tb_steptime.analyses.base import Analysis
+from tb_steptime.metrics.memory.at_an_instant import INCONSISTENT, AllocationRow, CategoryBytes, by_category, largest
+from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
+from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
+from tb_steptime.metrics.memory.churn import ChurnRow, churn
+from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, memory_name
+from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
+from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
+from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Kind
+
+#: Bins of the curve over the whole recording, for the first picture and where only the summary is there.
+BINS = 512
+#: Calls that are marked in the picture.
+MOST_CALLS = 200
+_ALLOCATOR_CALL = re.compile(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
+
+
+class MemoryStep(msgspec.Struct, frozen=True):
+    """A step by the host's own marks: memory is allocated when the host asks for it."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    phase_spans: list[PhaseSpan] = []
+
+
+class AllocatorCall(msgspec.Struct, frozen=True):
+    """A call with which the caching allocator asks the driver for memory, or gives it back."""
+
+    name: str
+    start_ns: int
+    dur_ns: int
+
+
+class DeviceMemory(msgspec.Struct, frozen=True):
+    """A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
+
+    whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
+    event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
+    with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording.
+    """
+
+    type: int
+    device: int | None
+    name: str
+    events: int
+    whole: bool
+    start_bytes: int
+    end_bytes: int
+    peak: MemoryPeak
+    reserved_peak: MemoryPeak | None
+    step_peaks: list[int]
+    growth: Growth
+    makers: list[Maker]
+    categories: list[CategoryBytes] | None
+    why_unknown: Reason | None
+    largest: list[AllocationRow]
+    churn: list[ChurnRow]
+    by_op: list[OpMemory]
+    curve: MemoryBins
+    total_bytes: int | None = None
+
+
+class MemoryResult(msgspec.Struct, frozen=True):
+    """devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
+    the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show."""
+
+    unknown: Reason | None = Reason("older_release")
+    start_ns: int = 0
+    end_ns: int = 0
+    steps: list[MemoryStep] = []
+    devices: list[DeviceMemory] = []
+    calls: list[AllocatorCall] = []
+    more_calls: int = 0
+
+
+def analyse(trace: Trace) -> MemoryResult:
+    places = memory_devices(trace)
+    if not places:
+        return MemoryResult(NOT_RECORDED)
+    low, high = _window(trace)
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALLOCATOR_CALL.match(name) is not None)
+    return MemoryResult(
+        unknown=None,
+        start_ns=low,
+        end_ns=high,
+        steps=_steps(trace),
+        devices=[_device(trace, place, low, high) for place in places],
+        calls=[_call(trace, row) for row in calls[:MOST_CALLS].tolist()],
+        more_calls=max(0, len(calls) - MOST_CALLS),
+    )
+
+
+def _window(trace: Trace) -> tuple[int, int]:
+    """From the first to the last of the steps and of what the allocator said."""
+    steps, ts = find_steps(trace).steps, trace.memory.ts
+    last = max(int(ts[-1]) + 1, *(step.host_start_ns + step.host_ns for step in steps))
+    return min(int(ts[0]), steps[0].host_start_ns), last
+
+
+def _steps(trace: Trace) -> list[MemoryStep]:
+    columns = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
+    return [
+        MemoryStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns, spans) for step, spans in columns
+    ]
+
+
+def _call(trace: Trace, row: int) -> AllocatorCall:
+    events = trace.events
+    return AllocatorCall(trace.strings[int(events.name[row])], int(events.start_ns[row]), int(events.dur_ns[row]))
+
+
+def _device(trace: Trace, place: Place, low: int, high: int) -> DeviceMemory:
+    of, peak = curve(trace, place), allocated_peak(trace, place)
+    parts = by_category(trace, peak.row, peak.allocated_bytes) if of.whole else None
+    known = trace.devices.get(place.device)
+    return DeviceMemory(
+        type=place.type,
+        device=None if place.type == CPU else place.device,
+        name=memory_name(trace, place),
+        events=len(of.row),
+        whole=of.whole,
+        start_bytes=of.before,
+        end_bytes=int(of.allocated[-1]),
+        peak=peak,
+        reserved_peak=reserved_peak(trace, place),
+        step_peaks=step_peaks(trace, place),
+        growth=growth(trace, place),
+        makers=leak_makers(trace, place),
+        categories=parts,
+        why_unknown=None if parts else INCONSISTENT if of.whole else NO_TOTALS,
+        largest=largest(trace, peak.row) if of.whole else [],
+        churn=churn(trace, place),
+        by_op=memory_by_op(trace, place)[:MOST_OPS],
+        curve=memory_bins(of, low, high, BINS),
+        total_bytes=known.memory_bytes if known and place.type != CPU else None,
+    )
+
+
+ANALYSIS = Analysis("memory", "Memory", MemoryResult, analyse)

@@ -1,0 +1,105 @@
+"""What is alive at an instant: bytes by category, which sum to the allocator's total, and the largest allocations.
+
+total of the allocator at t   100
+alive at t                     60  =  activations 40 + gradients 20
+before the recording           40  =  what is left: allocated before, and not freed until t
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import alive, allocations, ends_ns
+from tb_steptime.metrics.memory.births import births, steps_at
+from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
+from tb_steptime.metrics.memory.makers import makers
+from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.text import Reason
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+INCONSISTENT = Reason("memory_inconsistent")
+#: Allocations in a table, the largest.
+MOST_ROWS = 50
+
+
+class CategoryBytes(msgspec.Struct, frozen=True):
+    """count: allocations; 0 of what was there before the recording."""
+
+    category: CategoryId
+    bytes: int
+    count: int
+
+
+class AllocationRow(msgspec.Struct, frozen=True):
+    """An allocation. op: innermost, outer_op: outermost around it; None outside of ops. of the backward pass module and
+    line are those of the forward op that it belongs to. died_ns: None where the recording ends before; lives_steps: in
+    how many later steps it is freed, None where that is not known."""
+
+    bytes: int
+    category: CategoryId
+    op: str | None
+    outer_op: str | None
+    module: str | None
+    line: str | None
+    phase: PhaseId
+    step: str | None
+    born_ns: int
+    died_ns: int | None
+    lives_steps: int | None
+
+
+def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
+    """After this row of the memory table, of its device: parts that sum to `allocated`, in the order of `CATEGORIES`.
+    None where what is alive is more than that: then frees are missing."""
+    here = alive(trace, row)
+    kinds, size = categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]]
+    sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
+    sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
+    counts = np.bincount(kinds, minlength=len(CATEGORIES))
+    if sums[-1] < 0:
+        return None
+    columns = zip(CATEGORIES, sums.tolist(), counts.tolist(), strict=True)
+    return [CategoryBytes(category, total, count) for category, total, count in columns if total]
+
+
+def largest(trace: Trace, row: int) -> list[AllocationRow]:
+    """Of those alive after this row of the memory table, most bytes first."""
+    some = np.flatnonzero(alive(trace, row))
+    size = trace.memory.bytes[allocations(trace).born[some]]
+    return rows_of(trace, some[np.argsort(-size, kind="stable")[:MOST_ROWS]])
+
+
+def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
+    """These of `allocations`."""
+    born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
+    made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
+    died = allocations(trace).died[some]
+    freed_in = np.where(died >= 0, steps_at(trace, end), -1)
+    rows = []
+    for place, one in enumerate(some.tolist()):
+        step, gone = int(at.step[one]), int(freed_in[place])
+        rows.append(
+            AllocationRow(
+                bytes=int(trace.memory.bytes[born[place]]),
+                category=CATEGORIES[categories(trace)[one]],
+                op=_name(trace, int(at.op[one])),
+                outer_op=_name(trace, int(at.outer_op[one])),
+                module=made.modules[place],
+                line=made.lines[place],
+                phase=PHASES[at.phase[one]],
+                step=names[step] if step >= 0 else None,
+                born_ns=int(trace.memory.ts[born[place]]),
+                died_ns=int(end[place]) if died[place] >= 0 else None,
+                lives_steps=gone - step if step >= 0 and gone >= 0 else None,
+            )
+        )
+    return rows
+
+
+def _name(trace: Trace, row: int) -> str | None:
+    return trace.strings[int(trace.events.name[row])] if row >= 0 else None

@@ -1,0 +1,79 @@
+"""Where each allocation is made and freed: the op, the phase and the step of the instant.
+
+thread   |---- aten::linear ----|          outer op
+           |-- aten::addmm --|             innermost op
+                 +4096                     born in aten::addmm in aten::linear, forward, step 3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, site_at
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import open_at, outermost
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+
+PHASE = {phase: place for place, phase in enumerate(PHASES)}
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Where the host is at some rows of the memory table.
+
+    op, outer_op   rows of the event table: the innermost op on the thread, and the outermost around that; -1 for none
+    phase          place in `PHASES`
+    step           index of the step by the host's own mark; -1 outside of all
+    """
+
+    op: Int32
+    outer_op: Int32
+    phase: UInt8
+    step: Int32
+
+
+@shared(allocations, find_steps, host_courses)
+def births(trace: Trace) -> Moments:
+    """Of each of `allocations`."""
+    return moments(trace, allocations(trace).born)
+
+
+def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
+    """Of these rows of the memory table."""
+    op = ops_at(trace, rows)
+    outer = outermost(trace, trace.events.rows(Kind.CPU_OP), op)
+    table = trace.memory
+    phase = SITE_PHASE[site_at(trace, table.thread[rows], table.ts[rows])]
+    return Moments(op.astype(np.int32), outer.astype(np.int32), phase, steps_at(trace, table.ts[rows]))
+
+
+def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:
+    """The innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
+    events, table = trace.events, trace.memory
+    ops, found = events.rows(Kind.CPU_OP), np.full(len(rows), -1, np.int64)
+    on = table.thread[rows]
+    for thread in distinct_in(on).tolist():
+        mine, here = ops[events.thread[ops] == thread], np.flatnonzero(on == thread)
+        place = open_at(events.start_ns[mine], events.ends(mine), table.ts[rows[here]])
+        inside = place >= 0
+        found[here[inside]] = mine[place[inside]]
+    return found
+
+
+def steps_at(trace: Trace, instants: Int64) -> Int32:
+    """Index of the step whose mark on the host holds each instant; -1 outside of all."""
+    low, high = step_marks_ns(trace)
+    place = np.searchsorted(low, instants, side="right") - 1
+    return np.where((place >= 0) & (instants < high[place]), place, -1).astype(np.int32)
+
+
+def step_marks_ns(trace: Trace) -> tuple[Int64, Int64]:
+    """When the host begins and ends each step: memory is allocated when the host asks, not when the device runs."""
+    steps = find_steps(trace).steps
+    low = np.array([step.host_start_ns for step in steps], np.int64)
+    return low, low + np.array([step.host_ns for step in steps], np.int64)

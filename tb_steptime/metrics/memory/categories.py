@@ -1,0 +1,186 @@
+"""What each allocation is, decided by the phase it is made in, by what it outlives, and by what it is a copy of.
+
+    phase         |-- forward --|-- backward --|- optimizer -|-- next step ...
+    temporary       |---|          |---|          |---|            freed in the phase that made it
+    activations         |-----------|                              the backward pass still needs it
+    gradients                        |---------------|             outlives the backward pass that made it
+    optimizer_state                                 |-----------   made once in the optimizer, never freed
+    inputs        |----------|                                     by the loader, copied from the host, or made before
+                                                                   the first op of the step that has a backward node
+    parameters    made by an nn.Module's own code outside the steps, never freed (call stacks show it)
+    unknown       everything else: what outlives its step without one of these signs
+
+What is only freed, or never seen, was there before the recording, and no sign of its making is left.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.births import PHASE, births, moments, step_marks_ns
+from tb_steptime.metrics.phases.assignment import host_courses, host_phases
+from tb_steptime.metrics.phases.marks import backward_passes
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.nesting import innermost, open_at, outermost
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+
+CategoryId = Literal[
+    "parameters",
+    "gradients",
+    "optimizer_state",
+    "activations",
+    "inputs",
+    "temporary",
+    "unknown",
+    "before_recording",
+]
+
+#: In the order of tables; the last one is of no allocation that was recorded.
+CATEGORIES: tuple[CategoryId, ...] = (
+    "parameters",
+    "gradients",
+    "optimizer_state",
+    "activations",
+    "inputs",
+    "temporary",
+    "unknown",
+    "before_recording",
+)
+_PLACE = {category: place for place, category in enumerate(CATEGORIES)}
+
+#: Python frames in which a module makes or moves its parameters and buffers.
+_MODULE_STATE = re.compile(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_parameters|_apply|__setstate__)$")
+#: A batch may be read so many steps before it is used.
+_PREFETCHED_STEPS = 3
+
+
+@shared(
+    allocations,
+    backward_nodes,
+    backward_passes,
+    births,
+    ends_ns,
+    find_launches,
+    find_steps,
+    host_courses,
+    host_phases,
+)
+def categories(trace: Trace) -> UInt8:
+    """Of each of `allocations` the place in `CATEGORIES`."""
+    return _Deciding(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
+
+
+class _Deciding:
+    """Columns of all allocations. start, end: ns, NEVER where it outlives the recording; step: -1 outside of all."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, found, born = trace, allocations(trace), births(trace)
+        self.start, self.end = trace.memory.ts[found.born], ends_ns(trace)
+        self.phase, self.step, self.outer = born.phase, born.step, born.outer_op
+        freed = moments(trace, found.died[found.died >= 0])
+        self.end_phase, self.end_step = np.full(len(found), -1, np.int16), np.full(len(found), -2, np.int32)
+        self.end_phase[found.died >= 0], self.end_step[found.died >= 0] = freed.phase, freed.step
+        self.last_step = len(step_marks_ns(trace)[0]) - 1
+        self.passes = _passes(trace)
+
+    def categories(self) -> UInt8:
+        """Later rules overrule earlier ones."""
+        in_pass, pass_end = self._pass_of()
+        needed = self._needed_by_backward()
+        backward = in_pass | (self.phase == PHASE["backward"])
+        forward = ~backward & np.isin(self.phase, (PHASE["forward"], PHASE["other"], PHASE["zero_grad"]))
+        result = np.full(len(self.start), _PLACE["unknown"], np.uint8)
+        result[forward & needed & self._gone_by_next_step()] = _PLACE["activations"]
+        result[forward & needed & self._gone_by_next_step() & self._before_first_node()] = _PLACE["inputs"]
+        result[self._freed_in_phase() & ~backward & ~needed] = _PLACE["temporary"]
+        result[self._from_loader() | (forward & self._copied_from_host())] = _PLACE["inputs"]
+        result[(self.phase == PHASE["optimizer"]) & self._made_once()] = _PLACE["optimizer_state"]
+        result[self._of_modules()] = _PLACE["parameters"]
+        result[in_pass] = np.where(self.end[in_pass] > pass_end[in_pass], _PLACE["gradients"], _PLACE["temporary"])
+        return result
+
+    def _pass_of(self) -> tuple[Bool, Int64]:
+        """Whether it is made within a backward pass, and when that ends."""
+        place = np.searchsorted(self.passes.start, self.start, side="right") - 1
+        end = np.append(self.passes.end, -1)[place]
+        return self.start < end, end
+
+    def _needed_by_backward(self) -> Bool:
+        """It is alive when the next backward pass of its step begins."""
+        place = np.searchsorted(self.passes.start, self.start, side="left")
+        begins = np.append(self.passes.start, NEVER)[place]
+        step_end = np.append(step_marks_ns(self.trace)[1], -1)[self.step]
+        needed: Bool = (begins < step_end) & (self.end > begins)
+        return needed
+
+    def _gone_by_next_step(self) -> Bool:
+        """It is freed in its step or the next one, or the recording is over before that can be seen."""
+        freed = self.end_step - self.step <= 1
+        gone: Bool = np.where(self.end == NEVER, self.step >= self.last_step, freed & (self.end_step >= 0))
+        return gone
+
+    def _before_first_node(self) -> Bool:
+        """Made in its step before the first op that has a node in the backward pass."""
+        forward = backward_nodes(self.trace).forward
+        first = np.sort(self.trace.events.start_ns[distinct_in(forward[forward >= 0])])
+        place = np.searchsorted(first, np.append(step_marks_ns(self.trace)[0], NEVER)[self.step])
+        before: Bool = (self.step >= 0) & (self.start < np.append(first, 0)[place])
+        return before
+
+    def _from_loader(self) -> Bool:
+        """Made while a batch is read, and still there after that."""
+        kept = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
+        of_loader: Bool = (self.phase == PHASE["data_loading"]) & kept & ~self._freed_in_phase()
+        return of_loader
+
+    def _copied_from_host(self) -> Bool:
+        """The outermost op around it launches a copy from the host to the device, and it outlives that op."""
+        trace, launches = self.trace, find_launches(self.trace)
+        to_device = rows_named(trace, (Kind.MEMCPY,), lambda name: "HtoD" in name or "HOST_TO_DEVICE" in name)
+        calls = launches.call[np.isin(launches.activity, to_device)].astype(np.int64)
+        ops = trace.events.rows(Kind.CPU_OP)
+        copies = np.zeros(len(trace.events) + 1, bool)  # the last one is of no op
+        copies[outermost(trace, ops, innermost(trace, ops, calls))] = True
+        copies[-1] = False
+        outlives = self.end > np.where(self.outer >= 0, trace.events.ends(self.outer), NEVER)
+        copied: Bool = copies[self.outer] & outlives & self._gone_by_next_step()
+        return copied
+
+    def _made_once(self) -> Bool:
+        """Never freed, and of the first step in which the optimizer makes anything that stays."""
+        stays = (self.end == NEVER) & (self.phase == PHASE["optimizer"]) & (self.step >= 0)
+        first = int(self.step[stays].min(initial=self.last_step + 1))
+        once: Bool = stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
+        return once
+
+    def _of_modules(self) -> Bool:
+        """Made in the code in which modules make or move their parameters, and never freed."""
+        trace = self.trace
+        frames = rows_named(trace, (Kind.PYTHON,), lambda name: _MODULE_STATE.search(name) is not None)
+        inside: Bool = np.zeros(len(self.start), bool)
+        threads = trace.memory.thread[allocations(trace).born]
+        for thread in distinct_in(trace.events.thread[frames]).tolist():
+            mine, here = frames[trace.events.thread[frames] == thread], threads == thread
+            inside[here] = open_at(trace.events.start_ns[mine], trace.events.ends(mine), self.start[here]) >= 0
+        inside &= self.end == NEVER
+        return inside
+
+    def _freed_in_phase(self) -> Bool:
+        freed: Bool = (self.end_phase == self.phase) & (self.end_step == self.step)
+        return freed
+
+
+def _passes(trace: Trace) -> Intervals:
+    """The engine's, or where it left no marks the ranges that the user named so."""
+    passes = backward_passes(trace)
+    return passes if len(passes) else host_phases(trace)["backward"]

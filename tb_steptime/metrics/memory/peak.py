@@ -1,0 +1,71 @@
+"""When most is allocated, and when most is reserved: instant, step and phase of the host.
+
+allocated   2  5  9  4        peak: 9, at its first instant
+reserved    8  8 12 12        peak: 12; at any instant reserved - allocated is cached and not used
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.births import moments
+from tb_steptime.metrics.memory.devices import Place, curve
+from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps.windows import Step
+from tb_steptime.trace.table import Int64
+
+
+class MemoryPeak(msgspec.Struct, frozen=True):
+    """The first instant of the most. row: of the memory table; reserved_bytes: at the same instant, None without a
+    caching allocator; step: None outside of all."""
+
+    row: int
+    at_ns: int
+    step: str | None
+    phase: PhaseId
+    allocated_bytes: int
+    reserved_bytes: int | None
+
+
+def allocated_peak(trace: Trace, place: Place) -> MemoryPeak:
+    return _at(trace, place, int(curve(trace, place).allocated.argmax()))
+
+
+def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
+    """None without a caching allocator."""
+    reserved = curve(trace, place).reserved
+    return None if reserved is None else _at(trace, place, int(reserved.argmax()))
+
+
+def step_peaks(trace: Trace, place: Place) -> list[int]:
+    """Most that is allocated in each step, by the host's marks, bytes."""
+    of = curve(trace, place)
+    steps = find_steps(trace).steps
+    return [_most(of.at(np.array([step.host_start_ns])), of.allocated, *_rows(of.ts, step)) for step in steps]
+
+
+def _rows(ts: Int64, step: Step) -> tuple[int, int]:
+    first, past = np.searchsorted(ts, [step.host_start_ns, step.host_start_ns + step.host_ns])
+    return int(first), int(past)
+
+
+def _most(at_start: Int64, allocated: Int64, first: int, past: int) -> int:
+    return int(np.append(allocated[first:past], at_start).max())
+
+
+def _at(trace: Trace, place: Place, number: int) -> MemoryPeak:
+    of = curve(trace, place)
+    here = moments(trace, of.row[number : number + 1])
+    step = int(here.step[0])
+    return MemoryPeak(
+        row=int(of.row[number]),
+        at_ns=int(of.ts[number]),
+        step=find_steps(trace).steps[step].name if step >= 0 else None,
+        phase=PHASES[here.phase[0]],
+        allocated_bytes=int(of.allocated[number]),
+        reserved_bytes=None if of.reserved is None else int(of.reserved[number]),
+    )

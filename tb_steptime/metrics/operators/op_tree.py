@@ -1,0 +1,112 @@
+"""The ops of a recording as a tree, and the op that each counts for.
+
+thread     |------- aten::linear -------|        parent of addmm: linear
+             |----- aten::addmm -----|
+autograd     |-- AddmmBackward0 --|              ran: a tree of its own
+               |- aten::mm -|                    made: parent and owner of both are the addmm above
+
+An op whose only op inside has its own name is one call: an overload that calls another (aten::sum). The inner one's
+owner is the outer one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass belong to the
+op of the forward pass that created their node, as far as the recording tells it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: Work of the backward pass counts where it ran, or where it was made: for the op of the forward pass.
+Where = Literal["ran", "made"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpTree:
+    """One entry per op, in time order. A place is that of an entry; a parent's comes before its children's.
+
+    row      of the event table, ascending
+    around   place of the op around it on its thread; -1 for none
+    parent   the same, but that of the forward op for what the backward pass ran, where it counts as made
+    owner    place of the op that it counts for: mostly its own
+    levels   places by depth: those without a parent, their children, and so on
+    """
+
+    row: Int64
+    around: Int64
+    parent: Int64
+    owner: Int64
+    levels: tuple[Int64, ...]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def is_call(self) -> Bool:
+        """Which ops count as a call; the others belong to one."""
+        own: Bool = self.owner == np.arange(len(self))
+        return own
+
+    def with_inside(self, values: Int64) -> Int64:
+        """Each op's value with those of all ops below it."""
+        total: Int64 = values.copy()
+        for level in self.levels[:0:-1]:
+            np.add.at(total, self.parent[level], total[level])
+        return total
+
+    def topmost(self, group: Int64) -> Bool:
+        """Which ops have no op of their own group above them. Their sums count an op once in each group around it,
+        however often the group is within itself."""
+        found, above = np.ones(len(self), bool), self.parent.copy()
+        active = np.flatnonzero(above >= 0)
+        while len(active):
+            found[active] = group[above[active]] != group[active]
+            active = active[found[active]]
+            above[active] = self.parent[above[active]]
+            active = active[above[active] >= 0]
+        return found
+
+
+def op_tree(trace: Trace, where: Where) -> OpTree:
+    """Of all ops of the recording."""
+    rows = trace.events.rows(Kind.CPU_OP)
+    around = parent_places(trace, rows)
+    place = np.arange(len(rows))
+    parent, owner = around, np.where(_is_overload(trace, rows, around), around, place)
+    if where == "made":
+        forward = forward_of(trace, rows)
+        made = np.searchsorted(rows, forward)
+        parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
+    return OpTree(rows, around, parent, _followed(owner), _levels(parent))
+
+
+def _is_overload(trace: Trace, rows: Int64, around: Int64) -> Bool:
+    """Which ops have the name of the op around them, and are the only one directly inside it."""
+    name = trace.events.name[rows]
+    inside = around >= 0
+    children = np.bincount(around[inside], minlength=len(rows))
+    result: Bool = inside & (name[around] == name) & (children[around] == 1)
+    return result
+
+
+def _followed(owner: Int64) -> Int64:
+    """The owner of the owner, and so on, twice as far in each round."""
+    while not np.array_equal(further := owner[owner], owner):
+        owner = further
+    return owner
+
+
+def _levels(parent: Int64) -> tuple[Int64, ...]:
+    depth, above = np.zeros(len(parent), np.int64), parent.copy()
+    active = np.flatnonzero(above >= 0)
+    while len(active):
+        depth[active] += 1
+        above[active] = parent[above[active]]
+        active = active[above[active] >= 0]
+    order = np.argsort(depth, kind="stable")
+    return tuple(np.split(order, np.cumsum(np.bincount(depth))[:-1]))

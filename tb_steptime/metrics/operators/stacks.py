@@ -1,0 +1,63 @@
+"""The user's frames around an op, as one text: the call stack without torch's and Python's own frames.
+
+train.py(9): step
+  model.py(4): forward           -> "model.py(4): forward;train.py(9): step", innermost first
+    torch/nn/functional.py(7)
+      aten::linear
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.trace.frames import is_source, short_frame, source_frames
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost, parent_places
+from tb_steptime.trace.ops import Rows
+from tb_steptime.trace.sources import Words, stack_words
+from tb_steptime.trace.table import Int64, distinct_in
+
+#: Between frames, as the profiler of 2021 wrote it.
+BETWEEN = ";"
+
+
+def stacks_of(trace: Trace, rows: Rows) -> Words:
+    """Of each op or call; none where no frame of the user is recorded around it."""
+    frames = source_frames(trace)
+    if not len(frames):
+        return stack_words(trace, rows, _of_user)
+    found = innermost(trace, frames, rows.astype(np.int64))
+    inside = found >= 0
+    path, texts = _paths(trace, frames, found[inside])
+    number = np.full(len(rows), -1, np.int32)
+    number[inside] = path
+    return Words(number, texts)
+
+
+def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]:
+    """For each of the found frames the number of its stack, and the stacks' texts."""
+    parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
+    known = dict[int, int]()  # place of a frame -> number of its stack
+    texts = dict[str, int]()
+    wanted = distinct_in(np.searchsorted(frames, found)).tolist()
+    for place in wanted:
+        known[place] = texts.setdefault(_text(trace, name, parent, place), len(texts))
+    number = np.full(len(frames), -1, np.int64)
+    number[wanted] = [known[place] for place in wanted]
+    return number[np.searchsorted(frames, found)], list(texts)
+
+
+def _text(trace: Trace, name: Int64, parent: Int64, place: int) -> str:
+    lines: list[str] = []
+    while place >= 0:
+        lines.append(short_frame(trace.strings[int(name[place])]))
+        place = int(parent[place])
+    return BETWEEN.join(lines)
+
+
+def _of_user(stack: str) -> str | None:
+    """
+    >>> _of_user("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    'net.py(7): forward;train.py(54): step'
+    """
+    return BETWEEN.join(short_frame(frame) for frame in stack.split(BETWEEN) if is_source(frame)) or None

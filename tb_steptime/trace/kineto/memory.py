@@ -1,0 +1,84 @@
+"""What the allocator said of each allocation and each free: rows of instants -> columns in the order of time.
+
+    {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
+
+Written with `profile_memory=True`. A trace without them has none of these columns' cost.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_steptime.trace.kineto.numbers import UNKNOWN, integers, number_of, small_integers
+from tb_steptime.trace.kineto.row_types import MemoryArgs
+from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
+from tb_steptime.trace.table import Int64, MemoryTable
+
+_NO_ARGS = MemoryArgs()
+#: Columns of numbers, as `MemoryTable` has them.
+_LONG = ("bytes", "addr", "allocated", "reserved")
+
+
+class MemoryColumns:
+    """Grow while a file is read, in its order. A row without a time or a size is left out."""
+
+    def __init__(self) -> None:
+        self._ts, self._bytes, self._addr, self._allocated, self._reserved = (array("q") for _ in range(5))
+        self._thread, self._device_type, self._device = (array("i") for _ in range(3))
+
+    def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
+        """thread: the number of the thread that a pid and a tid name."""
+        times = _times(rows)
+        kept = [
+            (row, time, size)
+            for row, time in zip(rows, times, strict=True)
+            if time is not None and (size := _signed((row.args or _NO_ARGS).bytes)) is not None
+        ]
+        args = [row.args for row, _, _ in kept]
+        self._ts += array("q", [time for _, time, _ in kept])
+        self._bytes += array("q", [size for _, _, size in kept])
+        self._thread += array("i", [thread(row.pid, row.tid) for row, _, _ in kept])
+        self._addr += integers([arg.addr for arg in args])
+        self._allocated += integers([arg.allocated for arg in args])
+        self._reserved += integers([arg.reserved for arg in args])
+        self._device_type += small_integers([arg.device_type for arg in args])
+        self._device += small_integers([arg.device for arg in args])
+
+    def table(self, origin_ns: int) -> MemoryTable:
+        """Sorted by time, as written among those of one instant; rows that were written twice once."""
+        ts = np.frombuffer(self._ts, np.int64) - origin_ns if self._ts else np.empty(0, np.int64)
+        order = np.argsort(ts, kind="stable")
+        long = {name: np.frombuffer(getattr(self, f"_{name}"), np.int64)[order] if self._ts else ts for name in _LONG}
+        thread, kind, device = (
+            np.frombuffer(column, np.int32)[order] if self._ts else ts.astype(np.int32)
+            for column in (self._thread, self._device_type, self._device)
+        )
+        table = MemoryTable(ts[order], thread, kind, device, **long)
+        return table.where(~_again(table))
+
+
+def _times(rows: Sequence[Any]) -> list[int | None]:
+    """ns of each, as floats or as they are spelled; None where it has none."""
+    if rows and isinstance(rows[0].ts, float):
+        return to_ns(np.array([row.ts for row in rows], np.float64)).tolist()  # type: ignore[no-any-return]
+    spelled = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
+    return [time_ns(row.ts) for row in rows] if spelled is None else spelled.tolist()
+
+
+def _signed(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return value
+    number = number_of(value)
+    return int(number) if number is not None and number == int(number) and abs(number) < 2**63 else None
+
+
+def _again(table: MemoryTable) -> Any:
+    """Rows that repeat the one before: no two allocations leave the same total, so it was written twice."""
+    columns = (table.ts, table.thread, table.device, table.bytes, table.addr, table.allocated)
+    same: Int64 = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+    told = (table.allocated != UNKNOWN) & (table.bytes != 0)
+    return np.insert(same, 0, False) & told if len(table) else np.zeros(0, bool)
