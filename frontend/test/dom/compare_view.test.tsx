@@ -112,11 +112,11 @@ describe("two runs", () => {
     await openTab(PAIR, one);
     const table = await screen.findByRole("grid", { name: "Predicted and measured gains" });
     expect(rowsOf(table)).toEqual([
-      [
-        ...["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms"],
-        ...["Data loading is 7.0 ms longer than predicted.", "Data loading"],
-      ],
+      ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
     ]);
+    const said = table.closest("section")!.textContent!.replace(/\s/g, " ");
+    expect(said).toContain("as the traces show: More workers load the data; Fewer numbers are read back.");
+    expect(said).toContain("Data loading is 7.0 ms longer than predicted.");
   });
 
   test("waits for the one that is not read, and says why one cannot be", async () => {
@@ -196,14 +196,16 @@ describe("experiments", () => {
     expect(texts(await columns(), "text.halo")).toContain("other work");
   });
 
-  test("of more runs than a reader tells apart, the newest are asked for, and said", async () => {
+  test("of more runs than a reader tells apart, the newest and the chosen one are asked for, and said", async () => {
     const many = index(
       Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
     );
-    const asked = await openTab("view=compare&run=r3", server({ index: { kind: "ready", value: many } }));
+    const asked = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
     await columns();
-    expect(asked.log).toContain(`chain ${Array.from({ length: 12 }, (_, at) => `r${at + 2}`).join(" ")}`);
-    expect(screen.getAllByText(/the 12 newest of 14 runs; choose others in Trends/)).toHaveLength(2);
+    expect(asked.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
+    expect(
+      screen.getAllByText(/12 of 14 runs, the newest and those that are compared; choose others in Trends/),
+    ).toHaveLength(1);
   });
 
   test("one run is nothing to compare", async () => {

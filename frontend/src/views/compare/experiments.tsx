@@ -56,7 +56,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
             <ChainPicture
               key={at}
               title={titleOf(mixed, at === 1)}
-              said={said}
+              said={at === 0 || !mixed ? said : null}
               group={group}
               choose={actions.candidate}
               move={(from, to) => order.move(groups, at, from, to)}

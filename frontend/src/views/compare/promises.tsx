@@ -23,7 +23,7 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
       <p class="quiet small">
         {found.comparison.changes.length === 0
           ? `The traces show nothing that ${own} does otherwise, or the two do different work.`
-          : `As the traces show, ${own} does otherwise: `}
+          : `What ${own} does otherwise, as the traces show: `}
         {found.comparison.changes.map((change, at) => (
           <>
             {at > 0 && "; "}
@@ -42,6 +42,12 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
           {...sorting(tab, "promises")}
         />
       )}
+      {predictions.map(({ insight, change }, at) => (
+        <p key={insight} class="quiet small aside">
+          {predictions.length > 1 && `${found.changes[change] ?? change}: `}
+          <Sentence phrase={found.residuals[at]!} />
+        </p>
+      ))}
     </section>
   );
 }
@@ -50,7 +56,7 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
   const partOf = ({ of }: Prediction): string =>
     of === null ? "The step" : (meanings.parts.find(({ id }) => id === of)?.label ?? of);
   const gain = (id: "predicted_ns" | "measured_ns", label: string, meaning: string): Column<Prediction> => ({
-    ...{ id, label, meaning, width: "96px" },
+    ...{ id, label, meaning, width: "104px" },
     figures: { of: (row) => row[id], unit: "ns", siblings: "gain" },
   });
   return [
@@ -75,18 +81,11 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
       missing: "One side has too few steps to say.",
     },
     {
-      id: "residual",
-      label: "Why another gain",
-      meaning: "By how much it is longer or shorter than predicted, and in which parts of the step.",
-      width: "minmax(220px, 2fr)",
-      cell: (row) => <Sentence phrase={found.residuals[found.comparison.predictions.indexOf(row)]!} />,
-    },
-    {
       id: "of",
       label: "Measured in",
       meaning:
         "Where several pieces of advice were followed, each is held against the part of the step that it shortens.",
-      width: "108px",
+      width: "150px",
       cell: partOf,
       order: partOf,
     },
