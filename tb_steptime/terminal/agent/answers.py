@@ -11,6 +11,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.compare.comparison import compare
+from tb_steptime.compare.tables import table_of
 from tb_steptime.compare.waterfall import Contribution
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -120,7 +121,7 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
             contract.KernelChangeLine(
                 _short(row.base_name), _short(row.candidate_name), row.matched_by, ms(row.base_ns), ms(row.candidate_ns)
             )
-            for row in found.kernels[:_KERNELS]
+            for row in table_of("kernels", found.tables).rows[:_KERNELS]
         ],
         predictions=[
             contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
