@@ -48,9 +48,12 @@ const sort: Codec<string> = text;
 /** Order of rows, by table. */
 const SORTS = {
   activity: sort,
+  allocating: sort,
+  allocations: sort,
   blocking: sort,
   changes: sort,
   copies: sort,
+  churn: sort,
   could_sort: sort,
   collectives: sort,
   cpu_ops: sort,
@@ -61,6 +64,7 @@ const SORTS = {
   holders: sort,
   lines: sort,
   loaders: sort,
+  makers: sort,
   parts: sort,
   pauses: sort,
   phases: sort,
@@ -98,6 +102,10 @@ const KEYS = {
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
+  /** Of the devices whose memory was recorded, by place. */
+  memory: wholeNumber,
+  /** At which what is alive is shown, ns from where the curve begins. */
+  instant: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,
   // what a picture shows, and what it hides
