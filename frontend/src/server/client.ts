@@ -11,6 +11,7 @@ import type {
   EventDetail,
   Index,
   Opening,
+  MemoryPage,
   PageOf,
   Problem,
   Scalars,
@@ -59,6 +60,12 @@ export interface Client {
   ): Promise<Answer<TimelinePage>>;
   /** How busy a range of a span was, in so many bins. */
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
+  /** How much a device of a span had allocated in a range, and what was alive at an instant. */
+  memory(
+    span: string,
+    asked: { device: number; from: number; to: number; bins: number; at: number | null },
+    signal: AbortSignal,
+  ): Promise<Answer<MemoryPage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -106,6 +113,15 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask(
         "timeline",
         { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
+        signal,
+      ),
+    memory: (span, { at, ...range }, signal) =>
+      ask(
+        "memory",
+        [
+          ["span", span],
+          ...Object.entries({ ...range, ...(at === null ? {} : { at }) }).map(([key, value]) => [key, String(value)]),
+        ],
         signal,
       ),
     event: (span, { event, folded }, signal) =>
