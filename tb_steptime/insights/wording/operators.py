@@ -23,8 +23,9 @@ def operator_titles(facts: Facts) -> Titles:
     titles["operators"] = _operators(result)
     if result.folded:
         titles["modules"] = _modules(result)
-    if result.outside.launches:
-        titles["outside"] = phrase("{launches} launches are outside any op.", launches=count(result.outside.launches))
+    if result.outside.device_ns:
+        share = fraction(result.outside.device_ns / _whole(result))
+        titles["outside"] = phrase("{share} of the GPU's work is launched outside any op.", share=share)
     return titles
 
 
