@@ -19,7 +19,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 #: Kernels of an op, those with most time.
-KERNELS = 8
+KERNELS = 6
 
 
 class OpKernel(msgspec.Struct, frozen=True):
