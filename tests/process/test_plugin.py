@@ -370,6 +370,20 @@ def test_a_part_of_the_bundle_is_kept_by_browsers_and_nothing_else_is_served(cli
         assert (other.status_code, b"secret" in other.get_data()) == (404, False), name
 
 
+def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monkeypatch):
+    read(client)
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    assert "header" in get(client, "report", 403, headers={})["problem"]
+    assert "without its front end" in get(client, "report", 422)["problem"]
+    (tmp_path / "report.js").write_text("// the program")
+    answer = client.get(PREFIX + "report", headers=WORK)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="report.html"'
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert answer.get_data().startswith(b"<!DOCTYPE html><!-- Step Insights report -->")
+    assert len(answer.get_data()) == int(answer.headers["Content-Length"])
+
+
 def test_a_logdir_spec_names_runs(logs):
     client = tensorboard("--logdir_spec", f"base:{logs / 'a'},new:{logs}")
     assert [run["name"] for run in get(client, "index")["runs"]] == ["base", "new/a", "new/bad"]
