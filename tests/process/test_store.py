@@ -257,8 +257,15 @@ print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
 """
 
 
-def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs, monkeypatch):
+@pytest.fixture
+def waits_for_file(monkeypatch):
+    """Readers that wait and do not end when they are asked to: they are killed, and soon."""
     replace_program(monkeypatch, WAIT_FOR_FILE)
+    monkeypatch.setattr(pool, "_ENDING_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("waits_for_file")
+def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs):
     names = [write_trace(logs / f"{letter}.1.pt.trace.json").name for letter in "abcd"]
     made = Store([Place("", logs, "logs")], processes=1)
     found = entries(made)
@@ -277,8 +284,8 @@ def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs, monk
     made.close()
 
 
-def test_never_more_processes_than_asked_for(logs, monkeypatch):
-    replace_program(monkeypatch, WAIT_FOR_FILE)
+@pytest.mark.usefixtures("waits_for_file")
+def test_never_more_processes_than_asked_for(logs):
     for letter in "abcdef":
         write_trace(logs / f"{letter}.1.pt.trace.json")
     made = Store([Place("", logs, "logs")], processes=2)

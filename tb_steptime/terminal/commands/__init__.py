@@ -10,6 +10,7 @@ from tb_steptime.terminal.commands import (
     kernels,
     mcp,
     operators,
+    report,
     slice_trace,
     summarize,
 )
@@ -22,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    report.COMMAND,
     slice_trace.COMMAND,
     export.COMMAND,
     mcp.COMMAND,
