@@ -80,6 +80,7 @@ def mcp_schema() -> str:
         agent.Summary,
         agent.Comparison,
         agent.Kernels,
+        agent.Operators,
         agent.BlockingCalls,
         agent.Window,
         agent.Definitions,
