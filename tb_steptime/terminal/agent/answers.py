@@ -66,6 +66,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         verdict=plain(judged.verdict.text),
         steps=len(overview.steps),
         step_ms=ms(overview.mean_duration_ns),
+        left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / len(overview.steps)),
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],

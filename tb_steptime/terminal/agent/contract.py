@@ -52,7 +52,8 @@ class CardLine(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A recording. parts_ms sum to the mean step but for rounding. gpu_idle_ms: of the busiest GPU, per step, by
+    """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
+    is from before the recording, comes once, or is after its last work. gpu_idle_ms: of the busiest GPU, per step, by
     reason; null without one."""
 
     run: str
@@ -62,6 +63,7 @@ class Summary(msgspec.Struct, frozen=True):
     verdict: str
     steps: int
     step_ms: float
+    left_out_ms: float
     parts_ms: dict[str, float]
     gpu_idle_ms: dict[str, float] | None
     figures: list[FigureLine]
