@@ -128,12 +128,16 @@ def _results(measured):
     return msgspec.json.encode(measured.results)
 
 
-def test_whole_paths_are_kept_where_that_is_asked_for_but_in_no_report(recorded, tmp_path, monkeypatch, capsys):
+def test_whole_paths_are_kept_where_that_is_asked_for_but_in_no_report_or_table(
+    recorded, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(bundle, "STATIC", tmp_path)  # the front end is not built in every checkout
     (tmp_path / "report.js").write_bytes(b"// the program")
     for arguments, expected in ((["--keep-paths"], 1), ([], 0)):
         assert cli.main(["index", str(recorded), *arguments]) == 0
         assert len(holds_it(recorded, f"*{SUFFIX}")) == expected
+        assert cli.main(["export", str(recorded), "--csv", "-o", str(tmp_path / "tables")]) == 0
+        assert holds_it(tmp_path / "tables") == []
         assert cli.main(["report", str(recorded), "-o", str(tmp_path / "report.html")]) == 0
         page = (tmp_path / "report.html").read_text()
         answers = gzip.decompress(base64.b64decode(re.search('id="answers">([^<]*)<', page)[1]))
