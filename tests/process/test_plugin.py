@@ -198,9 +198,10 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
     once_read(client, route)
     (logs / "a" / "host.1.pt.trace.json.gz").unlink()
     get(client, "index")  # looks at the directory
-    problem = get(client, route, 422)
-    assert "summary" in problem["problem"]
-    assert problem["file"] == "a/host.1.pt.trace.json.gz"
+    for refused in (route, f"slice?span={span}&first=6&last=6"):
+        problem = get(client, refused, 422)
+        assert "summary" in problem["problem"]
+        assert problem["file"] == "a/host.1.pt.trace.json.gz"
     assert get(client, f"view?span={span}&view=overview")["head"]["id"] == span
 
 
