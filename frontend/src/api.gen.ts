@@ -163,6 +163,25 @@ export interface Blocker {
 }
 
 /**
+ * Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
+ * host; deviation_ns: the standard deviation of that per step, None of one step. source: without the number of the
+ * line, which moves when a line is added above it.
+ */
+export interface BlockingPlace {
+  call: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
+  op: string | null;
+  outer_op: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  direction: string | null;
+  module: string | null;
+  source: string | null;
+  count: number;
+  total_ns: number;
+  deviation_ns: number | null;
+}
+
+/**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
  * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
@@ -340,6 +359,13 @@ export interface Change {
   text: Phrase;
 }
 
+/** more: how many rows of smaller changes are left out. */
+export interface ChangeTable {
+  of: "blocking" | "copies" | "kernels" | "ops";
+  rows: RowChange[];
+  more: number;
+}
+
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
@@ -397,8 +423,8 @@ export interface Communication {
 
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
- * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
- * predictions.
+ * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
+ * residuals: of each prediction, what explains that another gain was measured.
  */
 export interface ComparePage {
   headline: Phrase;
@@ -406,6 +432,7 @@ export interface ComparePage {
   warnings: NoteText[];
   labels: Record<string, string>;
   changes: Record<string, string>;
+  residuals: Phrase[];
   base: ComparedSpans;
   candidate: ComparedSpans;
 }
@@ -413,7 +440,8 @@ export interface ComparePage {
 /**
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host. All empty in a summary of a release that did not compare.
+ * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
+ * not compare.
  */
 export interface CompareResult {
   setup: Setup;
@@ -422,6 +450,8 @@ export interface CompareResult {
   kernels: LaunchPlace[];
   more_kernels_ns: number;
   ops: OpTime[];
+  blocking: BlockingPlace[];
+  copies: CopyPlace[];
 }
 
 /** The spans of one side of a comparison: ids, in time order. */
@@ -439,16 +469,17 @@ export interface ComparedStep {
 }
 
 /**
- * base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
- * predictions: none where the two do not do the same work.
+ * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
+ * changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
+ * are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
   candidate: string;
   step: StepChange;
   waterfalls: Waterfall[];
-  kernels: KernelChange[];
-  more_kernels: number;
+  tables: ChangeTable[];
+  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
   warnings: Note[];
 }
@@ -471,6 +502,23 @@ export interface CopiesOfKind {
   site: KernelSite;
   count: number;
   total_ns: number;
+}
+
+/**
+ * Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
+ * range around it; bytes: None where the trace does not say all; deviation_ns: the standard deviation of their time
+ * per step, None of one step.
+ */
+export interface CopyPlace {
+  direction: string;
+  source: string;
+  target: string;
+  op: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  total_ns: number;
+  bytes: number | null;
+  deviation_ns: number | null;
 }
 
 /**
@@ -1063,25 +1111,6 @@ export interface JobText {
   vendor: string | null;
 }
 
-/**
- * A kernel on both sides, per step; names are None on the side that has none. op, shapes, module: of the base, or
- * of the candidate where it is new.
- */
-export interface KernelChange {
-  base_name: string | null;
-  candidate_name: string | null;
-  base_short: string | null;
-  candidate_short: string | null;
-  op: string | null;
-  shapes: string;
-  module: string | null;
-  matched_by: "base_only" | "candidate_only" | "kernel" | "module" | "name" | "op" | "op_name" | "shapes";
-  base_ns: number;
-  candidate_ns: number;
-  base_calls: number;
-  candidate_calls: number;
-}
-
 /** shape is None where the trace does not say the kernel's grids. */
 export interface KernelDetail {
   name: string;
@@ -1262,7 +1291,7 @@ export interface LaunchLengths {
  * Launches of one kernel from one place. Sums over the compared steps.
  * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
  * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
- * among those of all places.
+ * among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
  */
 export interface LaunchPlace {
   name: string;
@@ -1274,6 +1303,7 @@ export interface LaunchPlace {
   count: number;
   total_ns: number;
   order: number;
+  deviation_ns: number | null;
 }
 
 /**
@@ -1565,11 +1595,15 @@ export interface OpSplit {
   split: Split;
 }
 
-/** An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads. */
+/**
+ * An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
+ * deviation_ns: the standard deviation of that per step, None of one step.
+ */
 export interface OpTime {
   name: string;
   count: number;
   self_ns: number;
+  deviation_ns: number | null;
 }
 
 /**
@@ -1833,16 +1867,19 @@ export interface Piece {
 
 /**
  * A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
- * became (`of` None), or, where several advices were followed, this part of it. low, high: its interval.
+ * became (`of` None), or, where the candidate does several things otherwise, this part of it. low, high: its interval.
+ * residual: by part, what was predicted less what was measured, most first; sums to predicted_ns - measured_ns. Empty
+ * where the card does not say which part becomes shorter.
  */
 export interface Prediction {
   insight: string;
-  change: "compiled" | "gradient_buckets" | "graphs" | "optimizer" | "pinned_memory" | "syncs_removed" | "tensor_cores" | "workers" | "zero_gradients";
+  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
   of: string | null;
   predicted_ns: number;
   measured_ns: number;
   low: number | null;
   high: number | null;
+  residual: Residual[];
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -2069,6 +2106,39 @@ export interface RecordedWorker {
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
   ended: boolean | null;
+}
+
+/** By how much a part of the step is longer than predicted (shorter: below 0). */
+export interface Residual {
+  part: string;
+  ns: number;
+}
+
+/**
+ * A row of both sides, or of one of them: then the names of the other are None. Per step.
+ * *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
+ * module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an
+ * op its own, of calls how long the host is blocked. low, high: 95 % interval of the change, None where a side has too
+ * few steps. status: "changed" is more than noise, and a microsecond at least.
+ */
+export interface RowChange {
+  base_name: string | null;
+  candidate_name: string | null;
+  base_short: string | null;
+  candidate_short: string | null;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  source: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad" | null;
+  matched_by: "base_only" | "candidate_only" | "fused" | "kernel" | "module" | "name" | "op" | "op_name" | "place" | "shapes";
+  status: "alike" | "changed" | "gone" | "new";
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+  base_calls: number;
+  candidate_calls: number;
 }
 
 export interface RunEntry {

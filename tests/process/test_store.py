@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
@@ -99,12 +100,12 @@ def test_nothing_is_read_without_being_asked(logs, opened):
 def test_summaries_are_enough(logs, opened):
     write_trace(logs / "r" / "host.1.pt.trace.json.gz")
     (entry,) = all_read(opened).values()
-    with_trace = page(opened, entry.id)
+    with_trace = {analysis.id: page(opened, entry.id, analysis.id) for analysis in ANALYSES}
     (logs / "r" / "host.1.pt.trace.json.gz").unlink()
     shared = Store([Place("", logs, "logs")])
     (again,) = entries(shared, work=False).values()
     assert (again.id, again.state, again.file_bytes) == (entry.id, SpanState.READY, entry.file_bytes)
-    assert shared.page(entry.id, "overview", work=False) == with_trace
+    assert {view: shared.page(entry.id, view, work=False) for view in with_trace} == with_trace
     assert shared.reader.queue.threads == 0
 
 

@@ -112,8 +112,11 @@ const KEYS = {
   by: text,
   /** What the change of a step is split by. */
   way: text,
-  /** Which kernels of a comparison. */
+  /** Which table of a comparison, and which of its rows. */
+  table: text,
   moved: text,
+  /** Runs of the chain of experiments, in the reader's order. */
+  order: names,
   idle: text,
   off: ids,
   bins: ids,

@@ -65,7 +65,8 @@ export interface Client {
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
-  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** order: runs that come first, in this order. */
+  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
   /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
   search(
     span: string,
@@ -104,12 +105,8 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
-    chain: (runs, signal) =>
-      ask(
-        "chain",
-        runs.map((run) => ["run", run]),
-        signal,
-      ),
+    chain: (runs, order, signal) =>
+      ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),
     search: (span, { words, track, folded, from, first }, signal) =>
       ask(
         "search",

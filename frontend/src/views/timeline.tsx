@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
+import { useHidden } from "../components/keys";
 import { Picture } from "../components/picture";
 import type { MenuEntry } from "../components/popup";
 import { useLatest } from "../dom/latest";
@@ -75,6 +76,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     [loaded.tracks, hasQueue, choices, size.height],
   );
   const colours = useMemo(() => coloursOf(loaded.pages), [loaded.pages]);
+  const [off, dim] = useHidden();
   const matches = useMemo(() => matcherOf(words), [words]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
     setVisible((before) => showing(before, range, whole)),
@@ -176,6 +178,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           shown={layout.tracks.size}
           all={loaded.tracks.length}
           colours={colours}
+          off={off}
+          dim={dim}
           matrixUnits={tab.meanings.viewTitle("tensor_cores").toLowerCase()}
         >
           {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
@@ -198,6 +202,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               step,
               scale,
               matches,
+              off,
               pointed,
               head: headOf,
               chosen,
