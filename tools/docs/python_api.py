@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.kernels.table import KernelGroup
+from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.columns import Kind, kinds_of
 from tools.docs.markdown import code, paragraphs, plain, table
@@ -17,6 +18,7 @@ _TABLES: Mapping[str, tuple[Callable[..., object], Mapping[str, Kind]]] = {
     "span.steps": (span_tables.steps_table, span_tables.STEPS),
     "span.idle": (span_tables.idle_table, span_tables.IDLE),
     "span.kernels": (span_tables.kernels_table, kinds_of(KernelGroup)),
+    "span.operators": (span_tables.operators_table, kinds_of(OperatorRow)),
     "span.blocking_calls": (span_tables.blocking_table, kinds_of(BlockingRow)),
     "span.copies": (span_tables.copies_table, kinds_of(CopyRow)),
     "span.cards": (span_tables.cards_table, span_tables.CARDS),
