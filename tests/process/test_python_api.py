@@ -139,8 +139,12 @@ def test_kernels_of_a_summary_are_all_that_the_trace_has(measured_demo):
     assert span.kernels["total_ns"].tolist() == [row.total_ns for row in kernel_table(trace, "name")]
 
 
-def test_a_comparison_is_that_of_the_command(measured_demo):
-    paths = [measured_demo / name for name in ("baseline_simulated", "num_dataloaders_simulated")]
+@pytest.mark.parametrize(
+    "names",
+    [("baseline_simulated", "num_dataloaders_simulated"), ("resnet50_baseline_simulated", "autocast_simulated")],
+)
+def test_a_comparison_is_that_of_the_command(measured_demo, names):
+    paths = [measured_demo / name for name in names]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         cli.main(["compare", *map(str, paths), "--format", "json"])
     (candidate,) = json.loads(out.getvalue())["candidates"]
