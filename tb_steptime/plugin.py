@@ -55,10 +55,11 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Store(parse_places(self._context.logdir or "", spec))
 
     def get_plugin_apps(self) -> dict[str, _Wsgi]:
-        self.store.scan_soon()  # so that the first page knows whether there is anything to show
+        self.store.get_ready()  # so that the first page is there when it is asked for
         routes = {
             "/index": self._index,
             "/catalogue": self._catalogue,
+            "/opening": self._opening,
             "/view": self._view,
             "/trends": self._trends,
             "/scalars": self._scalars,
@@ -92,6 +93,13 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.serve.catalogue import catalogue
 
         return Answer(catalogue())
+
+    def _opening(self, request: Request) -> Answer:
+        from tb_steptime.serve.opening import Address, version_of
+
+        address = Address(*(request.args.get(key, "") for key in ("run", "worker", "number", "steps")))
+        opening = self.store.opening(address, request.args.get("view", ""), work=_may_work(request))
+        return Answer(opening, etag=version_of(opening))
 
     def _view(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

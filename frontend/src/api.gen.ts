@@ -1607,6 +1607,16 @@ export interface OpTime {
 }
 
 /**
+ * All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
+ * cannot be.
+ */
+export interface Opening {
+  index: Index;
+  catalogue: Catalogue;
+  page: SpanPage | null;
+}
+
+/**
  * Of the calls of an op that begin in the steps: how long they last on the host, when they come, the longest one;
  * its kernels, and how many more there are. Calls within calls of the same op count too.
  */

@@ -10,6 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   Index,
+  Opening,
   PageOf,
   Problem,
   Scalars,
@@ -77,16 +78,22 @@ export interface Client {
   retry(span: string): Promise<Answer<never>>;
 }
 
+/** The first answer, for a page that has none: all of the first picture, of what the address names. */
+export interface Opener {
+  opening(asked: Record<string, string>): Promise<Answer<Opening>>;
+}
+
 /** The routes begin work only for requests with this header, which a link from another page cannot carry. */
 const HEADERS = { "X-Tb-Steptime": "1" };
 
 /** A server that has not answered for so long is gone: a proxy may hold a dead connection open for minutes. */
 const PATIENCE_MS = 20_000;
 
-export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client {
+export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
   const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
+    opening: (asked) => ask("opening", asked),
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
