@@ -250,9 +250,10 @@ def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path)
 def test_a_slice_that_makes_no_sense_is_a_problem(client):
     id = read(client)["a/host.1.pt.trace.json.gz"]["id"]
     for _ in range(2):  # it is said again when it is asked for again
-        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=900").get_data())
-        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 900", "Its steps are 5 to 7.")
+        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=810").get_data())
+        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 810", "Its steps are 5 to 7.")
     assert "`last`" in get(client, f"slice?span={id}&first=7&last=5", 400)["problem"]
+    assert get(client, f"slice?span={id}&first=5&last=25", 422)["problem"] == "At most 20 steps are downloaded at once"
     assert "one step" in get(client, f"slice?span={id}~recording&first=0&last=0", 422)["problem"]
 
 
