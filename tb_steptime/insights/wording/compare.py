@@ -36,6 +36,7 @@ CHANGE_LABELS: Mapping[ChangeId, str] = {
     "pinned_memory": "Copies come from pinned memory",
     "non_blocking": "Copies from pinned memory do not block",
     "half_precision": "More products run on tensor cores in 16 bits",
+    "half_on_cpu": "More products are computed in 16 bits",
     "tf32": "More products run on tensor cores in TF32",
     "tensor_cores": "More products run on tensor cores",
     "channels_last": "Fewer kernels convert the layout of images",

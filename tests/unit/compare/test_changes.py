@@ -103,7 +103,9 @@ def test_memory_that_the_driver_is_asked_for_no_more():
 def test_images_that_are_converted_no_more():
     """The product stays on tensor cores."""
     conv = {"m": "aten::cudnn_convolution", "k": TF32}
-    converts = STEP.replace("k...ds", "kn..ds").replace(".kkk..", ".nkkk.").replace("runtime  | .c..k", "runtime  | .c..k")
+    converts = (
+        STEP.replace("k...ds", "kn..ds").replace(".kkk..", ".nkkk.").replace("runtime  | .c..k", "runtime  | .c..k")
+    )
     base = job(converts, **conv, n="void nchwToNhwcKernel<float, float, float, false, true>(float const*)")
     assert made(base, job(**conv)) == ["channels_last"]
 
