@@ -1,6 +1,15 @@
 /** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "compare" | "timeline";
+export type ViewId =
+  | "overview"
+  | "trends"
+  | "data_loading"
+  | "tensor_cores"
+  | "gpu"
+  | "host"
+  | "operators"
+  | "compare"
+  | "timeline";
 
 export type SpanTitleId =
   | "steps"
@@ -40,7 +49,14 @@ export type SpanTitleId =
   | "blocking_remark"
   | "copies"
   | "devices"
-  | "pauses";
+  | "pauses"
+  | "operators"
+  | "modules"
+  | "outside"
+  | "no_ops"
+  | "no_shapes"
+  | "no_stacks"
+  | "no_modules";
 
 export type TrendsTitleId =
   | "steps"
@@ -103,6 +119,7 @@ export interface ResultOf {
   tensor_cores: TensorCoresResult;
   gpu: GpuResult;
   host: HostResult;
+  operators: OperatorsResult;
   compare: CompareResult;
   timeline: TimelineResult;
 }
@@ -1460,6 +1477,40 @@ export interface MetricLevels {
   levels: BinLevel[];
 }
 
+/**
+ * A module within the modules around it; sums over the steps, ns.
+ * name                   of the module, or of its class where layers are folded
+ * parent                 row of the module around it, which comes before; -1 for none
+ * instances              modules of this class here, where folded; else 1
+ * occurrences            calls
+ * host_self_ns           without the modules inside it; python_ns: what of that is in no op
+ * device_*, launches     of what it launches in the forward pass; None where nothing ran on a device
+ * idle_ns                how long devices had nothing to do until it began; None as for ops
+ * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
+ * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
+ * unknown_ns more
+ * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
+ */
+export interface ModuleRow {
+  name: string;
+  parent: number;
+  instances: number;
+  occurrences: number;
+  host_total_ns: number;
+  host_self_ns: number;
+  python_ns: number;
+  backward_host_ns: number;
+  device_total_ns: number | null;
+  device_self_ns: number | null;
+  backward_device_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  kernel_ns: number | null;
+  tensor_ns: number | null;
+  unknown_ns: number | null;
+  slowest_ns: number;
+}
+
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
 export interface Neighbour {
   id: string;
@@ -1528,6 +1579,14 @@ export interface OpInputs {
   dtypes: string;
 }
 
+/** Launches of a kernel by an op, or by ops inside it, in the steps. short: the kernel's short name. */
+export interface OpKernel {
+  name: string;
+  short: string;
+  count: number;
+  total_ns: number;
+}
+
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
 export interface OpSplit {
   op: string | null;
@@ -1545,6 +1604,91 @@ export interface OpTime {
   count: number;
   self_ns: number;
   deviation_ns: number | null;
+}
+
+/**
+ * Of the calls of an op that begin in the steps: how long they last on the host, when they come, the longest one;
+ * its kernels, and how many more there are. Calls within calls of the same op count too.
+ */
+export interface OperatorDetail {
+  name: string;
+  lengths: LaunchLengths;
+  calls: LaunchTimes;
+  longest: KernelRun;
+  kernels: OpKernel[];
+  more_kernels: number;
+}
+
+/** What the rows of a table leave out. device_self_ns: None where nothing ran on a device. */
+export interface OperatorRest {
+  rows: number;
+  calls: number;
+  host_self_ns: number;
+  runtime_ns: number;
+  device_self_ns: number | null;
+}
+
+/**
+ * Ops of one name that agree in the key; sums over the steps, ns.
+ * key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
+ * where it is not recorded
+ * runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
+ * calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
+ * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
+ * idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
+ * for batches are left out
+ * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
+ * more; None where no device has tensor cores
+ */
+export interface OperatorRow {
+  name: string;
+  key: string | null;
+  calls: number;
+  host_total_ns: number;
+  host_self_ns: number;
+  runtime_ns: number;
+  device_total_ns: number | null;
+  device_self_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  kernel_ns: number | null;
+  tensor_ns: number | null;
+  unknown_ns: number | null;
+}
+
+/** Where a step is, relative to the span's origin. */
+export interface OperatorStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops. */
+export interface OperatorTable {
+  by: "line" | "module" | "name" | "phase" | "shape" | "stack";
+  where: "made" | "ran";
+  rows: OperatorRow[];
+  rest: OperatorRest;
+}
+
+/**
+ * Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
+ * forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
+ * folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+ * Empty in a summary of a release that did not measure ops.
+ */
+export interface OperatorsResult {
+  start_ns: number;
+  end_ns: number;
+  steps: OperatorStep[];
+  has_device: boolean;
+  recorded: OpsRecorded;
+  tables: OperatorTable[];
+  outside: OutsideOps;
+  details: OperatorDetail[];
+  folded: ModuleRow[];
+  modules: ModuleRow[];
+  more_modules: number;
 }
 
 /**
@@ -1567,6 +1711,24 @@ export interface Opportunity {
   gain_ns: number;
   formula: Reason;
   short: string;
+}
+
+/**
+ * ops: on the CPU. shapes: of their inputs; stacks: frames of the user's code; modules: calls of modules; backward:
+ * which op of the forward pass made a node of the backward pass.
+ */
+export interface OpsRecorded {
+  ops: boolean;
+  shapes: boolean;
+  stacks: boolean;
+  modules: boolean;
+  backward: boolean;
+}
+
+/** What no recorded op launched, in the steps. */
+export interface OutsideOps {
+  launches: number;
+  device_ns: number;
 }
 
 /**

@@ -100,6 +100,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
       answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),
+    stepFile: (_id, step) => answer(`slice ${step}`, GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }
