@@ -470,8 +470,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
- * are empty where the two do not do the same work.
+ * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
+ * predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -479,6 +479,7 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
+  same_work: boolean;
   changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
   warnings: Note[];
