@@ -2200,10 +2200,14 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+/**
+ * words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. views:
+ * where it is a head of a column or of a row, so that the view says in a line what it means.
+ */
 export interface Term {
   words: string[];
   meaning: string;
+  views: string[];
 }
 
 /**
