@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tools.docs import figures, terminal
+from tools.docs import figures, python_api, terminal
 from tools.docs.cards import cards
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "operators json": terminal.operators_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,
+    "notebook tables": python_api.tables,
 }
 
 MARKER = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)

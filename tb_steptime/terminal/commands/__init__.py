@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, operators, slice_trace, summarize
-from tb_steptime.terminal.commands import compare, explain, export, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import (
+    compare,
+    explain,
+    export,
+    index,
+    kernels,
+    mcp,
+    operators,
+    report,
+    slice_trace,
+    summarize,
+)
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -13,6 +23,8 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    report.COMMAND,
     slice_trace.COMMAND,
     export.COMMAND,
+    mcp.COMMAND,
 )

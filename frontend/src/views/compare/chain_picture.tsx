@@ -11,12 +11,12 @@ import { Keys } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { scaleOf } from "../../scale";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
 import { signed } from "./difference";
 import type { Experiment } from "./experiments";
 import { intervalText, NOT_CLEAR } from "./interval";
+import { stepScales } from "./step_scales";
 
 interface ChainPictureProps {
   title: string;
@@ -24,25 +24,27 @@ interface ChainPictureProps {
   said: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
+  /** Puts an experiment of the group at another place. */
+  move(from: number, to: number): void;
   tab: Tab;
 }
 
-export function ChainPicture({ title, said, group, choose, tab }: ChainPictureProps) {
+export function ChainPicture({ title, said, group, choose, move, tab }: ChainPictureProps) {
   const { meanings } = tab;
   const { unit } = readingOf(tab);
   const off = hiddenParts(tab.state);
-  const scale = useMemo(
+  const scales = useMemo(
     () =>
-      scaleOf(
+      stepScales(
         group.map(({ link }) => link.step_ns),
-        "ns",
         unit,
       ),
     [group, unit],
   );
+  const scaleOf = ({ link }: Experiment) => scales.of(link.step_ns);
   const columns = useMemo(
-    () => group.map((each, at) => shownOf(columnOf(each, at === 0, meanings, scale), off)),
-    [group, meanings, scale, off],
+    () => group.map((each, at) => shownOf(columnOf(each, at === 0, meanings, scales.of(each.link.step_ns)), off)),
+    [group, meanings, scales, off],
   );
   const shown = meanings.parts.filter(({ id }) => group.some(({ link }) => link.parts_ns[id as keyof Parts] > 0));
   return (
@@ -55,11 +57,12 @@ export function ChainPicture({ title, said, group, choose, tab }: ChainPicturePr
       link={() => tab.address()}
     >
       <ChainColumns
-        label={group.map(({ name, link }) => `${name} ${scale.text(link.step_ns)}`).join(", ")}
+        label={group.map((each) => `${each.name} ${scaleOf(each).text(each.link.step_ns)}`).join(", ")}
         columns={columns}
-        scale={scale}
+        scale={scales.all}
         choose={(column) => choose(group[column]!)}
-        tip={(column) => tipOf(group[column]!, column === 0, meanings, scale)}
+        move={move}
+        tip={(column) => tipOf(group[column]!, column === 0, meanings, scaleOf(group[column]!))}
       />
       <Keys
         label="Parts of the mean step"
