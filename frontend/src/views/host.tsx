@@ -63,12 +63,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
           </section>
         )}
         <div class="split host-split">
+          {result.cpu && <CpuOps {...part} work={result.cpu} />}
           <div class="column">
-            {result.cpu && <CpuOps {...part} work={result.cpu} />}
+            <ToDo page={page} here="host" tab={tab} />
             <HostPhases {...part} />
             <Ranges {...part} />
           </div>
-          <ToDo page={page} here="host" tab={tab} />
         </div>
       </div>
     );
