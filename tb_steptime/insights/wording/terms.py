@@ -27,7 +27,7 @@ TERMS = (
     ),
     Term(
         ("exposed",),
-        "Not hidden behind work of the GPU: the step is longer by as much.",
+        "Not hidden behind other work: the step is longer by as much.",
         ("overview", "data_loading"),
     ),
     Term(
