@@ -1410,7 +1410,7 @@ export interface LoaderStep {
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
  * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap.
+ * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all.
  */
 export interface LongGap {
   step: string;
