@@ -1513,7 +1513,7 @@ export interface LoaderStep {
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
  * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap.
+ * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all.
  */
 export interface LongGap {
   step: string;
@@ -2629,10 +2629,14 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+/**
+ * words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. views:
+ * where it is a head of a column or of a row, so that the view says in a line what it means.
+ */
 export interface Term {
   words: string[];
   meaning: string;
+  views: string[];
 }
 
 /**
