@@ -10,7 +10,7 @@ import msgspec
 
 
 class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A recording. step_ms, bound, gpu: where its figures are at hand already; read: whether they are."""
+    """A recording. read: its figures are at hand already; step_ms, the mean step, steps and gpu are known then."""
 
     run: str
     worker: str
@@ -18,7 +18,6 @@ class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
     read: bool
     step_ms: float | None = None
     steps: int | None = None
-    bound: str | None = None
     gpu: str | None = None
 
 

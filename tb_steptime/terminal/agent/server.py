@@ -51,7 +51,7 @@ def server(folder: Path) -> MCPServer:
 def _of_runs(logs: Logs) -> list[Callable[..., str]]:
     @_answering
     def list_runs() -> contract.Runs:
-        """The recordings in the log directory, with mean step and what limits it where that is known already."""
+        """The recordings in the log directory, with the mean step where that is known already."""
         return answers.runs(logs)
 
     @_answering
