@@ -157,6 +157,41 @@ class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
+class AllocationLine(msgspec.Struct, frozen=True):
+    """An allocation that is alive at the peak."""
+
+    mb: float
+    category: str
+    op: str | None
+    module: str | None
+    line: str | None
+
+
+class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; categories_mb sum to the peak but for
+    rounding. grows_mb_per_step: mean growth from the end of one step to the next. without_earlier: the trace does not
+    say what was allocated before it began, and everything counts from there."""
+
+    device: str
+    peak_mb: float
+    peak_step: str | None
+    peak_phase: str
+    reserved_mb: float | None
+    grows_mb_per_step: float | None
+    grows_in_every_step: bool
+    largest: list[AllocationLine]
+    categories_mb: dict[str, float] | None = None
+    without_earlier: bool = False
+    why_none: str | None = None
+
+
+class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """why_none: why nothing is known."""
+
+    devices: list[DeviceMemoryLine]
+    why_none: str | None = None
+
+
 class BlockingLine(msgspec.Struct, frozen=True):
     """Calls that are alike, per step. bubble_ms: for so long the GPU idles for them."""
 
