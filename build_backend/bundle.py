@@ -20,7 +20,8 @@ from build_backend.node import NODE_WHEEL, Node, find_node
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "frontend"
 STATIC = ROOT / "tb_steptime" / "static"
-ENTRY = STATIC / "index.js"
+#: What TensorBoard imports, with its parts in a folder beside it; and the program of a report.
+ENTRY, REPORT = STATIC / "index.js", STATIC / "report.js"
 BUILT_FROM = STATIC / "sources.sha256"
 PACKAGES = FRONTEND / "node_modules"
 INSTALLED_FROM = PACKAGES / ".installed-from.sha256"
@@ -42,7 +43,12 @@ class BundleError(Exception):
 
 def is_fresh() -> bool:
     """Whether the bundle is there and was built from the sources that lie beside it."""
-    return ENTRY.is_file() and BUILT_FROM.is_file() and BUILT_FROM.read_text().strip() == sources_hash()
+    return (
+        ENTRY.is_file()
+        and REPORT.is_file()
+        and BUILT_FROM.is_file()
+        and BUILT_FROM.read_text().strip() == sources_hash()
+    )
 
 
 def build_if_stale() -> None:
@@ -55,8 +61,9 @@ def build_if_stale() -> None:
     node = required_node()
     install_packages(node)
     run(node, ["run", "build"], "The front end does not compile.", "Mend the error above and install again.")
-    if not ENTRY.is_file():
-        raise BundleError(f"`npm run build` in frontend/ ended well but did not write {ENTRY.relative_to(ROOT)}.")
+    for file in (ENTRY, REPORT):
+        if not file.is_file():
+            raise BundleError(f"`npm run build` in frontend/ ended well but did not write {file.relative_to(ROOT)}.")
     BUILT_FROM.write_text(sources_hash() + "\n")
 
 

@@ -1,3 +1,37 @@
 """Step Insights for TensorBoard: where the step time of a PyTorch training job goes, why the GPU idles, what to do."""
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_steptime.notebook.comparing import RunComparison
+    from tb_steptime.notebook.span import Span
+    from tb_steptime.notebook.spans import Spans
+
+__all__ = ["compare", "open"]
+
 __version__ = "0.2.0"
+
+
+def open(path: str | os.PathLike[str]) -> Spans:
+    """The recordings under a path: a trace or summary file, a log directory, a run's folder, or a worker in it.
+
+    What is measured of them: see `docs/python_api.md`. Raises TraceError where there is nothing of the kind.
+    """
+    from tb_steptime.notebook.opening import open_path
+
+    return open_path(path)
+
+
+def compare(
+    base: str | os.PathLike[str] | Spans | Span, candidate: str | os.PathLike[str] | Spans | Span
+) -> RunComparison:
+    """What changed from one run to another, as `tb-steptime compare` says it; each a path, or what `open` gave.
+
+    Raises TraceError where one cannot be read, ValueError where one is several runs.
+    """
+    from tb_steptime.notebook.comparing import compare
+
+    return compare(base, candidate)

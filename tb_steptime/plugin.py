@@ -7,17 +7,17 @@ the standard library and TensorBoard's own base is imported when it is first nee
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
+from tb_steptime.serve.responses import Answer, respond
+
 if TYPE_CHECKING:
-    from werkzeug import Request, Response
+    from werkzeug import Request
 
     from tb_steptime.serve.store import Store
 
@@ -25,32 +25,16 @@ logger = logging.getLogger(__name__)
 
 #: A page of another site can make a browser send a GET, but not with a header of its own: only our tab begins work.
 WORK_HEADER = "X-Tb-Steptime"
-#: Smaller answers travel in one packet anyway.
-_GZIP_FROM_BYTES = 1_400
 #: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first scan is waited for.
 _ACTIVE_PATIENCE_SECONDS = 0.5
 
 #: As many digits as surely fit: 30 years in ns.
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
-_JSON = "application/json; charset=utf-8"
-_JAVASCRIPT = "text/javascript; charset=utf-8"
-
 #: Seconds of a year. Private: whoever may reach a TensorBoard is not for a proxy to say.
 _FOR_EVER = "private, max-age=31536000, immutable"
 
 _Wsgi = Callable[[Any, Any], Iterable[bytes]]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a route says: a wire type (or the bundle's bytes), its status, and its ETag where the content has a better
-    one than its hash."""
-
-    content: Any
-    status: int = 200
-    etag: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
@@ -85,6 +69,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/memory": self._memory,
             "/event": self._event,
             "/search": self._search,
+            "/slice": self._slice,
             "/retry": self._retry,
             "/index.js": self._bundle,
             "/parts/*": self._part,
@@ -133,7 +118,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _chain(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
 
-        return Answer(self.store.chain(SpanNames(request.args.getlist("run")), work=_may_work(request)))
+        runs, order = (request.args.getlist(key) for key in ("run", "order"))
+        return Answer(self.store.chain(SpanNames(runs), order, work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
         window, detail = _window(request), _whole_number(request, "detail")
@@ -165,6 +151,15 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         wanted = Search(words, start, first, track, _is_folded(request))
         return _now_or_later(self.store.search(request.args.get("span", ""), wanted, work=_may_work(request)))
 
+    def _slice(self, request: Request) -> Answer:
+        from tb_steptime.serve.wire import Waiting
+
+        first, last = _whole_number(request, "first"), _whole_number(request, "last")
+        if not 0 <= first <= last:
+            raise _BadRequest("last", "must not be less than first, and neither less than 0")
+        cut = self.store.step_slice(request.args.get("span", ""), (first, last), work=_may_work(request))
+        return Answer(cut, 202) if isinstance(cut, Waiting) else Answer(cut.file, name=cut.name)
+
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
             return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
@@ -184,10 +179,6 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if content is None:
             return _problem(404, "There is no such part of the tab", "Reload the page.")
         return Answer(content, etag=name, headers={"Cache-Control": _FOR_EVER})
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _may_work(request: Request) -> bool:
@@ -241,7 +232,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
         from werkzeug import Request
 
         request = Request(environ)
-        return _respond(request, _answer(route, request))(environ, start_response)
+        return respond(request, _answer(route, request))(environ, start_response)
 
     return application
 
@@ -266,33 +257,3 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         logger.exception("tb_steptime could not answer %s", request.path)
         hint = "TensorBoard's log has the details; please report it with them."
         return _problem(500, "Something went wrong inside Step Insights", hint)
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    from werkzeug import Response
-
-    from tb_steptime.serve.wire import encode
-
-    is_script = isinstance(answer.content, bytes)
-    content = answer.content if is_script else encode(answer.content)
-    response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
-    response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
-    etag = answer.etag or (_hash(content) if answer.status == 200 else None)
-    response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
-    response.headers["Vary"] = "Accept-Encoding"
-    known = etag is not None and request.if_none_match.contains_weak(etag)
-    if not known and len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
-        response.set_data(_packed(content))
-        response.headers["Content-Encoding"] = "gzip"
-    if etag:
-        response.set_etag(etag, weak=True)
-        response.make_conditional(request)
-    return response
-
-
-def _packed(content: bytes) -> bytes:
-    """Many times as fast as the standard library, and little larger: most browsers are on the same machine."""
-    from isal import igzip
-
-    packed: bytes = igzip.compress(content, 1, mtime=0)
-    return packed

@@ -33,7 +33,7 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
     case "bytes":
       return scaled(value, BYTES);
     case "bytes_per_second":
-      return suffixed(scaled(value, BYTES), "/s");
+      return scaled(value, RATES);
     case "number":
       return { number: trimmed(value, 2), unit: "" };
     case "count":
@@ -167,10 +167,8 @@ export function scaleFor(largest: number, unit: Unit): Scale {
       return unitScale(stepFor(largest, TIMES));
     case "bytes":
       return unitScale(stepFor(largest, BYTES));
-    case "bytes_per_second": {
-      const [size, name, decimals] = stepFor(largest, BYTES);
-      return unitScale([size, `${name}/s`, decimals]);
-    }
+    case "bytes_per_second":
+      return unitScale(stepFor(largest, RATES));
     case "fraction":
       return unitScale([0.01, "%", () => 1]);
     case "number":
@@ -230,6 +228,14 @@ const BYTES: readonly Size[] = [
   [1e10, "GB", one],
 ];
 
+/** Links and memory are spoken of in GB/s from one on. */
+const RATES: readonly Size[] = [
+  [1, "B/s", whole],
+  [1e3, "kB/s", whole],
+  [1e6, "MB/s", small],
+  [1e9, "GB/s", (value) => (value < 10 ? 2 : 1)],
+];
+
 /** The largest unit that the value reaches. Seconds and GB begin at ten of them, so their size is a tenth of that. */
 function stepFor(value: number, sizes: readonly Size[]): Size {
   const found = [...sizes].reverse().find(([size]) => Math.abs(value) >= size) ?? sizes[0]!;
@@ -245,8 +251,6 @@ function scaled(value: number, sizes: readonly Size[]): Figure {
   const [size, unit, decimals] = stepFor(value, sizes);
   return { number: digits(value / size, decimals(value / size)), unit };
 }
-
-const suffixed = ({ number, unit }: Figure, suffix: string): Figure => ({ number, unit: unit + suffix });
 
 const joined = ({ number, unit }: Figure): string => (unit ? number + NBSP + unit : number);
 

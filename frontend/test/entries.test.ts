@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { selections } from "../src/address/selection";
 import { age, compareEntries, runEntries } from "../src/frame/entries";
+import { simulatedRuns } from "../src/frame/simulated";
 import { index, run, span } from "./fixtures/pages";
 
 const DAY = 86_400_000;
@@ -52,4 +53,9 @@ describe("what the pickers list", () => {
     [13 * DAY, "13 d ago"],
     [14 * DAY, "6 January 2026"],
   ])("%d ms before now is %s", (passed, expected) => expect(plain(age((NOW - passed) * 1e6, NOW))).toBe(expected));
+
+  test("a note names the simulated runs among those that are shown, and no other", () => {
+    expect(simulatedRuns(INDEX, ["jobs/model_v100", "jobs/amp_v100"])).toBe("These runs come from a simulator: model.");
+    expect(simulatedRuns(INDEX, ["jobs/amp_v100", "jobs/baseline_v100"])).toBeNull();
+  });
 });

@@ -44,7 +44,16 @@ describe("a quantity has its unit, a no-break space before it, and the digits of
     [12_340_000_000, "12.3 GB"],
   ])("%d bytes", (value, written) => {
     expect(format.bytes(value)).toBe(written.replace(/ (?=[a-zA-Z])/, SPACE));
-    expect(format.rate(value)).toBe(`${written.replace(/ (?=[a-zA-Z])/, SPACE)}/s`);
+  });
+
+  test.each([
+    [812, "812 B/s"],
+    [2_500_000, "2.5 MB/s"],
+    [640_000_000, "640 MB/s"],
+    [1_488_000_000, "1.49 GB/s"],
+    [29_640_000_000, "29.6 GB/s"],
+  ])("%d bytes a second", (value, written) => {
+    expect(format.rate(value)).toBe(written.replace(" ", SPACE));
   });
 
   test("counts group their thousands", () => {

@@ -32,6 +32,13 @@ describe("one unit for neighbours", () => {
     expect(written([65.2 * MS, 12.5 * MS], "s")).toEqual(["0.065 s", "0.013 s"]);
   });
 
+  test("rates are in GB/s from one on", () => {
+    const rates = (...values: number[]) =>
+      values.map((value) => scaleOf(values, "bytes_per_second").text(value).replace("\u00a0", " "));
+    expect(rates(1.488e9, 0.302e9)).toEqual(["1.49 GB/s", "0.30 GB/s"]);
+    expect(rates(999e6, 2e6)).toEqual(["999 MB/s", "2.0 MB/s"]);
+  });
+
   test("plain numbers have the decimals that most of them need, whole ones none", () => {
     const numbers = (...values: number[]) => values.map(scaleOf(values, "number").text);
     expect(numbers(20, 200)).toEqual(["20", "200"]);

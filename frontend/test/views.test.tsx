@@ -123,9 +123,9 @@ describe("the Overview", () => {
     ).not.toContain("GPU 0");
   });
 
-  test("a job on the CPU has no tiles of a GPU", () => {
-    const job = { ...OVERVIEW.job, device: "cpu" as const };
-    const page = words(<Overview page={{ ...PAGE, result: { ...OVERVIEW, job } }} tab={TAB} compared={null} />);
+  test("where nothing on a GPU is recorded there are no tiles of one", () => {
+    const result = { ...OVERVIEW, has_device: false };
+    const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
     expect(page).not.toContain("GPU utilization");
     expect(page).toContain("Exposed data loading");
   });

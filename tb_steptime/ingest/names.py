@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tb_steptime.ingest.places import Place
+
+#: Of a run: `tb-steptime export` writes scalars into it, which are none of the job's own.
+EXPORT_FOLDER = "step_insights"
 
 JSON_NAME = re.compile(r"(?P<worker>.+)\.json(?:\.gz)?")
 _KINETO_NAME = re.compile(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
 _RANK_NAME = re.compile(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
 _ITERATION_FOLDER = re.compile(r"iteration_(?P<time>\d+)")
+#: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
+_OF_MACHINE = re.compile(r"(?P<machine>.+)_\d+")
+_OF_NO_MACHINE = re.compile(r"(?:.*[^a-z])?(?:rank|worker|gpu|device|node|trainer|process|proc)s?", re.IGNORECASE)
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -48,6 +55,31 @@ def rank_in_name(worker: str) -> int | None:
     """The rank in a worker's name ("rank-34.host", "node1_rank3"), None where it has none."""
     match = _RANK_IN_NAME.search(worker)
     return int(match[1]) if match else None
+
+
+def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+    """Of each run and worker the name that may be passed on: its own, or a number within the run where its own is that
+    of a machine and a process.
+
+    >>> list(passed_on_workers([("a", "gpubox_4711"), ("a", "rank_3"), ("a", "gpubox_4712")]).values())
+    ['worker1', 'worker2', 'rank_3']
+    """
+    names: dict[tuple[str, str], str] = {}
+    asked = sorted(set(workers), key=lambda each: tuple(map(natural_order, each)))
+    taken = {(run, worker) for run, worker in asked if not _names_a_machine(worker)}
+    for run, worker in asked:
+        if (run, worker) in taken:
+            names[run, worker] = worker
+            continue
+        number = next(each for each in range(1, len(asked) + 2) if (run, f"worker{each}") not in taken)
+        names[run, worker] = f"worker{number}"
+        taken.add((run, f"worker{number}"))
+    return names
+
+
+def _names_a_machine(worker: str) -> bool:
+    match = _OF_MACHINE.fullmatch(worker)
+    return match is not None and not _OF_NO_MACHINE.fullmatch(match["machine"]) and rank_in_name(worker) is None
 
 
 def natural_order(name: str) -> list[tuple[bool, int, str]]:

@@ -25,7 +25,7 @@ from typing import IO
 import msgspec
 
 import tb_steptime
-from tb_steptime.ingest.read_one import KEEP_PATHS, RECORDING, Done, Far, Message, Refused
+from tb_steptime.ingest.read_one import KEEP_PATHS, RECORDING, Done, Far, Message, Refused, steps_option
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 
 logger = logging.getLogger(__name__)
@@ -45,13 +45,14 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 @dataclass(eq=False)
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
-    event file into; None where it is read for its summary. whole_recording: as one step. keep_paths: its summary has
-    the whole paths of files."""
+    event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
+    one step. keep_paths: its summary has the whole paths of files."""
 
     id: str
     trace: Path
     file: str
     events: Path | None = None
+    steps: tuple[int, int] | None = None
     whole_recording: bool = False
     keep_paths: bool = False
     started: float | None = None
@@ -89,7 +90,8 @@ class ReadingQueue:
     def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
         """Read its trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
 
-        events: makes the folder for its event file, where that is wanted and not the summary. Raises OSError from it.
+        events: makes the folder for its event file or slice, where that is wanted and not the summary. Raises OSError
+        from it.
         """
         with self.lock:
             if self.closed or job.id in self.running:
@@ -186,9 +188,9 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
-    makes = "events" if job.events else "summary"
+    makes = "slice" if job.steps else "events" if job.events else "summary"
     asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
-    options = [option for option, wanted in asked.items() if wanted]
+    options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
     module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
     command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -1,8 +1,9 @@
-"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER [OPTION…]`.
+"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE WHAT FOLDER [OPTION…]`.
 
-For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
-where the event file goes. With the option "recording" the whole recording is one step, and its summary goes into the
-folder only: next to the trace is that of its steps. With "keep-paths" a summary has the whole paths of files.
+WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
+"events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
+Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
+is that of its steps. With "keep-paths" a summary has the whole paths of files. "steps=3-4" are those of a slice.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -31,8 +32,9 @@ NICENESS = 5
 #: More messages than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
-#: Options: see above.
+#: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
 RECORDING, KEEP_PATHS = "recording", "keep-paths"
+_STEPS = "steps="
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -47,7 +49,7 @@ class Far(msgspec.Struct, frozen=True, tag="far"):
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Where the summary file was written to, or the folder of the event file."""
+    """Where the summary file or the slice was written to, or the folder of the event file."""
 
     path: str
 
@@ -60,6 +62,10 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 Message = Far | Done | Refused
+
+
+def steps_option(first: int, last: int) -> str:
+    return f"{_STEPS}{first}-{last}"
 
 
 def main(arguments: list[str]) -> None:
@@ -116,6 +122,24 @@ def _events(
     return folder
 
 
+def _slice(
+    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+) -> Path:
+    from tb_steptime.errors import TraceError
+    from tb_steptime.trace.kineto import plan_slice, write_slice
+
+    (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
+    first, last = map(int, steps.split("-"))
+    try:
+        plan = plan_slice(trace, first, last, say_progress)
+    except ValueError as known:
+        raise TraceError(f"It has no steps {first} to {last}", trace, f"Its steps are {known}.") from None
+    place = folder / "slice.json.gz"
+    with _keeping(trace), open(place, "wb") as file:
+        write_slice(trace, plan, file, packed=True, on_progress=say_progress)
+    return place
+
+
 @contextlib.contextmanager
 def _keeping(trace: Path) -> Iterator[None]:
     """What goes wrong with writing is not the trace's fault, and is reported as another problem."""
@@ -129,7 +153,7 @@ def _keeping(trace: Path) -> Iterator[None]:
 
 
 _Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", Set[str]], Path]
-_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
+_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice}
 
 
 def _take_stdout() -> Callable[[Message], None]:

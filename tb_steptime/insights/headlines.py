@@ -28,8 +28,30 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
         return Headline(judge_span(facts).text, RECORD_LATER)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
-    view = first.view if first and first.view != "overview" else None
-    return Headline(judge_span(facts).text, _action(facts, first) if first else None, view)
+    if first is None:
+        return Headline(judge_span(facts).text, _record(facts))
+    return Headline(judge_span(facts).text, _action(facts, first), first.view if first.view != "overview" else None)
+
+
+def _record(facts: Facts) -> Phrase | None:
+    """What to record where the trace lacks what would tell more; None where it has it."""
+    if not facts.overview.has_device:
+        if facts.job.device == "gpu":
+            return _RECORD_THE_GPU
+        return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
+    if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
+        return _RECORD_WHOLE_STEPS
+    return None
+
+
+_RECORD_THE_GPU = phrase(
+    "Record the GPU, too: {activities}.",
+    activities=code("profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"),
+)
+_RECORD_THE_RANKS = phrase("Record all ranks, to find the one that the others wait for; if none is slow, send less.")
+_RECORD_WHOLE_STEPS = phrase(
+    "Record several whole steps: call {call} after each batch, and stop right after the last.", call=code("prof.step()")
+)
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:

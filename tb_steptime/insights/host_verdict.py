@@ -9,6 +9,7 @@ import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
+from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
@@ -69,9 +70,20 @@ def _sentence(facts: Facts) -> Phrase:
     """One cause, the largest, with the number that says how much."""
     if little_is_judged(facts):
         return sentence_of_little(facts)
-    if facts.idle is None:
-        return cpu_sentence(facts)
-    return filled(_template(facts, facts.idle), _values(facts, facts.idle))
+    said = (
+        cpu_sentence(facts) if facts.idle is None else filled(_template(facts, facts.idle), _values(facts, facts.idle))
+    )
+    return _of_judged(said) if leaves_out(facts) else said
+
+
+def _of_judged(said: Phrase) -> Phrase:
+    """Where the bar of the mean step shows more than is judged, a step's length says which of the two it is."""
+    if not said.template.startswith(_TAKES):
+        return said
+    return Phrase(f"Without what is left out, a step takes {said.template.removeprefix(_TAKES)}", said.values)
+
+
+_TAKES = "A step takes "
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:

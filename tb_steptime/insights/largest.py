@@ -17,17 +17,21 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, joined, ph
 
 #: More pieces than these are in the view that the links lead to.
 PIECES = 5
+#: A GPU that is idle for more of the step is not busy.
+IDLE_FRACTION = 0.2
 #: A batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
 
 _NOTHING_BIG = phrase("Nothing big is left; these kernels take most of kernel time")
+_KERNELS = phrase("These kernels take most of kernel time")
 _OF_THE_CPU = phrase("These ops take most of the CPU's time")
 
 
 def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
-    """Of a GPU where no card is above minor; of a job on the CPU always. None where nothing is known of them."""
+    """Of a GPU where no card is above minor; of the CPU wherever nothing on a GPU is recorded. None where nothing is
+    known of them."""
     work = facts.host.cpu
-    if facts.job.device == "cpu" and work is not None and work.ops and work.step_ns:
+    if not facts.overview.has_device and work is not None and work.ops and work.step_ns:
         ops = [
             Piece(row.op, row.self_ns, row.self_ns / work.step_ns, "host", EvidenceRow("cpu_ops", row.op))
             for row in work.ops[:PIECES]
@@ -37,7 +41,13 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         )
     quiet = all(insight.severity is Severity.MINOR for insight in insights) and not little_is_judged(facts)
     kernels = _kernels(facts) if quiet else []
-    return Largest(_NOTHING_BIG, phrase("share of kernel time"), throughput(facts), kernels) if kernels else None
+    title = _NOTHING_BIG if _works(facts) else _KERNELS
+    return Largest(title, phrase("share of kernel time"), throughput(facts), kernels) if kernels else None
+
+
+def _works(facts: Facts) -> bool:
+    """Whether the GPU is busy for most of the step: where it idles something big is left, though no card knows what."""
+    return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
 
 
 def _kernels(facts: Facts) -> list[Piece]:

@@ -6,6 +6,8 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import Phrase, ns, phrase, text
 
+#: One cost that takes so much of what comes once takes all of it.
+MOST = 0.99
 RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 
 
@@ -19,10 +21,14 @@ def sentence_of_little(facts: Facts) -> Phrase:
             time=ns(facts.left_out_ns),
             recorded=ns(recorded_ns),
         )
+    longest_ns = costs[0].worst_end_ns - costs[0].worst_start_ns
+    words = "{time} of the recorded {recorded} come only once: {longest} in the first {name}, above all."
+    if longest_ns > MOST * once_ns:
+        words = "{time} of the recorded {recorded} come only once, in the first {name}."
     return phrase(
-        "{time} of the recorded {recorded} come only once: {longest} in the first {name}, above all.",
+        words,
         time=ns(once_ns),
         recorded=ns(recorded_ns),
-        longest=ns(costs[0].worst_end_ns - costs[0].worst_start_ns),
+        longest=ns(longest_ns),
         name=text(brief(costs[0].where)),
     )

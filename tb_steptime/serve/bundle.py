@@ -28,6 +28,11 @@ def part(name: str) -> bytes | None:
     return file.read_bytes() if _PART_NAME.fullmatch(name) and file.is_file() else None
 
 
+def report_program() -> bytes | None:
+    file = STATIC / "report.js"
+    return file.read_bytes() if file.is_file() else None
+
+
 #: What a source checkout shows before its front end was built.
 _NOT_BUILT = b"""\
 export function render() {

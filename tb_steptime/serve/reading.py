@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tb_steptime.ingest.found import FoundSpan
@@ -16,6 +16,7 @@ from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.slices import Slices, StepSlice, slice_job, slice_name
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.event_cache import EventFiles
 from tb_steptime.timeline.event_file import EventFile
@@ -38,10 +39,12 @@ class Reader:
         self.directory = directory
         self.queue = ReadingQueue(self._on_end, processes)
         self.events = EventFiles()
+        self.slices = Slices()
 
     def close(self) -> None:
         self.queue.close()
         self.events.close()
+        self.slices.close()
 
     def places(self) -> Mapping[str, QueuePlace]:
         """In the queue, by span id."""
@@ -81,8 +84,9 @@ class Reader:
             span.problem = Problem("The analysis failed", span.found.file, REPORT)
         return self.wait(span, work=work)
 
-    def waiting(self, span: ServedSpan) -> Waiting:
-        place = self.queue.places().get(span.found.id)
+    def waiting(self, span: ServedSpan, job: str = "") -> Waiting:
+        """job: the id of what is waited for, where that is not its summary or its events."""
+        place = self.queue.places().get(job or span.found.id)
         if place is None:
             return Waiting(SpanState.UNREAD, span.found.file, 1, 1, None)
         return Waiting(place.state, span.found.file, place.file_number, place.file_count, place.progress)
@@ -102,6 +106,17 @@ class Reader:
             self._want_events(span.found, span.found.trace)
         return self.waiting(span)
 
+    def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
+        """The steps from the first to the last as a trace of their own; it is made when it is first asked for. Raises
+        SpanFailed."""
+        job = slice_job(span.found, steps)
+        file = self.slices.open(job.id)
+        if file is not None:
+            return StepSlice(file, slice_name(span.found, steps))
+        if work:
+            self._want_folder(job, self.slices.new_folder)
+        return self.waiting(span, job.id)
+
     def _want(self, span: ServedSpan, *, urgent: bool) -> None:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
@@ -109,17 +124,23 @@ class Reader:
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
     def _want_events(self, found: FoundSpan, trace: Path) -> None:
+        self._want_folder(_wanted(found, trace), lambda: self.events.new_folder(_state_of(found)))
+
+    def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
+        """Have something made in a folder of its own. Raises SpanFailed where there is no room for one."""
         try:
-            self.queue.want(_wanted(found, trace), urgent=True, events=lambda: self.events.new_folder(_state_of(found)))
+            self.queue.want(job, urgent=True, events=new_folder)
         except OSError as error:
             hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
             problem = f"There is no room for single events in the temporary folder: {error.strerror}"
-            raise SpanFailed(Problem(problem, found.file, hint)) from error
+            raise SpanFailed(Problem(problem, job.file, hint)) from error
 
     def _on_end(self, job: Job, outcome: Path | Problem) -> None:
         """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
         span = self.directory.get(job.id)
-        if job.events:
+        if job.steps:
+            self.slices.ended(job, outcome)
+        elif job.events:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):
             span.problem = outcome

@@ -25,6 +25,7 @@ from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
+from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
@@ -133,13 +134,13 @@ class Store:
             return [span]
         return [each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
 
-    def chain(self, named: SpanNames, *, work: bool) -> ChainPage:
-        """Some runs as a chain of experiments."""
+    def chain(self, named: SpanNames, order: Sequence[str] = (), *, work: bool) -> ChainPage:
+        """Some runs as a chain of experiments, those of the order first."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
             self.reader.want(spans)
-        return chain_page(spans)
+        return chain_page(spans, order)
 
     def timeline(
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
@@ -177,6 +178,10 @@ class Store:
         """The events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else search_page(events, wanted)
+
+    def step_slice(self, id: str, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
+        """The steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
+        return self.reader.step_slice(self._find(id), steps, work=work)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""

@@ -23,6 +23,8 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
           &first=N&track=N&frames=own
                                     Each optional: hits from this number on instead; only of this track; rows as above.
+    slice?span=ID&first=N&last=N    200 a trace of these steps alone, gzip, with a file name · 202 Waiting (it is being
+                                    cut out) · 400, 404, 422 likewise
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -208,14 +210,15 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 class ComparePage(msgspec.Struct, frozen=True):
     """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
-    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
-    predictions."""
+    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
+    residuals: of each prediction, what explains that another gain was measured."""
 
     headline: Phrase
     comparison: Comparison
     warnings: list[NoteText]
     labels: dict[str, str]
     changes: dict[ChangeId, str]
+    residuals: list[Phrase]
     base: ComparedSpans
     candidate: ComparedSpans
 

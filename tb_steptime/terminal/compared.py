@@ -53,7 +53,7 @@ def compared_sides(paths: Sequence[Path], problems: list[Problem], steps: StepCh
             raise AskedWronglyError(f"{paths[0]} holds one run: name a second path to compare it with.")
     else:
         runs = [_the_one(path, runs) for path, runs in zip(paths, found, strict=True)]
-    sides = zip(runs, _names(runs), strict=True)
+    sides = zip(runs, names_of(runs), strict=True)
     return [(run, side) for run, name in sides if (side := _side(name, run, problems, steps)) is not None]
 
 
@@ -75,7 +75,7 @@ def _the_one(path: Path, runs: list[WorkerOfRun]) -> WorkerOfRun:
     return runs[0]
 
 
-def _names(runs: Sequence[WorkerOfRun]) -> list[str]:
+def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
     """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
     them."""
     of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]

@@ -24,6 +24,12 @@ _TIME_STEPS = (
 )
 _BYTE_STEPS = ((1e10, 1e9, 1, "GB"), (1e8, 1e6, 0, "MB"), (1e6, 1e6, 1, "MB"), (1e3, 1e3, 0, "kB"), (0, 1, 0, "B"))
 
+_RATE_STEPS = (
+    (1e10, 1e9, 1, "GB/s"),
+    (1e9, 1e9, 2, "GB/s"),
+    *((least, size, decimals, f"{unit}/s") for least, size, decimals, unit in _BYTE_STEPS[1:]),
+)
+
 
 def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
     """A sentence with its numbers; `stress` is applied to the text between stress marks."""
@@ -68,6 +74,11 @@ def change(ns: float) -> str:
 def nbytes(count: float) -> str:
     """Decimal units, as disks and networks count."""
     return _in_steps(count, _BYTE_STEPS)
+
+
+def rate(per_second: float) -> str:
+    """Links and memory are spoken of in GB/s from one on."""
+    return _in_steps(per_second, _RATE_STEPS)
 
 
 def percent(fraction: float) -> str:
@@ -120,7 +131,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
     Unit.COUNT: count,
     Unit.NUMBER: number,
     Unit.BYTES: nbytes,
-    Unit.BYTES_PER_SECOND: lambda value: f"{nbytes(value)}/s",
+    Unit.BYTES_PER_SECOND: rate,
     Unit.TEXT: str,
     Unit.CODE: str,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -26,7 +26,7 @@ T = TypeVar("T")
 StepChoice = Literal["found", "recording"] | tuple[int, int]
 
 #: Views of which no command prints anything.
-UNPRINTED = ("gpu", "timeline")
+UNPRINTED = ("gpu", "operators", "timeline")
 
 _RECORD_ONE = (
     "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
@@ -73,19 +73,21 @@ def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
     return replace(span, whole_recording=steps == "recording")
 
 
-def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
-    """From the summary file where it is of exactly this trace and release, else from the trace, without the views that
-    no command prints. Raises TraceError."""
+def measured_span(
+    span: FoundSpan, on_progress: Callable[[ReadProgress], None], leave_out: Collection[str] = UNPRINTED
+) -> MeasuredSpan:
+    """From the summary file where it is of exactly this trace and release, else from the trace, without the views to
+    leave out. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
     if span.whole_recording or span.only_steps:
-        return measure_trace(trace_of(span, on_progress), UNPRINTED)[1]
+        return measure_trace(trace_of(span, on_progress), leave_out)[1]
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path)
     summary = fresh_summary(span.trace) if span.trace.is_file() else None
-    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, UNPRINTED)
+    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, leave_out)
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:

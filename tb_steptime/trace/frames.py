@@ -14,13 +14,39 @@ from tb_steptime.trace.table import Int64, Kind
 
 #: How a Python frame that calls a module is named: "nn.Module: Linear_3".
 MODULE_FRAME = "nn.Module: "
+#: How Lightning's profiler marks such a call: "[pl][module]torch.nn.modules.linear.Linear: encoder.0".
+_LIGHTNING_MODULE = re.compile(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<path>.*)$")
+_INSTANCE = re.compile(r"_\d+$")
 _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
 def module_frames(trace: Trace) -> Int64:
-    """Rows of the Python frames that call an nn.Module, in time order."""
-    return rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
+    """Rows of the Python frames that call an nn.Module, in time order; without any those of Lightning's marks."""
+    frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
+    if len(frames):
+        return frames
+    return rows_named(trace, (Kind.USER,), lambda name: _LIGHTNING_MODULE.match(name) is not None)
+
+
+def module_name(frame: str) -> str:
+    """Which module a frame or a mark of Lightning's calls.
+
+    >>> module_name("nn.Module: Linear_3"), module_name("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
+    ('Linear_3', 'encoder.0')
+    """
+    mark = _LIGHTNING_MODULE.match(frame)
+    return mark["path"] if mark else frame.removeprefix(MODULE_FRAME)
+
+
+def module_class(frame: str) -> str:
+    """Of which class that module is.
+
+    >>> module_class("nn.Module: Linear_3"), module_class("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
+    ('Linear', 'Linear')
+    """
+    mark = _LIGHTNING_MODULE.match(frame)
+    return mark["kind"] if mark else _INSTANCE.sub("", frame.removeprefix(MODULE_FRAME))
 
 
 def source_frames(trace: Trace) -> Int64:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.frames import MODULE_FRAME, is_source, module_frames, short_frame, source_frames
+from tb_steptime.trace.frames import is_source, module_frames, module_name, short_frame, source_frames
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
@@ -42,7 +42,7 @@ def sources(trace: Trace, rows: Rows) -> Words:
 
 def modules(trace: Trace, rows: Rows) -> Words:
     """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it."""
-    return _of_frames(trace, module_frames(trace), rows, lambda name: name.removeprefix(MODULE_FRAME))
+    return _of_frames(trace, module_frames(trace), rows, module_name)
 
 
 def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:

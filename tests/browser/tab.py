@@ -6,7 +6,6 @@ of a view data-view, and the verdict is the h1.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -36,19 +35,28 @@ VIEWS = {
 class Tab:
     """One page with the tab open. `faults` collects console errors, uncaught errors and requests to other hosts."""
 
-    def __init__(self, page: Page, server: TensorBoard, theme: str) -> None:
+    def __init__(self, page: Page, server: TensorBoard) -> None:
         self.page = page
         self.server = server
         self.faults: list[str] = []
         page.on("console", self.hear_console)
         page.on("pageerror", self.hear_error)
         page.on("request", self.hear_request)
-        setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')"
-        page.add_init_script(f"if (location.protocol === 'http:') {setting}")
 
     def open(self, state: str = "") -> None:
         """Load the page at the tab, with `state` in the address as a shared link has it."""
         self.page.goto(f"{self.server.url}#tb_steptime{state}")
+
+    def leave(self) -> None:
+        """Nothing that this test did to the page meets the next one."""
+        self.page.remove_listener("console", self.hear_console)
+        self.page.remove_listener("pageerror", self.hear_error)
+        self.page.remove_listener("request", self.hear_request)
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.emulate_media(media="null", forced_colors="null")
+        self.page.evaluate("localStorage.clear()")
+        self.page.context.clear_cookies()
+        self.page.goto("about:blank")
 
     @property
     def frame(self) -> Frame:

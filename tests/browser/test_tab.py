@@ -24,6 +24,7 @@ from tools.serve import TensorBoard
 def test_the_tab_stands_beside_the_pytorch_profiler(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
+    pytest.importorskip("torch_tb_profiler", reason="the PyTorch Profiler tab is not installed")
     server = tensorboard(recording, beside=True)
     one = tab(server)
     one.view("overview")

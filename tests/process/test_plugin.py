@@ -14,9 +14,9 @@ from tensorboard.backend.event_processing.plugin_event_multiplexer import EventM
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_steptime import plugin
+from tb_steptime import cli
 from tb_steptime.plugin import StepTimePlugin
-from tb_steptime.serve import bundle, store
+from tb_steptime.serve import bundle, responses, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.small_trace import write_trace
@@ -223,6 +223,38 @@ def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
         assert get(client, f"busy?span=0&{window.replace('detail', 'bins')}", 400) == problem
 
 
+def once_cut(client, route):
+    """The file that a slice is, once it is made."""
+    end = time.monotonic() + 60
+    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return answer
+
+
+def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path):
+    trace = logs / "a" / "host.1.pt.trace.json.gz"
+    route = f"slice?span={read(client)['a/host.1.pt.trace.json.gz']['id']}&first=6&last=6"
+    assert get(client, route, 202, headers={})["state"] == "unread", "nothing is begun without the header"
+    assert get(client, route, 202)["file"] == "a/host.1.pt.trace.json.gz"
+    answer = once_cut(client, route)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/gzip")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="a_host_span1_step6.pt.trace.json.gz"'
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert int(answer.headers["Content-Length"]) == len(answer.get_data())
+    cli.main(["slice", str(trace), "--steps", "6", "-o", str(tmp_path / "out.json.gz")])
+    assert gzip.decompress(answer.get_data()) == gzip.decompress((tmp_path / "out.json.gz").read_bytes())
+
+
+def test_a_slice_that_makes_no_sense_is_a_problem(client):
+    id = read(client)["a/host.1.pt.trace.json.gz"]["id"]
+    for _ in range(2):  # it is said again when it is asked for again
+        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=900").get_data())
+        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 900", "Its steps are 5 to 7.")
+    assert "`last`" in get(client, f"slice?span={id}&first=7&last=5", 400)["problem"]
+    assert "one step" in get(client, f"slice?span={id}~recording&first=0&last=0", 422)["problem"]
+
+
 @pytest.mark.parametrize("event", ["", "-", "1.0", "x", "nan"])
 def test_an_event_that_makes_no_sense_is_a_problem(client, event):
     assert "`event`" in get(client, f"event?span=0&event={event}", 400)["problem"]
@@ -235,6 +267,7 @@ def test_an_event_that_makes_no_sense_is_a_problem(client, event):
         "busy?span=x&from=0&to=1&bins=1",
         "event?span=x&event=0",
         "search?span=x&words=a&from=0",
+        "slice?span=x&first=5&last=5",
         "view",
         "view?span=&view=overview",
         "view?span=../../etc/passwd&view=overview",
@@ -279,7 +312,7 @@ def test_an_unchanged_answer_is_not_sent_again(client):
 def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):
     wanted = {"Accept-Encoding": "gzip"}
     tag = client.get(PREFIX + "catalogue", headers=wanted).headers["ETag"]
-    monkeypatch.setattr(plugin, "_packed", lambda content: pytest.fail("packed for nobody"))
+    monkeypatch.setattr(responses, "_packed", lambda content: pytest.fail("packed for nobody"))
     again = client.get(PREFIX + "catalogue", headers={**wanted, "If-None-Match": tag})
     assert (again.status_code, again.get_data(), again.headers.get("Content-Encoding")) == (304, b"", None)
 

@@ -20,6 +20,7 @@ from tests.drawn.demo import DEMO, demo_runs
 from tests.drawn.long_trace import write_long_trace
 from tests.drawn.real_traces import REAL, SHARED
 from tests.drawn.small_trace import LOADER, write_trace
+from tests.drawn.trace_schema import faults
 
 SLICED = "tb_steptime_sliced_steps"
 
@@ -102,6 +103,7 @@ def test_the_slice_is_what_overlaps_the_step_and_what_belongs_to_that(three_step
     code, said, lines = cut(capsys, three_steps, "--steps", "4", "-o", out)
     content = json.loads(out.read_text())
     assert content["traceEvents"] == IN
+    assert faults(IN) == []
     # Kernel 31 of step 3 ends at 120 us, where step 4 starts.
     steps = {SLICED: {"first": 4, "last": 4, "start_ns": 7_000 + 120_000}}
     assert {key: value for key, value in content.items() if key != "traceEvents"} == steps | HEAD | TAIL
@@ -156,8 +158,7 @@ def assert_a_slice_measures_the_same(path, tmp_path, capsys):
     written, all_of = (Counter(map(_text, json.loads(gzip.decompress(one.read_bytes()))["traceEvents"]))
                        for one in (out, path))  # fmt: skip
     assert written <= all_of, "something is there that is not in the trace, or twice"
-    ends = {(e["cat"], e["id"], e["ph"] == "s") for e in map(json.loads, written) if e["ph"] in ("s", "f")}
-    assert {(cat, id, not start) for cat, id, start in ends} == ends
+    assert faults(list(map(json.loads, written.elements()))) == []
 
 
 def _text(event):

@@ -27,7 +27,11 @@ BUILDS = """
 echo "npm $@" >> ../calls
 case "$1" in
     ci) mkdir -p node_modules ;;
-    run) mkdir -p ../tb_steptime/static && cat src/index.ts > ../tb_steptime/static/index.js ;;
+    run)
+        mkdir -p ../tb_steptime/static/parts
+        cat src/index.ts > ../tb_steptime/static/index.js
+        cat src/index.ts > ../tb_steptime/static/parts/host-0123.js
+        cat src/index.ts > ../tb_steptime/static/report.js ;;
 esac"""
 
 UNREACHABLE = """
@@ -121,7 +125,8 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
     assert copy.npm_calls() == ["npm ci", "npm run build"]
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"tb_steptime/static/index.js", "frontend/src/index.ts", "build_backend/hooks.py"} <= inside
+    static = {f"tb_steptime/static/{name}" for name in ("index.js", "parts/host-0123.js", "report.js")}
+    assert {*static, "frontend/src/index.ts", "build_backend/hooks.py"} <= inside
     assert not any("node_modules" in name or name.startswith("tests/") for name in inside)
 
     copy.has_no_node()
@@ -145,7 +150,9 @@ def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) ->
         inside = set(archive.namelist())
         points = archive.read(next(name for name in inside if name.endswith("entry_points.txt"))).decode()
     modules = {f"{path.relative_to(PROJECT)}" for path in (PROJECT / "tb_steptime").rglob("*.py")}
-    bundle = {"tb_steptime/py.typed", "tb_steptime/static/index.js", "tb_steptime/static/sources.sha256"}
+    built = ("index.js", "parts/host-0123.js", "report.js", "sources.sha256")
+    bundle = {"tb_steptime/py.typed", *(f"tb_steptime/static/{name}" for name in built)}
+    bundle |= {"tb_steptime/notebook/notebook.css"}
     assert {name for name in inside if ".dist-info/" not in name} == modules | bundle
     assert "tb_steptime = tb_steptime.plugin:StepTimePlugin" in points
     assert "tb-steptime = tb_steptime.cli:main" in points

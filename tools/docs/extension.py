@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tools.docs import figures, terminal
+from tools.docs import figures, python_api, terminal
 from tools.docs.cards import cards
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "commands": terminal.commands,
     "summarize json": terminal.summarize_schema,
     "kernels json": terminal.kernels_schema,
+    "operators json": terminal.operators_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,
+    "notebook tables": python_api.tables,
 }
 
 MARKER = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)

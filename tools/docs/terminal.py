@@ -14,6 +14,7 @@ from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.contract import Report
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.kernel_report import KernelReport
+from tb_steptime.terminal.operator_report import OperatorReport
 from tools.docs.markdown import code, paragraphs, plain, table
 
 
@@ -46,6 +47,10 @@ def summarize_schema() -> str:
 
 def kernels_schema() -> str:
     return _schema(KernelReport)
+
+
+def operators_schema() -> str:
+    return _schema(OperatorReport)
 
 
 def explain_schema() -> str:

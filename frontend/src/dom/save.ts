@@ -40,7 +40,7 @@ export function drawn(figure: HTMLElement, caption: Caption): Drawing {
   return drawingOf({ ...caption, legend, font: token("--font"), ...colours }, { ...body, defs });
 }
 
-function saveBlob(name: string, blob: Blob): void {
+export function saveBlob(name: string, blob: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -15,7 +15,7 @@ import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { Hints } from "../components/hints";
 import { hint } from "../dom/hint";
-import { bytesOf, count, counted } from "../format";
+import { bytesOf, count, counted, date } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
@@ -32,7 +32,7 @@ interface BarProps {
   totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
-  tab: Pick<Tab, "state" | "update" | "address">;
+  tab: Pick<Tab, "state" | "update" | "address" | "written_ms">;
 }
 
 export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab }: BarProps) {
@@ -48,7 +48,9 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
           Simulated
         </b>
       )}
-      <span class="state push">{readState(index, spansAtFirst)}</span>
+      <span class="state push">
+        {tab.written_ms === undefined ? readState(index, spansAtFirst) : `Report of ${date(1e6 * tab.written_ms)}`}
+      </span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
       <Hints />
       <ShortcutsButton />

@@ -180,9 +180,10 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
   if (page === null) return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].part.now() as ComponentType<TrendsViewProps>;
+  const runs = page.spans.map(({ run }) => run);
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
       <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
         <View page={page} tab={tab} />
         <PrintedFoot />

@@ -1,9 +1,10 @@
 /** In a view's place until its page is there: what is read for it, or why it does not come. */
 
 import type { Selection } from "../address/selection";
-import type { ViewId, Waiting } from "../api.gen";
+import type { Problem, ViewId, Waiting } from "../api.gen";
 import { Late } from "../components/late";
 import { bytes, counted } from "../format";
+import { isFinal } from "../server/recorded";
 import type { Asked } from "../server/use_answer";
 import { Failed } from "../states/failed";
 import { Opening } from "../states/opening";
@@ -25,6 +26,7 @@ export function NotReady({ view, asked: { answer, trouble }, selection, tab, aga
     return <Failed title="The figures did not come." {...trouble} about={aboutOf(selection, tab)} again={again} />;
   }
   if (answer?.kind === "problem") {
+    if (isFinal(answer.value)) return <NotHeld problem={answer.value} />;
     return (
       <Failed
         title="This trace could not be analysed."
@@ -42,6 +44,16 @@ export function NotReady({ view, asked: { answer, trouble }, selection, tab, aga
         <ReadingSpan view={view} waiting={answer?.kind === "waiting" ? answer.value : null} {...{ selection, tab }} />
       )}
     </Late>
+  );
+}
+
+/** A report has no answer to this: nothing failed. */
+function NotHeld({ problem: { problem, hint } }: { problem: Problem }) {
+  return (
+    <>
+      <h1 class="title">{problem}.</h1>
+      <p class="quiet">{hint}</p>
+    </>
   );
 }
 

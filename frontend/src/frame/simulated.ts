@@ -4,9 +4,9 @@ import type { Index } from "../api.gen";
 /** Names in a note. */
 const MOST_NAMED = 6;
 
-/** A picture of many runs says which of them nobody recorded. among: those that it shows; else all. */
-export function simulatedRuns({ runs }: Index, among?: readonly string[]): string | null {
-  const shown = runs.filter(({ name }) => among?.includes(name) ?? true);
+/** A picture of many runs says which of them nobody recorded. among: those that it shows. */
+export function simulatedRuns({ runs }: Index, among: readonly string[]): string | null {
+  const shown = runs.filter(({ name }) => among.includes(name));
   const labels = shortNames(shown.map(({ name }) => name));
   const names = shown.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
   const more = names.length - MOST_NAMED;

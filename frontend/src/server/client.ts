@@ -31,8 +31,16 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
+/** A file to save, and what to save it as. */
+export interface SavedFile {
+  name: string;
+  blob: Blob;
+}
+
 /** Each request ends when its signal is aborted: another view or span is wanted. */
 export interface Client {
+  /** When the answers were written down; absent: the server gives them as they are now. */
+  written_ms?: number;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
@@ -59,10 +67,13 @@ export interface Client {
   ): Promise<Answer<MemoryPage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** A step as a trace of its own, gzip. */
+  stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
-  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** order: runs that come first, in this order. */
+  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
   /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
   search(
     span: string,
@@ -108,13 +119,10 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
-    chain: (runs, signal) =>
-      ask(
-        "chain",
-        runs.map((run) => ["run", run]),
-        signal,
-      ),
+    chain: (runs, order, signal) =>
+      ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),
     search: (span, { words, track, folded, from, first }, signal) =>
       ask(
         "search",
@@ -149,6 +157,25 @@ async function request<T>(fetched: typeof fetch, url: string, abandoned?: AbortS
     return await answered<T>(response);
   } catch (error) {
     return { kind: "gone", value: patience.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
+  }
+}
+
+const NAMED = /filename="([^"]+)"/;
+
+/** Only the answer's beginning is waited for with patience: a file may take long. */
+async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortSignal): Promise<Answer<SavedFile>> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+  try {
+    const response = await fetched(url, { headers: HEADERS, signal: AbortSignal.any([abandoned, patience.signal]) });
+    clearTimeout(timer);
+    const name = NAMED.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+    if (response.status !== 200 || name === undefined) return await answered(response);
+    return { kind: "ready", value: { name, blob: await response.blob() } };
+  } catch (error) {
+    return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -85,9 +85,9 @@ const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} 
 const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
   onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
 
-/** A job on the CPU has no use for figures of a GPU. */
-const shownTiles = ({ tiles, job }: OverviewResult) =>
-  job.device === "cpu" ? tiles.filter(({ reason }) => reason?.code !== "no_gpu_activity") : tiles;
+/** Where nothing on a GPU is recorded, a row of dashes for its figures says no more than the headline. */
+const shownTiles = ({ has_device: onDevice, tiles }: OverviewResult) =>
+  onDevice ? tiles : tiles.filter(({ reason }) => reason?.code !== "no_gpu_activity");
 
 const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
 

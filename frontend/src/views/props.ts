@@ -24,7 +24,7 @@ import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
 import type { Part } from "./part";
 
-export type EventSource = Pick<Client, "timeline" | "busy" | "memory" | "event" | "search">;
+export type EventSource = Pick<Client, "timeline" | "busy" | "memory" | "event" | "search" | "stepFile">;
 
 export type ScalarSource = Pick<Client, "scalars">;
 
@@ -42,6 +42,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** When the report was written that this is; absent: it is the tab. */
+  written_ms?: number | undefined;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */

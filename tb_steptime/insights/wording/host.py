@@ -107,7 +107,7 @@ def _queue_title(facts: Facts) -> Phrase:
         )
     empty = fraction(launches.empty_share)
     if launches.empty_share >= MOSTLY and bound is Bound.HOST:
-        return phrase("The CPU is never ahead: the launch queue is empty {empty} of the time", empty=empty)
+        return phrase("The CPU is not ahead {empty} of the time: the launch queue is empty", empty=empty)
     return phrase("The launch queue is empty {empty} of the time", empty=empty)
 
 

@@ -20,7 +20,7 @@ from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggr
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.text import Unit
-from tb_steptime.trace.frames import MODULE_FRAME
+from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
@@ -245,5 +245,5 @@ def _origins(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str,
         "op": [None if key < 0 else trace.strings[key] for key in ops],
         "op_count": op_count,
         "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
-        "module": [None if key < 0 else trace.strings[key].removeprefix(MODULE_FRAME) for key in modules],
+        "module": [None if key < 0 else module_name(trace.strings[key]) for key in modules],
     }

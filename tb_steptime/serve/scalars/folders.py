@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 
+from tb_steptime.ingest.names import EXPORT_FOLDER
+
 #: As TensorBoard names the log directory itself.
 ROOT = "."
 
@@ -28,6 +30,11 @@ def folders_of(run: str, runs: Iterable[str], folders: Collection[str]) -> list[
     if around is None or _is_shared(around, own, runs):
         return []
     return [around]
+
+
+def is_exported(folder: str) -> bool:
+    """Whether `tb-steptime export` wrote what is in it: figures of the tab itself."""
+    return EXPORT_FOLDER in PurePosixPath(folder).parts
 
 
 def _is_shared(around: str, own: PurePosixPath, runs: Iterable[str]) -> bool:

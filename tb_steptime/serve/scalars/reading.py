@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_steptime.serve.scalars.answers import Scalars, ScalarSeries
-from tb_steptime.serve.scalars.folders import folders_of
+from tb_steptime.serve.scalars.folders import folders_of, is_exported
 
 #: As TensorBoard's own tab of scalars is called.
 _PLUGIN = "scalars"
@@ -46,7 +46,7 @@ class JobScalars:
     def _listed(self) -> dict[str, list[str]]:
         """By folder: its tags."""
         found = self.provider.list_scalars(self._context(), experiment_id=self._experiment(), plugin_name=_PLUGIN)
-        return {folder: list(tags) for folder, tags in found.items() if tags}
+        return {folder: list(tags) for folder, tags in found.items() if tags and not is_exported(folder)}
 
     def _series(self, folders: Iterable[str], tag: str) -> list[ScalarSeries]:
         from tensorboard.data.provider import RunTagFilter

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import compare, explain, index, kernels, slice_trace, summarize
+from tb_steptime.terminal.commands import (
+    compare,
+    explain,
+    export,
+    index,
+    kernels,
+    mcp,
+    operators,
+    report,
+    slice_trace,
+    summarize,
+)
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
     kernels.COMMAND,
+    operators.COMMAND,
     explain.COMMAND,
     compare.COMMAND,
     index.COMMAND,
+    report.COMMAND,
     slice_trace.COMMAND,
+    export.COMMAND,
+    mcp.COMMAND,
 )

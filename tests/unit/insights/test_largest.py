@@ -42,6 +42,19 @@ def test_a_healthy_job_shows_its_largest_kernels():
     assert plain(found.throughput) == "100 steps a second; the trace does not show the size of a batch."
 
 
+def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
+    """All of its work stands at the front, and nothing follows: the kernels, and what to record."""
+    judgement = judged(timeline("""
+        step     | 0000000000000000 |
+        runtime  | c............... |
+        kernel 7 | cc.............. |""", cell_ns=MS, devices={0: V100}))  # fmt: skip
+    assert judgement.largest is not None
+    assert plain(judgement.largest.title) == "These kernels take most of kernel time"
+    action = judgement.headlines["overview"].action
+    assert action is not None
+    assert plain(action).startswith("Record several whole steps")
+
+
 def test_a_job_with_something_to_do_shows_that():
     trace = timeline("""
         step          | 000000000011111111112222222222 |

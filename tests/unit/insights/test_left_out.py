@@ -45,6 +45,21 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
     assert all(insight.gain_ns <= gains[insight.id] for insight in after.insights)
 
 
+@pytest.mark.parametrize(("set_up", "said"), [(0, "A step"), (20, "Without what is left out, a step")])
+def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
+    """The first step makes a context; the GPU works for all of the others."""
+    trace = timeline(
+        f"""
+        step     | {"0" * set_up + "".join(str(i) * 10 for i in range(6))} |
+        runtime  | {"p" * set_up + "kq........" * 6} |
+        kernel 7 | {"." * set_up + "kkkkkqqqqq" * 6} |""",
+        calls={"p": "cudaDeviceGetStreamPriorityRange"},
+        cell_ns=MS,
+    )
+    verdict = plain(judged(trace).verdict.text).replace("\xa0", " ")
+    assert verdict == f"{said} takes 10.0 ms, and the GPU works for 100 % of it."
+
+
 def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():
     assert [step.before_recording_ns for step in overview_of(copies(40, 40)).steps] == [0] * 6
     assert [step.before_recording_ns for step in overview_of(copies(40, 20)).steps] == [0] * 6
@@ -77,6 +92,7 @@ def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
     assert (
         plain(judgement.verdict.text).replace("\xa0", " ").startswith("60.0 ms of the recorded 70.0 ms come only once")
     )
+    assert plain(judgement.verdict.text).endswith("come only once, in the first cudaDeviceGetS…PriorityRange.")
     assert judgement.verdict.confidence is Confidence.LOW
     assert judgement.insights[0].id == "one_time"
     assert {insight.severity for insight in judgement.insights} == {Severity.MINOR}

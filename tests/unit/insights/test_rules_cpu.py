@@ -72,6 +72,16 @@ def test_ops_of_a_gpu_job_are_not_to_speed_up():
     assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
 
 
+def test_a_gpu_that_is_not_recorded_is_to_be_and_the_ops_are_shown():
+    """A newcomer finds what to do in the headline, and no dead end below it."""
+    names = NAMES | {"c": "aten::cudnn_convolution"}
+    judgement = judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 8}....{'c' * 8} |", names=names))
+    action, largest = judgement.headlines["overview"].action, judgement.largest
+    assert action is not None and largest is not None
+    assert plain(action).startswith("Record the GPU, too: ")
+    assert [piece.name for piece in largest.pieces] == ["aten::cudnn_convolution"]
+
+
 def test_ops_of_many_names_are_compiled_and_not_named():
     card = cards(of_ops("mmceeeee.."))["cpu_ops"]
     assert plain(card.title) == "Try `torch.compile` on the model"

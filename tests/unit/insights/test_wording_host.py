@@ -70,7 +70,7 @@ def test_without_a_device_nothing_has_a_title():
 
 def test_the_queue_is_told_by_what_it_means():
     full = host(BUSY, Bound.GPU, full_queue_ns=450 * US)
-    assert title("queue", host()) == "The CPU is never ahead: the launch queue is empty 87 % of the time"
+    assert title("queue", host()) == "The CPU is not ahead 87 % of the time: the launch queue is empty"
     assert title("queue", full) == "The launch queue is full: up to 11 launches wait for the GPU"
     assert title("queue", host(bound=Bound.INPUT)) == "The launch queue is empty 87 % of the time"
     none = msgspec.structs.replace(host(), launches=None)

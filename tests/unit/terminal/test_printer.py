@@ -71,6 +71,14 @@ def test_sizes_are_decimal(value, written):
     assert nbytes(value).replace(GAP, " ") == written
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0, "0 B/s"), (250e6, "250 MB/s"), (1_488_000_000, "1.49 GB/s"), (29_640_000_000, "29.6 GB/s")],
+)
+def test_rates_are_in_gigabytes_from_one_on(value, written):
+    assert quantity(Quantity(value, Unit.BYTES_PER_SECOND)).replace(GAP, " ") == written
+
+
 @given(st.floats(0, 1e19, exclude_min=True))
 def test_a_duration_is_read_back_to_its_last_digit(value_ns):
     digits, unit = duration(value_ns).rsplit(GAP, 1)

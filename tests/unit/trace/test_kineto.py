@@ -171,7 +171,7 @@ def test_2021_calls_everything_by_other_names() -> None:
     assert trace.origin_ns == 1_623_143_089_861_000_000
     assert trace.threads == [Thread("10", "10", "thread 10 (python)"), Thread("0", "stream 7")]
     assert trace.devices == {
-        0: Device(0, "Tesla V100-SXM2-16GB", 80, (7, 0), 2048, 65536, 98304),
+        0: Device(0, "Tesla V100-SXM2-16GB", 80, (7, 0), 2048, 65536, 98304, 16_945_512_448),
     }
 
 
@@ -196,7 +196,7 @@ def test_amd() -> None:
         "27000 +3000 MEMCPY CopyHostToDevice |2/0 gpu 2 stream 0 corr 5",
     ]
     assert trace.devices == {
-        2: Device(2, "AMD Instinct MI300X", 304, (9, 4), 2048, None, 65536),
+        2: Device(2, "AMD Instinct MI300X", 304, (9, 4), 2048, None, 65536, 206_141_652_992),
     }
     kernels = trace.kernels
     assert (kernels.registers, kernels.shared_memory, kernels.blocks_per_sm, kernels.kineto_occupancy) == (None,) * 4

@@ -4,6 +4,7 @@ import type { Problem, Waiting } from "../../api.gen";
 import { Countdown } from "../../components/countdown";
 import { Busy, Late } from "../../components/late";
 import { bytesOf, roughCount } from "../../format";
+import { isFinal } from "../../server/recorded";
 import type { Loaded } from "./data/loading";
 
 /** Null where the picture is there and nothing is wrong. */
@@ -34,7 +35,8 @@ interface FailureProps {
   small: boolean;
 }
 
-function Failure({ problem: { problem, file, hint }, retry_ms = null, again, small }: FailureProps) {
+function Failure({ problem: failed, retry_ms = null, again, small }: FailureProps) {
+  const { problem, file, hint } = failed;
   return (
     <div class={small ? "notice low" : "notice"} role="alert">
       <p>
@@ -55,11 +57,13 @@ function Failure({ problem: { problem, file, hint }, retry_ms = null, again, sma
           </>
         )}
       </p>
-      <p class="actions">
-        <button class="button low" onClick={again}>
-          Try again
-        </button>
-      </p>
+      {!isFinal(failed) && (
+        <p class="actions">
+          <button class="button low" onClick={again}>
+            Try again
+          </button>
+        </p>
+      )}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { Metric } from "../../api.gen";
 import { LineSample } from "../../colour";
 import { Chips } from "../../components/chips";
 import { hint } from "../../dom/hint";
-import { counted, scaleFor } from "../../format";
+import { counted, text } from "../../format";
 import type { Tab } from "../props";
 import { ranked } from "./cast";
 import type { TrendSelection } from "./hover";
@@ -70,14 +70,13 @@ const MOST_NAMED = 3;
 /** Of many runs those that stand out, whichever end is the bad one. */
 function Extremes({ runs, metric, choose }: Pick<RunLegendProps, "metric" | "choose"> & { runs: readonly Run[] }) {
   const all = useMemo(() => ranked(runs, metric.id), [runs, metric]);
-  const scale = scaleFor(all[0]?.value ?? 0, metric.unit);
   const named = (title: string, entries: typeof all) => (
     <p class="extremes">
       <span class="quiet">{title}: </span>
       {entries.map(({ run, value }, at) => (
         <>
           {at > 0 && ", "}
-          <RunButton run={run} choose={choose} /> {scale.text(value)}
+          <RunButton run={run} choose={choose} /> {text(value, metric.unit)}
         </>
       ))}
     </p>

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Change, Metric, Phrase } from "../../api.gen";
+import type { Change, Metric, Phrase, Unit } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine, LinePoint, LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
@@ -11,7 +11,7 @@ import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { count, type Scale, scaleFor, shortened } from "../../format";
+import { count, type Scale, scaleFor, shortened, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -140,7 +140,7 @@ function drawnFrom(metric: Metric, { runs, group, compared }: Drawn, axis: Trend
     values.reduce((a, b) => Math.max(a, b), 0),
     metric.unit,
   );
-  return { lines, hidden, scale, level: reference(lines, scale), measured: values.length > 0 };
+  return { lines, hidden, scale, level: reference(lines, metric.unit), measured: values.length > 0 };
 }
 
 /** The middle of many runs at each stop, and between which values half of them are. */
@@ -178,13 +178,13 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
 }
 
 /** The median of the run in focus. Of two or three points it would say nothing. */
-function reference(lines: readonly ChartLine[], scale: Scale): { value: number; name: string } | undefined {
+function reference(lines: readonly ChartLine[], unit: Unit): { value: number; name: string } | undefined {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
   const median = values.length > 3 ? medianOf(values) : null;
   return median === null
     ? undefined
-    : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
+    : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${text(median, unit)}` };
 }
 
 /** Of a scalar whose scale nobody knows. */

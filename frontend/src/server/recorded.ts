@@ -1,0 +1,124 @@
+/** Answers from a report: one file that holds what the server said when it was written, and needs no server. */
+
+import type {
+  Catalogue,
+  ChainPage,
+  ComparePage,
+  Headline,
+  Index,
+  PageOf,
+  Problem,
+  SpanPage,
+  TrendsPage,
+  ViewId,
+} from "../api.gen";
+import type { Answer, Client } from "./client";
+
+/** As `tb_steptime/serve/report/recorded.py` writes it, where each field is explained. */
+export interface Recorded {
+  written_ms: number;
+  index: Index;
+  catalogue: Catalogue;
+  pages: Readonly<Record<string, Partial<Record<ViewId, SpanPage>>>>;
+  trends: RecordedTrends;
+  pairs: readonly ComparePage[];
+  chain: ChainPage;
+  chain_runs: readonly string[];
+}
+
+interface RecordedTrends {
+  changes: TrendsPage["changes"];
+  rows: TrendsPage["spans"];
+  of_all: Readonly<Record<string, SaidOfRuns>>;
+  of_one: Readonly<Record<string, SaidOfRuns>>;
+}
+
+type SaidOfRuns = Pick<TrendsPage, "headline" | "titles">;
+
+/** A report holds no answer to this. */
+export const NOT_HELD: Problem = {
+  problem: "This is not in the report",
+  file: "",
+  hint: "Open the log directory in TensorBoard.",
+};
+
+export const NO_EVENTS: Problem = {
+  problem: "Single events are not in the report",
+  file: "",
+  hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
+};
+
+/** Whether to ask again is of no use: a report says tomorrow what it says today. */
+export const isFinal = ({ problem }: Problem): boolean => problem === NOT_HELD.problem || problem === NO_EVENTS.problem;
+
+export function openRecorded(recorded: Recorded): Client {
+  const { index, catalogue, pages, pairs } = recorded;
+  return {
+    written_ms: recorded.written_ms,
+    index: async () => ready(index),
+    catalogue: async () => ready(catalogue),
+    view: async <V extends ViewId>(span: string, view: V) =>
+      readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
+    trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
+    compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
+    chain: async (runs) => readyOr(sameRuns(runs, recorded) ? recorded.chain : undefined),
+    scalars: async () => ready({ tags: [], series: [] }),
+    timeline: noEvents,
+    busy: noEvents,
+    memory: noEvents,
+    event: noEvents,
+    search: noEvents,
+    stepFile: noEvents,
+    retry: async () => ({ kind: "problem", value: NOT_HELD }),
+  };
+}
+
+const noEvents = async (): Promise<Answer<never>> => ({ kind: "problem", value: NO_EVENTS });
+
+const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
+
+const readyOr = <T>(value: T | undefined): Answer<T> =>
+  value === undefined ? { kind: "problem", value: NOT_HELD } : ready(value);
+
+/** Several spans of a worker count together; two spans of one worker stand for themselves. */
+const isPair = ({ base, candidate }: ComparePage, from: string, to: string): boolean =>
+  base.spans.includes(from) && candidate.spans.includes(to);
+
+function sameRuns(runs: readonly string[], { index, chain_runs }: Recorded): boolean {
+  const asked = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;
+  return asked.length === chain_runs.length && asked.every((name) => chain_runs.includes(name));
+}
+
+/** Of some runs among many no sentence was written: then only how many there are is said. */
+function trendsOf({ trends, index }: Recorded, runs: readonly string[], focus: string | null): TrendsPage {
+  const { rows, changes, of_all, of_one } = trends;
+  if (runs.length === 0 || runs.length === index.runs.length)
+    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes };
+  const shown = {
+    spans: rows.filter(({ run }) => runs.includes(run)),
+    changes: changes.filter(({ run }) => runs.includes(run)),
+  };
+  if (runs.length === 1) return { ...of_one[runs[0]!]!, ...shown };
+  return {
+    headline: countOf(runs.length, index.runs.length),
+    titles: ofFocus(of_one[focus ?? runs.at(-1)!]),
+    ...shown,
+  };
+}
+
+/** Titles that speak of the run in focus alone, and of none. */
+function ofFocus(said: SaidOfRuns | undefined): TrendsPage["titles"] {
+  const kept: readonly string[] = ["steps", "slow", "slow_rule", "time_bins"];
+  return Object.fromEntries(Object.entries(said?.titles ?? {}).filter(([picture]) => kept.includes(picture)));
+}
+
+const countOf = (shown: number, all: number): Headline => ({
+  verdict: {
+    template: "{shown} of {all} runs are shown.",
+    values: { shown: { value: shown, unit: "count" }, all: { value: all, unit: "count" } },
+  },
+  action: null,
+  view: null,
+  code: null,
+  basis: null,
+});

@@ -1,0 +1,15 @@
+import { defineConfig } from "vite";
+
+/** The program of a report, `tb_steptime/static/report.js`: all views in one script, which a page can hold. */
+export default defineConfig({
+  build: {
+    outDir: "../tb_steptime/static",
+    emptyOutDir: false,
+    target: "es2022",
+    modulePreload: false,
+    rolldownOptions: {
+      input: "src/report.ts",
+      output: { entryFileNames: "report.js", codeSplitting: false },
+    },
+  },
+});

@@ -1,0 +1,98 @@
+"""Calls of modules, each with what it costs by itself: without the modules inside it.
+
+thread   |---------- BertLayer_0 ----------|
+           |- Linear_0 -|   |- Linear_1 -|         self of BertLayer_0: what neither Linear covers
+              |addmm|          |addmm|             python of Linear_0: what no op covers
+device           kkkk             kkkk
+autograd                                   |- AddmmBackward0 -|     backward of Linear_1, whose op made it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.metrics.operators.op_costs import (
+    DEVICE_COSTS,
+    DeviceCost,
+    in_steps,
+    measured_costs,
+    outside_ops,
+    own_costs,
+)
+from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
+from tb_steptime.trace.frames import module_frames
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost, less_children, parent_places
+from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.table import Bool, Int64
+
+#: ns, of `launches` their number. host: of the call; python: what of it is in no op; backward_*: of the nodes that its
+#: ops made; the others as for ops, of the forward pass.
+ModuleCost = Literal["host", "python", "backward_host", "backward_device"] | DeviceCost
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCalls:
+    """One entry per call, in time order.
+
+    row      of the event table, ascending
+    around   place of the call around it on its thread; -1 for none
+    counts   which calls begin in the steps
+    own      what each costs by itself, 0 outside the steps; None: not measurable
+    """
+
+    row: Int64
+    around: Int64
+    counts: Bool
+    own: dict[ModuleCost, Int64 | None]
+
+
+def module_calls(trace: Trace) -> ModuleCalls:
+    """Of all modules whose calls were recorded; without any, empty."""
+    rows = module_frames(trace)
+    around, inside = parent_places(trace, rows), in_steps(trace, rows)
+    host = less_children(trace.events.dur_ns[rows], around) * inside
+    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
+    own |= dict.fromkeys((*DEVICE_COSTS, "backward_device"))
+    if len(rows):
+        _add_ops(trace, rows, own)
+    return ModuleCalls(rows, around, inside, own)
+
+
+def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
+    """What ops inside the modules cost, and what no op launched."""
+    tree, outside = op_tree(trace, "ran"), outside_ops(trace)
+    module, made = _modules_of_ops(trace, tree, rows)
+    loose = _places(rows, innermost(trace, rows, outside.call))
+    host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
+    assert own["python"] is not None
+    own["python"] = own["python"] - _sum(module, host, len(rows))
+    own["backward_host"] = _sum(made, host, len(rows))
+    for cost in DEVICE_COSTS:
+        if cost not in measured_costs(trace):
+            continue
+        values = own_costs(trace, tree, cost)
+        own[cost] = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
+        if cost == "device":
+            own["backward_device"] = _sum(made, values, len(rows))
+
+
+def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
+    """For each op the place of the call of a module around it, and of that around the op which made it; -1 for none."""
+    forward = forward_of(trace, tree.row).astype(np.int64)
+    module, made = (_places(rows, innermost(trace, rows, each)) for each in (tree.row, forward))
+    return module, np.where(module >= 0, -1, made)  # what a checkpoint computes again is a call of its own
+
+
+def _sum(place: Int64, values: Int64, size: int) -> Int64:
+    known = place >= 0
+    return exact_sums(place[known], values[known], size)
+
+
+def _places(rows: Int64, found: Int64) -> Int64:
+    """Where in the ascending rows each found one is; -1 for none."""
+    return np.where(found >= 0, np.searchsorted(rows, found), -1)

@@ -1,0 +1,175 @@
+"""Modules as a tree: what each costs with and without the modules inside it, repeated layers one by one or folded.
+
+one by one                      folded
+BertModel_0                     BertModel
+  BertLayer_0   1.8 ms            12 x BertLayer   1.8 ms each, the slowest 2.3 ms
+    Linear_0                        36 x Linear
+  BertLayer_1   2.3 ms
+  ...
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.operators.module_calls import ModuleCalls
+from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
+from tb_steptime.trace.frames import module_class, module_name
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Int64
+
+#: Rows of the tree, those with most time; what is inside the others counts for the modules around them.
+MODULE_ROWS = 600
+
+
+class ModuleRow(msgspec.Struct, frozen=True):
+    """A module within the modules around it; sums over the steps, ns.
+
+    name                   of the module, or of its class where layers are folded
+    parent                 row of the module around it, which comes before; -1 for none
+    instances              modules of this class here, where folded; else 1
+    occurrences            calls
+    host_self_ns           without the modules inside it; python_ns: what of that is in no op
+    device_*, launches     of what it launches in the forward pass; None where nothing ran on a device
+    idle_ns                how long devices had nothing to do until it began; None as for ops
+    backward_*             with the modules inside: of the nodes of the backward pass that its ops made
+    kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
+                           unknown_ns more
+    slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
+    """
+
+    name: str = ""
+    parent: int = -1
+    instances: int = 1
+    occurrences: int = 0
+    host_total_ns: int = 0
+    host_self_ns: int = 0
+    python_ns: int = 0
+    backward_host_ns: int = 0
+    device_total_ns: int | None = None
+    device_self_ns: int | None = None
+    backward_device_ns: int | None = None
+    launches: int | None = None
+    idle_ns: int | None = None
+    kernel_ns: int | None = None
+    tensor_ns: int | None = None
+    unknown_ns: int | None = None
+    slowest_ns: int = 0
+
+
+def module_rows(trace: Trace, calls: ModuleCalls, folded: bool) -> tuple[list[ModuleRow], int]:
+    """Depth first, in the order of their first calls; and how many modules are left out."""
+    single = paths_of(calls, trace.events.name[calls.row].astype(np.int64))
+    paths, at = _folded(trace, single) if folded else (single, np.arange(len(single)))
+    each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
+    instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
+    slowest_ns = _largest(at, each.each_ns(), len(paths))
+    order = _depth_first(paths.parent, _kept(sums.occurrences, sums.total_ns()))
+    place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
+    rows = [
+        msgspec.structs.replace(
+            sums.row(path),
+            name=named(trace.strings[int(paths.frame[path])]),
+            parent=place.get(int(paths.parent[path]), -1),
+            instances=int(instances[path]),
+            slowest_ns=int(slowest_ns[path]),
+        )
+        for path in order
+    ]
+    return rows, int((sums.occurrences > 0).sum()) - len(rows)
+
+
+def _folded(trace: Trace, single: ModulePaths) -> tuple[ModulePaths, Int64]:
+    """Paths of classes, and for each path of instances that of its classes."""
+    kinds, numbers = dict[str, int](), dict[tuple[int, int], int]()
+    at, frame = list[int](), list[int]()
+    for parent, name in zip(single.parent.tolist(), single.frame.tolist(), strict=True):
+        kind = kinds.setdefault(module_class(trace.strings[name]), len(kinds))
+        at.append(numbers.setdefault((at[parent] if parent >= 0 else -1, kind), len(numbers)))
+        if at[-1] == len(frame):
+            frame.append(name)
+    parent_of = np.array([outer for outer, _ in numbers], np.int64)
+    places = np.array(at, np.int64)
+    return ModulePaths(places[single.of_call], parent_of, np.array(frame, np.int64)), places
+
+
+class _Sums:
+    """What the calls of each path cost, by themselves and with what is inside."""
+
+    def __init__(self, calls: ModuleCalls, paths: ModulePaths, at: Int64) -> None:
+        size = len(paths)
+        self.occurrences = exact_sums(at, calls.counts.astype(np.int64), size)
+        self.own = {cost: None if ns is None else exact_sums(at, ns, size) for cost, ns in calls.own.items()}
+        self.total = {cost: None if ns is None else _outwards(ns, paths.parent) for cost, ns in self.own.items()}
+
+    def total_ns(self) -> Int64:
+        """What makes a module large: time on the device, on the host where nothing ran there."""
+        device, backward, host = (self.total[cost] for cost in ("device", "backward_device", "host"))
+        assert host is not None
+        return host if device is None or backward is None else device + backward
+
+    def each_ns(self) -> Int64:
+        """Mean of a call of the forward pass: on the device, on the host where the module launches nothing."""
+        device, host = self.total["device"], self.total["host"]
+        assert host is not None
+        ns = host if device is None else np.where(device > 0, device, host)
+        return ns // np.maximum(self.occurrences, 1)
+
+    def row(self, path: int) -> ModuleRow:
+        """Its costs."""
+
+        def at(column: Int64 | None) -> int | None:
+            return None if column is None else int(column[path])
+
+        return ModuleRow(
+            occurrences=int(self.occurrences[path]),
+            host_total_ns=at(self.total["host"]) or 0,
+            host_self_ns=at(self.own["host"]) or 0,
+            python_ns=at(self.own["python"]) or 0,
+            backward_host_ns=at(self.total["backward_host"]) or 0,
+            device_total_ns=at(self.total["device"]),
+            device_self_ns=at(self.own["device"]),
+            backward_device_ns=at(self.total["backward_device"]),
+            launches=at(self.total["launches"]),
+            idle_ns=at(self.total["idle"]),
+            kernel_ns=at(self.total["kernel"]),
+            tensor_ns=at(self.total["tensor"]),
+            unknown_ns=at(self.total["unknown"]),
+        )
+
+
+def _outwards(values: Int64, parent: Int64) -> Int64:
+    """Sums with those of the paths inside, which come later."""
+    total: Int64 = values.copy()
+    for path in range(len(total) - 1, -1, -1):
+        if parent[path] >= 0:
+            total[parent[path]] += total[path]
+    return total
+
+
+def _largest(at: Int64, values: Int64, size: int) -> Int64:
+    largest = np.zeros(size, np.int64)
+    np.maximum.at(largest, at, values)
+    return largest
+
+
+def _kept(occurrences: Int64, total_ns: Int64) -> Bool:
+    """Paths with most time, of those with a call. A path has at least the time of those inside it."""
+    order = np.lexsort((np.arange(len(total_ns)), -total_ns))
+    order = order[occurrences[order] > 0]
+    kept = np.zeros(len(total_ns), bool)
+    kept[order[:MODULE_ROWS]] = True
+    return kept
+
+
+def _depth_first(parent: Int64, kept: Bool) -> list[int]:
+    inside: dict[int, list[int]] = {}
+    for path in np.flatnonzero(kept)[::-1].tolist():
+        inside.setdefault(int(parent[path]), []).append(path)
+    order, waiting = list[int](), inside.get(-1, [])
+    while waiting:
+        order.append(waiting.pop())
+        waiting += inside.get(order[-1], [])
+    return order

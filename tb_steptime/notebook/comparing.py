@@ -1,0 +1,136 @@
+"""What changed between two runs: the sides, figures and sentences of `tb-steptime compare`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tb_steptime.compare.comparison import compare as compare_sides
+from tb_steptime.ingest.compared import compared_side
+from tb_steptime.notebook.columns import Kind
+from tb_steptime.notebook.opening import open_path
+from tb_steptime.notebook.span import Span
+from tb_steptime.notebook.spans import Spans
+from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.terminal.compare_contract import (
+    CandidateReport,
+    ChangeReport,
+    KernelChangeReport,
+    PredictionReport,
+    StepChangeReport,
+)
+from tb_steptime.terminal.compare_report import candidate_report
+from tb_steptime.terminal.compared import WorkerOfRun, names_of
+
+#: A path as `tb_steptime.open` takes it, what it returns, or one span.
+Comparable = str | os.PathLike[str] | Spans | Span
+
+_CHANGES: dict[str, Kind] = {
+    "id": "text", "base_ns": "int", "candidate_ns": "int", "change_ns": "int", "low": "float", "high": "float",
+}  # fmt: skip
+
+
+class RunComparison:
+    """A candidate against a base, each all spans of a worker.
+
+    Every table has ns per step of both sides and the change; low and high are its 95 % interval, None where there are
+    too few steps to say. parts, idle and phases each sum to the step.
+    """
+
+    def __init__(self, report: CandidateReport, base: str) -> None:
+        self._report = report
+        self.base, self.candidate = base, report.run
+
+    @property
+    def text(self) -> str:
+        """What changed, by how much, and whether that is more than noise."""
+        return self._report.text
+
+    @property
+    def step_ns(self) -> StepChangeReport:
+        """base, candidate, change, low, high of the mean step, ns; distinguishable: 0 is outside the interval."""
+        return self._report.step_ns
+
+    @property
+    def parts(self) -> Table:
+        return _changes("parts", self._report.parts)
+
+    @property
+    def idle(self) -> Table | None:
+        """By why the GPU is idle, with "busy"; None where a side has no GPU."""
+        return _changes("idle", self._report.idle) if self._report.idle is not None else None
+
+    @property
+    def phases(self) -> Table:
+        return _changes("phases", self._report.phases)
+
+    @property
+    def kernels(self) -> Table:
+        """Most change first; matched_by says by what a kernel that has another name was found."""
+        return table_of("kernels", KernelChangeReport, self._report.kernels)
+
+    @property
+    def predictions(self) -> Table:
+        """Cards of the base that the candidate follows: what they promised and what came of it."""
+        return table_of("predictions", PredictionReport, self._report.predictions)
+
+    @property
+    def warnings(self) -> list[str]:
+        """How the two differ apart from what is compared."""
+        return [note.text for note in self._report.warnings]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tb-steptime compare --format json` prints as a candidate."""
+        found = msgspec.to_builtins(self._report)
+        assert isinstance(found, dict)
+        return found
+
+    def __repr__(self) -> str:
+        return f"RunComparison({self.text})"
+
+    def _repr_html_(self) -> str:
+        from tb_steptime.notebook.html import comparison_html
+
+        return comparison_html(self.base, self._report)
+
+
+def compare(base: Comparable, candidate: Comparable) -> RunComparison:
+    """Two runs, or two spans; of a run with several workers the first one stands for it, as in the command.
+
+    Raises TraceError where one cannot be read, ValueError where one is several runs.
+
+    >>> import tb_steptime
+    >>> found = tb_steptime.compare("demo_logs/baseline_simulated", "demo_logs/num_dataloaders_simulated")
+    >>> int(found.parts["change_ns"].sum()) == found.step_ns.change
+    True
+    """
+    runs = [_run(each) for each in (base, candidate)]
+    names = names_of([run for run, _ in runs])
+    sides = [
+        compared_side(name, [span.measured for span in spans]) for name, (_, spans) in zip(names, runs, strict=True)
+    ]
+    return RunComparison(candidate_report(runs[1][0], compare_sides(*sides)), sides[0].name)
+
+
+def _run(of: Comparable) -> tuple[WorkerOfRun, list[Span]]:
+    """The spans of the first worker, as the command takes them."""
+    if isinstance(of, Span):
+        return _of_worker(Path(of.path), [of], 1)
+    spans = of if isinstance(of, Spans) else open_path(of)
+    if len(spans.runs) != 1:
+        raise ValueError(f"{spans.path} holds {len(spans.runs)} runs: choose one of {', '.join(spans.runs)}")
+    first = sorted((span for span in spans if span.worker == spans[0].worker), key=lambda span: span.number)
+    return _of_worker(Path(spans.path), first, len(spans.workers))
+
+
+def _of_worker(path: Path, spans: list[Span], workers: int) -> tuple[WorkerOfRun, list[Span]]:
+    first = spans[0].found
+    return WorkerOfRun(path, first.run, first.worker, [span.found for span in spans], workers), spans
+
+
+def _changes(name: str, rows: Mapping[str, ChangeReport]) -> Table:
+    return Table(name, _CHANGES, [(id, *msgspec.structs.astuple(row)) for id, row in rows.items()])

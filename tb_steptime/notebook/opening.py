@@ -1,0 +1,47 @@
+"""A path that a user names -> the spans under it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.states import Problem
+from tb_steptime.notebook.span import Span
+from tb_steptime.notebook.spans import Spans
+from tb_steptime.terminal.spans import find_spans
+
+
+def open_path(path: str | os.PathLike[str]) -> Spans:
+    """The spans of a trace or summary file, of a log directory, of a run's folder, or of one worker in such a folder
+    ("logs/run/host_1234"). Nothing is read yet but the names of files.
+
+    Raises TraceError where there is nothing of the kind.
+
+    >>> import tb_steptime
+    >>> spans = tb_steptime.open("demo_logs/cpu_baseline")
+    >>> spans
+    Spans(demo_logs/cpu_baseline: 2 of 1 run)
+    """
+    place = Path(path).expanduser()
+    problems: list[Problem] = []
+    if place.exists():
+        return _spans(place, find_spans([place], problems), problems)
+    in_folder = find_spans([place.parent], problems) if place.parent.is_dir() else ()
+    return _spans(place, (span for span in in_folder if span.run == "." and span.worker == place.name), problems)
+
+
+def _spans(path: Path, found: Iterable[FoundSpan], problems: list[Problem]) -> Spans:
+    spans = [Span(each) for each in found]
+    if not spans:
+        raise _nothing(path, problems)
+    return Spans(str(path), spans, problems)
+
+
+def _nothing(path: Path, problems: list[Problem]) -> TraceError:
+    if problems and path.exists():
+        return TraceError(problems[0].problem, path, problems[0].hint)
+    hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
+    return TraceError("There is no such file, folder or worker", path, hint)

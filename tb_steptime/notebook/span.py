@@ -1,0 +1,188 @@
+"""One recording: its figures, steps, tables, cards and events, each read when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.gpu import GpuResult
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.kernels.table import By
+from tb_steptime.notebook import span_tables
+from tb_steptime.notebook.figures import Figures
+from tb_steptime.notebook.tables import Table
+from tb_steptime.terminal.printer import GAP, counted, duration, plain
+
+if TYPE_CHECKING:
+    from tb_steptime.notebook.events import Events
+    from tb_steptime.trace.model import Trace
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class Span:
+    """One recording of one process: a trace file, or its summary file where the trace is gone.
+
+    Nothing is read before it is asked for, and then once: the summary file next to the trace where that is fresh, else
+    the trace itself. No file is written. Everything but `events` works without the trace. What is asked for raises
+    TraceError where a file cannot be read.
+
+    >>> import tb_steptime
+    >>> span = tb_steptime.open("demo_logs/cpu_baseline")[0]
+    >>> span.run, span.worker, span.number
+    ('cpu_baseline', 'cpu', 1)
+    >>> span.steps["duration_ns"].shape == span.figures["step_time"].steps.shape
+    True
+    """
+
+    def __init__(self, found: FoundSpan) -> None:
+        self.found = found
+
+    @property
+    def run(self) -> str:
+        """The name of the run; that of its folder where the folder itself was opened."""
+        return self.found.run if self.found.run != "." else Path(self.found.path).absolute().parent.name
+
+    @property
+    def worker(self) -> str:
+        return self.found.worker
+
+    @property
+    def number(self) -> int:
+        """From 1 on, in time order within its worker."""
+        return self.found.number
+
+    @property
+    def path(self) -> str:
+        """The trace, or its summary file where the trace is gone."""
+        return self.found.path
+
+    @cached_property
+    def measured(self) -> MeasuredSpan:
+        """What the tab and the commands know of it. Raises TraceError."""
+        trace = self.found.trace
+        if trace is None:
+            assert self.found.summary is not None
+            return whole(read_summary(self.found.summary), self.path)
+        summary = fresh_summary(trace) if trace.is_file() else None
+        if summary:
+            return whole(summary, self.path)
+        from tb_steptime.ingest.measure import measure_file
+
+        return measure_file(trace, leave_out=("timeline",))
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the rules say of it."""
+        return judge(self.measured.results)
+
+    @property
+    def verdict(self) -> str:
+        """What limits the step, in a sentence."""
+        return plain(self.judgement.headlines["overview"].verdict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the quality of the recording."""
+        found = (*self.measured.facts.notes, *self.result("data_loading", DataLoadingResult).recorder_notes)
+        return [f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, found)]
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Every figure of the catalogue, by id."""
+        return Figures(self.result("trends", TrendsResult).series)
+
+    @cached_property
+    def steps(self) -> Table:
+        """A row for each step."""
+        return span_tables.steps_table(
+            self.result("overview", OverviewResult), self.result("data_loading", DataLoadingResult)
+        )
+
+    @cached_property
+    def idle(self) -> Table:
+        """A row for each GPU and step: why the GPU is idle. Empty without one."""
+        return span_tables.idle_table(self.result("host", HostResult))
+
+    @cached_property
+    def kernels(self) -> Table:
+        """A row for each kernel, most time first; all launches that start within the steps."""
+        return self.kernels_by("name")
+
+    @cached_property
+    def blocking_calls(self) -> Table:
+        """A row for calls that are alike and make the CPU wait for a GPU, per step."""
+        return span_tables.blocking_table(self.result("host", HostResult))
+
+    @cached_property
+    def copies(self) -> Table:
+        """A row for each way of copies, per step."""
+        return span_tables.copies_table(self.result("host", HostResult))
+
+    @cached_property
+    def cards(self) -> Table:
+        """A row for each card: what to do, most gain first."""
+        return span_tables.cards_table(self.judgement.insights)
+
+    def kernels_by(self, by: By) -> Table:
+        """Kernels by "name", "name,op", "op" or "module". Where a summary holds only those with most time, the trace is
+        read; without a trace these are what there is."""
+        gpu = self.result("gpu", GpuResult)
+        rows = span_tables.stored_kernels(gpu, by)
+        if rows is None and self.found.trace is not None:
+            from tb_steptime.metrics.kernels.table import kernel_table
+
+            rows = kernel_table(self._trace, by)
+        return span_tables.kernels_table(span_tables.kept_kernels(gpu, by) if rows is None else rows)
+
+    @cached_property
+    def events(self) -> Events:
+        """The single events as numpy columns; reads the trace, and keeps it in memory."""
+        from tb_steptime.notebook.events import Events
+
+        return Events(self._trace)
+
+    def result(self, view: str, kind: type[R]) -> R:
+        """The result of one view as the tab has it, for what no table holds."""
+        return self.measured.result(view, kind)
+
+    @cached_property
+    def _trace(self) -> Trace:
+        from tb_steptime.ingest.measure import read_file
+
+        if self.found.trace is None:
+            hint = "Put the trace next to it: a summary does not hold single events."
+            raise TraceError("The trace of this summary file is not there", self.path, hint)
+        return read_file(self.found.trace)
+
+    def __repr__(self) -> str:
+        """Short, and without reading anything for it."""
+        state = "not read yet"
+        if "measured" in self.__dict__:
+            facts = self.measured.facts
+            mean = f" of {duration(facts.mean_step_ns)}" if facts.mean_step_ns else ""
+            state = (counted(facts.step_count, "step") + mean).replace(GAP, " ")
+        return f"Span({self._name}: {state})"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.run} · {self.worker} · span {self.number}"
+
+    def _repr_html_(self) -> str:
+        from tb_steptime.notebook.html import span_html
+
+        overview = self.result("overview", OverviewResult)
+        return span_html(self._name, self.measured.facts, overview, self.judgement, self.notes)

@@ -1,0 +1,111 @@
+"""Results of a span -> tables: steps, idle time, kernels, blocking calls, copies, cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.gpu import GpuResult
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.overview import OverviewResult, StepRow
+from tb_steptime.insights.base import Insight
+from tb_steptime.metrics.data_loading.waits import LoaderStep
+from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.kernels.table import By, KernelGroup
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.notebook.columns import Cell, Kind
+from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.terminal.printer import plain
+
+STEPS: dict[str, Kind] = {
+    "name": "text",
+    "start_ns": "int",
+    "duration_ns": "int",
+    "host_ns": "int",
+    **dict.fromkeys((f"{part}_ns" for part in Parts.__struct_fields__), "int"),
+    "gpu_busy_ns": "int",
+    "wait_ns": "int",
+    "exposed_ns": "int",
+    "hidden_ns": "int",
+    "before_recording_ns": "int",
+    "once_ns": "int",
+    "after_recording_ns": "int",
+    "slow": "bool",
+}
+IDLE: dict[str, Kind] = {
+    "step": "text",
+    "device": "int",
+    "busy_ns": "int",
+    **dict.fromkeys((f"{reason}_ns" for reason in IdleNs.__struct_fields__), "int"),
+}
+CARDS: dict[str, Kind] = {
+    "id": "text", "severity": "text", "title": "text", "why": "text", "how": "text", "gain_ns": "int",
+    "gain_fraction": "float", "gain_formula": "text", "confidence": "text", "view": "text",
+}  # fmt: skip
+
+
+def steps_table(overview: OverviewResult, loading: DataLoadingResult) -> Table:
+    """A row for each step; its parts sum to duration_ns, and wait_ns = exposed_ns + hidden_ns."""
+    waits = {row.name: row for row in loading.steps}
+    return Table("steps", STEPS, [_step(row, waits.get(row.name)) for row in overview.steps])
+
+
+def _step(row: StepRow, wait: LoaderStep | None) -> tuple[Cell, ...]:
+    waits = (wait.wait_ns, wait.exposed_ns, wait.hidden_ns) if wait else (None, None, None)
+    return (
+        row.name, row.start_ns, row.duration_ns, row.host_ns, *msgspec.structs.astuple(row.parts_ns), row.gpu_busy_ns,
+        *waits, row.before_recording_ns, row.once_ns, row.after_recording_ns, row.slow,
+    )  # fmt: skip
+
+
+def idle_table(host: HostResult) -> Table:
+    """A row for each GPU and step: busy_ns and the time for each reason to be idle sum to the step."""
+    rows = [
+        (step.name, each.device, busy, *msgspec.structs.astuple(idle))
+        for each in host.devices
+        for step, busy, idle in zip(host.steps, each.busy_ns, each.steps, strict=True)
+    ]
+    return Table("idle", IDLE, rows)
+
+
+def kernels_table(rows: Sequence[KernelGroup]) -> Table:
+    """A row for each group of kernels of a GPU, those with most time first; see KernelGroup."""
+    return table_of("kernels", KernelGroup, rows)
+
+
+def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
+    """The groups as a summary holds them; None where it does not hold them all."""
+    groupings = [table for device in gpu.devices for table in device.tables if table.by == by]
+    if any(grouping.more_rows for grouping in groupings):
+        return None
+    return kept_kernels(gpu, by)
+
+
+def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
+    """Those of the groups that a summary holds."""
+    rows = [row for device in gpu.devices for table in device.tables if table.by == by for row in table.rows]
+    return sorted(rows, key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+
+
+def blocking_table(host: HostResult) -> Table:
+    """A row for calls that are alike, those that cost most first; see BlockingRow."""
+    return table_of("blocking calls", BlockingRow, host.blocking)
+
+
+def copies_table(host: HostResult) -> Table:
+    """A row for each way of copies between host and GPU, per step; see CopyRow."""
+    return table_of("copies", CopyRow, host.copies)
+
+
+def cards_table(cards: Sequence[Insight]) -> Table:
+    """A row for each card, most gain first: what to do, what was measured, setting or code, gain per step at most."""
+    rows = [
+        (card.id, card.severity.value, plain(card.title), plain(card.why), card.how, card.gain_ns, card.gain_fraction,
+         plain(card.gain_formula), card.confidence.value, card.view)
+        for card in cards
+    ]  # fmt: skip
+    return Table("cards", CARDS, rows)

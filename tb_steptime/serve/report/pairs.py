@@ -1,0 +1,50 @@
+"""Which runs a report holds against each other: of many, not every one with every other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, permutations
+
+from tb_steptime.serve.served import ServedSpan
+
+#: The chain of the Compare view shows so many runs, the newest (`frontend/src/views/compare/chain_runs.ts`).
+_MOST_IN_CHAIN = 12
+
+
+def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """Base and candidate, a span for each run or worker: every pair of runs that stand in one chain, either way; of
+    older runs each with the one before. Then the workers of a run, and the spans of a worker, each with the one
+    before."""
+    workers: dict[tuple[str, str], list[ServedSpan]] = {}
+    for span in spans:
+        workers.setdefault((span.found.run, span.found.worker), []).append(span)
+    firsts = [of_one[0] for of_one in workers.values()]
+    yield from _of_chains(firsts)
+    yield from ((one, other) for one, other in pairwise(firsts) if one.found.run == other.found.run)
+    for of_one in workers.values():
+        yield from pairwise(of_one)
+
+
+def _of_chains(firsts: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """Of the first worker of each run, simulated ones among themselves."""
+    runs = {span.found.run: span for span in reversed(firsts)}.values()
+    shown = set(chain_names(firsts))
+    for simulated in (False, True):
+        in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
+        yield from permutations((span for span in in_order if span.found.run in shown), 2)
+        yield from ((one, other) for one, other in pairwise(in_order) if one.found.run not in shown)
+
+
+def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
+    """The runs of the chain, in the order of `spans`."""
+    newest = {span.found.run: _recorded(span) for span in sorted(spans, key=_recorded)}
+    kept = set(sorted(newest, key=newest.__getitem__)[-_MOST_IN_CHAIN:])
+    return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]
+
+
+def _recorded(span: ServedSpan) -> int:
+    return span.at_hand().facts.origin_ns
+
+
+def _is_simulated(span: ServedSpan) -> bool:
+    return span.at_hand().facts.simulated is not None

@@ -1,0 +1,98 @@
+"""Steps cut out of traces, as files to download: made by another process, kept for a while, gone with this one."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.states import Problem
+from tb_steptime.serve.refusals import SpanFailed
+
+#: One step is downloaded, then opened in Perfetto; more are seldom asked for twice.
+MAX_SLICES = 4
+#: What file names of every system hold.
+_UNUSUAL = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+@dataclass(frozen=True)
+class StepSlice:
+    """A trace of some steps alone, gzip, opened to be read. name: what it is saved as."""
+
+    file: IO[bytes]
+    name: str
+
+
+@dataclass(eq=False)
+class Slices:
+    """Slices by the id of the job that makes them, the latest last. All methods may be called from any thread."""
+
+    folder: Path | None = None
+    made: OrderedDict[str, Path] = field(default_factory=OrderedDict)
+    problems: dict[str, Problem] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self, id: str) -> IO[bytes] | None:
+        """None where it is not made, or was removed for others. What is open can be read to its end, removed or not.
+        Raises SpanFailed, once, where it could not be made."""
+        with self.lock:
+            if id in self.problems:
+                raise SpanFailed(self.problems.pop(id))
+            return self.made[id].open("rb") if id in self.made else None
+
+    def new_folder(self) -> Path:
+        """Raises OSError."""
+        with self.lock:
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="tb_steptime.slices."))
+                atexit.register(self.close)
+            return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def ended(self, job: Job, outcome: Path | Problem) -> None:
+        """What became of a slice; others are removed where there are too many."""
+        assert job.events is not None
+        with self.lock:
+            if isinstance(outcome, Problem):
+                self.problems[job.id] = outcome
+                shutil.rmtree(job.events, ignore_errors=True)
+                return
+            self.made[job.id] = outcome
+            while len(self.made) > MAX_SLICES:
+                _, oldest = self.made.popitem(last=False)
+                shutil.rmtree(oldest.parent, ignore_errors=True)
+
+    def close(self) -> None:
+        with self.lock:
+            self.made.clear()
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder = None
+
+
+def slice_job(found: FoundSpan, steps: tuple[int, int]) -> Job:
+    """Its id changes with the file. Raises SpanFailed where there is no trace, or no step to cut out of it."""
+    if found.trace is None:
+        hint = "Put the trace back next to its summary."
+        raise SpanFailed(
+            Problem("Only the summary of this trace is here, and steps are cut out of traces", found.file, hint)
+        )
+    if found.whole_recording:
+        hint = "Download a step of the recording as it is, or copy the file itself."
+        raise SpanFailed(Problem("The whole recording is one step here", found.file, hint))
+    return Job(f"{found.id} {found.stamp} steps {steps}", found.trace, found.file, steps=steps)
+
+
+def slice_name(found: FoundSpan, steps: tuple[int, int]) -> str:
+    """`run_worker_span1_step5.pt.trace.json.gz`, without what some system's file names do not hold."""
+    first, last = steps
+    named = f"step{first}" if first == last else f"steps{first}-{last}"
+    stem = _UNUSUAL.sub("_", f"{found.run}_{found.worker}_span{found.number}_{named}").strip("._")
+    return f"{stem}.pt.trace.json.gz"

@@ -1,0 +1,81 @@
+"""`tb-steptime operators PATH…`: what ops and modules of each trace cost, as text, JSON or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING
+
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_paths,
+    add_steps,
+    exit_code,
+)
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument(
+        "--by",
+        choices=("name", "shape", "stack", "module", "line", "phase"),
+        default="name",
+        metavar="WHAT",
+        help="what tells ops of one name apart: name (nothing else), shape (of their inputs), stack, module, line or "
+        "phase; default: name",
+    )
+    parser.add_argument(
+        "--window",
+        choices=("steps", "recording"),
+        default="steps",
+        help="sums over the steps, or over all that was recorded; default: steps",
+    )
+    parser.add_argument(
+        "--backward",
+        choices=("ran", "made"),
+        default="ran",
+        help="work of the backward pass counts where it ran, or for the op of the forward pass that made it; default: "
+        "ran",
+    )
+    add_steps(parser)
+    add_format(parser, "table", "json", "csv")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.terminal.operator_report import (
+        OperatorChoice,
+        OperatorReport,
+        csv_lines,
+        operator_text,
+        span_operators,
+    )
+    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+    from tb_steptime.terminal.report import error_report
+    from tb_steptime.terminal.spans import read_each, trace_of
+
+    problems: list[Problem] = []
+    choice = OperatorChoice(options.by, options.window, options.backward)
+    traces = read_each(options.paths, problems, trace_of, options.steps)
+    spans = (span_operators(span, trace, choice) for span, trace in traces)
+    if options.format == "json":
+        found = list(spans)  # first: reading them finds the problems
+        print_json(OperatorReport(found, [error_report(problem) for problem in problems]))
+    elif options.format == "csv":
+        print_lines(csv_lines(spans))
+    else:
+        print_texts(operator_text(span, shutil.get_terminal_size().columns) for span in spans)
+    return exit_code(problems)
+
+
+COMMAND = Command(
+    "operators",
+    "print what ops and modules of traces cost",
+    "Print the ops and modules of each trace: calls, time on the host and on the device with and without what is "
+    "inside them, and the GPU's idle time that their launches ended.",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,1 @@
+"""What `tb-steptime export` writes: scalars for TensorBoard, tables for everything else."""

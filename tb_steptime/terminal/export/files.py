@@ -1,0 +1,68 @@
+"""Tables -> one file each, as CSV or as a line of JSON per row."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.ingest.whole_file import whole_file
+from tb_steptime.terminal.export.rows import Row, Value
+from tb_steptime.terminal.export.spans import ExportedSpan
+from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Table
+
+#: A row of a table as a line; None: its head.
+_Line = Callable[[Sequence[str], Row | None], bytes]
+
+
+def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> list[tuple[Path, int]]:
+    """Each table's file in a folder, which is made where it is missing, and its rows. ending: csv or jsonl. The files
+    of an earlier export are replaced, all or none. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    line = _LINES[ending]
+    places = [folder / f"{table.name}.{ending}" for table in TABLES]
+    counts = [0] * len(TABLES)
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(whole_file(place)) for place in places]
+        for table, file in zip(TABLES, files, strict=True):
+            file.write(line(column_names(table), None))
+        for span in spans:
+            for number, (table, file) in enumerate(zip(TABLES, files, strict=True)):
+                for row in table.rows(span):
+                    values = (span.run, span.worker, span.span, *map(_as_written, row))
+                    file.write(line(column_names(table), values))
+                    counts[number] += 1
+    return list(zip(places, counts, strict=True))
+
+
+def _as_written(value: Value) -> Value:
+    """A whole number is one, whether it was measured just now or read from a summary, where 1 and 1.0 are alike."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def column_names(table: Table) -> list[str]:
+    return [column.name for column in (*SPAN_COLUMNS, *table.columns)]
+
+
+def _csv(names: Sequence[str], row: Row | None) -> bytes:
+    """What cannot be measured is empty."""
+    line = io.StringIO()
+    values = names if row is None else [_as_json(value) if isinstance(value, bool) else value for value in row]
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue().encode()
+
+
+def _as_json(value: bool) -> str:
+    return str(value).lower()
+
+
+def _json_line(names: Sequence[str], row: Row | None) -> bytes:
+    """What cannot be measured is null."""
+    return b"" if row is None else msgspec.json.encode(dict(zip(names, row, strict=True))) + b"\n"
+
+
+_LINES: dict[str, _Line] = {"csv": _csv, "jsonl": _json_line}

@@ -1,0 +1,83 @@
+"""A log directory as the tab would serve it, once everything in it is read."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tb_steptime.ingest import pool
+from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.states import Problem, SpanState
+from tb_steptime.serve.store import Store
+from tb_steptime.serve.wire import Index, SpanEntry
+from tb_steptime.terminal.printer import counted, nbytes
+from tb_steptime.terminal.progress_bar import StatusLine, bar
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+_RECORD_ONE = (
+    "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
+)
+
+
+@contextmanager
+def opened_store(folder: Path, problems: list[Problem]) -> Iterator[Store]:
+    """Reads what has no fresh summary file, with a progress bar. What cannot be read becomes problems."""
+    store = Store([Place("", folder, folder.name)])
+    try:
+        index = _read(store)
+        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in index.problems]
+        problems += [
+            Problem(span.error.problem, str(folder / span.file), span.error.hint)
+            for span in _spans(index)
+            if span.error
+        ]
+        if not index.spans_total and not index.problems:
+            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+        yield store
+    finally:
+        store.close()
+
+
+def _read(store: Store) -> Index:
+    """Asks for all spans, and waits for them."""
+    log = logging.getLogger(pool.__name__)
+    log.disabled = True  # what failed is printed, a line each
+    try:
+        with _SpansBar() as status:
+            while True:
+                index = store.index(work=True)
+                store.reader.want(store.directory.spans()[1])
+                if all(map(_has_ended, _spans(index))):
+                    return index
+                status.show(index)
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+    finally:
+        log.disabled = False
+
+
+class _SpansBar(StatusLine):
+    def __enter__(self) -> _SpansBar:
+        return self
+
+    def show(self, index: Index) -> None:
+        if self.is_due():
+            total = max(1, sum(span.file_bytes for span in _spans(index)))
+            left = sum(span.file_bytes - _read_bytes(span) for span in _spans(index) if not _has_ended(span))
+            spans = f"{index.spans_ready} of {counted(index.spans_total, 'span')}"
+            self.draw(f"{bar(1 - left / total)} {spans}, {nbytes(total - left)} of {nbytes(total)}")
+
+
+def _spans(index: Index) -> list[SpanEntry]:
+    return [span for run in index.runs for worker in run.workers for span in worker.spans]
+
+
+def _has_ended(span: SpanEntry) -> bool:
+    return span.state in (SpanState.READY, SpanState.FAILED)
+
+
+def _read_bytes(span: SpanEntry) -> int:
+    return min(span.progress.read_bytes, span.file_bytes) if span.progress else 0

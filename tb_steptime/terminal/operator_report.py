@@ -1,0 +1,256 @@
+"""What `tb-steptime operators` prints: ops and modules of each span as a table, as JSON or as CSV.
+
+The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row; the table
+holds those with most time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.metrics.base import step_lengths
+from tb_steptime.metrics.operators.keys import By
+from tb_steptime.metrics.operators.module_calls import module_calls
+from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.op_costs import outside_ops
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, printable
+from tb_steptime.terminal.rows import shortened
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import as_one_step
+
+#: The steps of the span, or its whole recording as one step.
+Window = Literal["steps", "recording"]
+
+#: Rows of the table; what is beyond them is one line.
+TABLE_ROWS = 40
+#: Names are cut to what is left of a line, but not to less than this.
+MIN_NAME_WIDTH = 24
+
+
+@dataclass(frozen=True)
+class OperatorChoice:
+    """What is asked for."""
+
+    by: By
+    window: Window
+    backward: Where
+
+
+class OperatorReportRow(msgspec.Struct, frozen=True):
+    """Ops of one name that agree in what they are grouped by; sums over the window. Of shape (as the trace writes it),
+    stack, module, line and phase that one is set, where it is recorded.
+
+    Self is without the ops inside, and on the host without runtime calls: these are runtime_ns. idle_ns: how long the
+    GPU had nothing to do until what the op launched, or an op inside it, began.
+    """
+
+    name: str
+    shape: str | None
+    stack: str | None
+    module: str | None
+    line: str | None
+    phase: str | None
+    calls: int
+    host_total_ns: int
+    host_self_ns: int
+    runtime_ns: int
+    device_total_ns: int | None
+    device_self_ns: int | None
+    launches: int | None
+    idle_ns: int | None
+    kernel_ns: int | None
+    tensor_core_ns: int | None
+    unknown_ns: int | None
+
+
+class ModuleReport(msgspec.Struct, frozen=True):
+    """A module; sums over the window. path: the names of the modules around it, the outermost first, and its own.
+
+    Self is without the modules inside; python_ns: what of it is in no op. device_*: of the forward pass; backward_*: of
+    what the backward pass runs for it.
+    """
+
+    name: str
+    path: list[str]
+    occurrences: int
+    host_total_ns: int
+    host_self_ns: int
+    python_ns: int
+    backward_host_ns: int
+    device_total_ns: int | None
+    device_self_ns: int | None
+    backward_device_ns: int | None
+    launches: int | None
+    idle_ns: int | None
+    children: list[ModuleReport]
+
+
+class OutsideReport(msgspec.Struct, frozen=True):
+    """What no recorded op launched, within the window."""
+
+    launches: int
+    device_ns: int
+
+
+class SpanOperators(msgspec.Struct, frozen=True):
+    """One span. Rows with most time of their own first; modules in the order of their first calls."""
+
+    run: str
+    worker: str
+    span: int
+    trace: str
+    by: By
+    window: Window
+    backward: Where
+    window_ns: int
+    operators: list[OperatorReportRow]
+    outside_ops: OutsideReport
+    modules: list[ModuleReport]
+    more_modules: int
+
+
+class OperatorReport(msgspec.Struct, frozen=True):
+    spans: list[SpanOperators]
+    errors: list[ErrorReport]
+
+
+def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
+    """The whole recording is one step: so idle time is measured in all of it."""
+    trace = as_one_step(trace) if choice.window == "recording" else trace
+    (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
+    modules, more = module_rows(trace, module_calls(trace), folded=False)
+    return SpanOperators(
+        run=found.run,
+        worker=found.worker,
+        span=found.number,
+        trace=found.path,
+        by=choice.by,
+        window=choice.window,
+        backward=choice.backward,
+        window_ns=int(step_lengths(trace).sum()),
+        operators=[_operator(row, choice.by) for row in rows],
+        outside_ops=OutsideReport(len(outside.place), int(outside.costs(trace, "device").sum())),
+        modules=_tree(modules),
+        more_modules=more,
+    )
+
+
+def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
+    return OperatorReportRow(
+        name=row.name,
+        shape=row.key if by == "shape" else None,
+        stack=row.key if by == "stack" else None,
+        module=row.key if by == "module" else None,
+        line=row.key if by == "line" else None,
+        phase=row.key if by == "phase" else None,
+        calls=row.calls,
+        host_total_ns=row.host_total_ns,
+        host_self_ns=row.host_self_ns,
+        runtime_ns=row.runtime_ns,
+        device_total_ns=row.device_total_ns,
+        device_self_ns=row.device_self_ns,
+        launches=row.launches,
+        idle_ns=row.idle_ns,
+        kernel_ns=row.kernel_ns,
+        tensor_core_ns=row.tensor_ns,
+        unknown_ns=row.unknown_ns,
+    )
+
+
+def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
+    """Rows come after those around them."""
+    outermost: list[ModuleReport] = []
+    made: list[ModuleReport] = []
+    for row in rows:
+        around = made[row.parent] if row.parent >= 0 else None
+        made.append(_module(row, [*(around.path if around else []), row.name]))
+        (around.children if around else outermost).append(made[-1])
+    return outermost
+
+
+def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
+    return ModuleReport(
+        name=row.name,
+        path=path,
+        occurrences=row.occurrences,
+        host_total_ns=row.host_total_ns,
+        host_self_ns=row.host_self_ns,
+        python_ns=row.python_ns,
+        backward_host_ns=row.backward_host_ns,
+        device_total_ns=row.device_total_ns,
+        device_self_ns=row.device_self_ns,
+        backward_device_ns=row.backward_device_ns,
+        launches=row.launches,
+        idle_ns=row.idle_ns,
+        children=[],
+    )
+
+
+def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
+    """A head, then a line for each op of each span, without line ends. What cannot be measured is empty."""
+    yield _csv_line(("run", "worker", "span", "trace", *OperatorReportRow.__struct_fields__))
+    for span in spans:
+        for row in span.operators:
+            yield _csv_line((span.run, span.worker, span.span, span.trace, *msgspec.structs.astuple(row)))
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
+
+
+_HEADS = ("calls", "host total", "host self", "runtime", "device total", "device self", "launches", "GPU idle")
+
+
+def operator_text(span: SpanOperators, width: int) -> str:
+    """The table for a terminal of that width, without a line end at the end."""
+    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
+    over = "the steps" if span.window == "steps" else "the recording"
+    head = printable(f"{run} · {span.worker} · span {span.span}") + f" · {over}, {duration(span.window_ns)}"
+    shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
+    if not shown:
+        return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
+    cells = [_cells(row) for row in shown]
+    if more:
+        cells.append([count(sum(row.calls for row in more)), "", duration(sum(row.host_self_ns for row in more))])
+    lines = _lines(["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])], cells, width)
+    return "\n".join([head, "", *lines]).replace(GAP, " ")
+
+
+def _lines(names: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
+    padded = [list(_HEADS), *([*row, *[""] * (len(_HEADS) - len(row))] for row in cells)]
+    widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
+    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
+    shown = [printable(shortened(name, left)) for name in names]
+    left = max(map(len, shown))
+    for name, row in zip(shown, padded, strict=True):
+        yield (
+            name.ljust(left) + "".join(f"  {cell.rjust(size)}" for cell, size in zip(row, widths, strict=True))
+        ).rstrip()
+
+
+def _name(row: OperatorReportRow) -> str:
+    second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
+    return f"{row.name}, {second}" if second else row.name
+
+
+def _cells(row: OperatorReportRow) -> list[str]:
+    times = (row.host_total_ns, row.host_self_ns, row.runtime_ns, row.device_total_ns, row.device_self_ns)
+    launches = UNKNOWN if row.launches is None else count(row.launches)
+    return [count(row.calls), *map(_time, times), launches, _time(row.idle_ns)]
+
+
+def _time(ns: int | None) -> str:
+    return UNKNOWN if ns is None else duration(ns)

@@ -1,0 +1,77 @@
+"""A report of all demo recordings, opened from a file in a real browser that reaches no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tb_steptime import cli
+from tests.browser.conftest import ARTIFACTS
+from tests.browser.tab import DRAWN_MS, VIEWS, state
+
+MOST_BYTES = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def report(measured_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    assert cli.main(["report", str(measured_demo), "-o", str(file)]) == 0
+    return file
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
+    """The report at its first view. After the test: nothing was asked for but the file, and nothing was complained
+    of."""
+    faults: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme, offline=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.on("console", lambda message: faults.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
+    page.on("request", lambda request: faults.append(f"request: {request.url}"))
+    page.goto(f"{report.as_uri()}#tb_steptime{state(run='num_dataloaders_simulated')}")
+    view(page, "overview")
+    yield page
+    context.close()
+    assert [fault for fault in faults if not fault.startswith((f"request: {report.as_uri()}", "request: data:"))] == []
+
+
+def view(page: Page, name: str) -> None:
+    expect(page.locator(f"[data-view='{name}']")).to_be_visible(timeout=DRAWN_MS)
+    expect(page.locator("main[data-state='ready']")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, theme: str) -> None:
+    assert report.stat().st_size < MOST_BYTES
+    assert opened.evaluate("document.documentElement.classList.contains('dark-mode')") is (theme == "dark")
+    expect(opened.locator("header .state")).to_contain_text("Report of")
+    for title, name in VIEWS.items():
+        opened.get_by_role("navigation").get_by_text(title, exact=True).first.click()
+        view(opened, name)
+        assert opened.locator("h1").inner_text() != ""
+        opened.screenshot(path=ARTIFACTS / f"report-{name}-{theme}.png")
+    expect(opened.locator("main")).to_contain_text("Single events are not in the report.")
+    expect(opened.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light"])
+def test_runs_are_compared_and_what_is_not_held_says_so(opened: Page, theme: str) -> None:
+    base = opened.url.partition("#")[0]
+    held = state(view="compare", run="num_dataloaders_simulated", span="1", **{"with": "transforms_simulated/gpu/1"})
+    opened.goto(f"{base}#tb_steptime{held}")
+    view(opened, "compare")
+    expect(opened.locator("h1")).to_contain_text("num_dataloaders")
+    expect(opened.get_by_role("region", name="Comparison")).to_contain_text("compared with")
+    other = state(view="compare", run="cpu_baseline", span="1", **{"with": "forum_workers2_simulated/gpu/1"})
+    opened.goto(f"{base}#tb_steptime{other}")
+    expect(opened.locator("h1")).to_have_text("This is not in the report.")
+    with opened.expect_download() as saved:
+        opened.goto(f"{base}#tb_steptime{state(view='overview', run='cpu_baseline')}")
+        view(opened, "overview")
+        opened.get_by_role("button", name="Show as table, save or link").first.click()
+        opened.get_by_role("menuitem", name="Save as PNG").click()
+    assert saved.value.suggested_filename.endswith(".png")

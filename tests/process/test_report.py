@@ -1,0 +1,168 @@
+"""`tb-steptime report`: one page that holds the answers and nothing of the machine, and what is refused."""
+
+import base64
+import errno
+import gzip
+import hashlib
+import json
+import re
+
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.serve import bundle
+from tb_steptime.serve.report.packing import pack
+from tests.drawn.small_trace import write_trace
+
+PROGRAM = b"// the program\n"
+
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+@pytest.fixture(autouse=True)
+def program(tmp_path, monkeypatch):
+    """The front end is not built in every checkout."""
+    monkeypatch.setattr(bundle, "STATIC", tmp_path / "static")
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "report.js").write_bytes(PROGRAM)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def report(capsys, *arguments):
+    """Exit code, lines of stdout, lines of stderr."""
+    code = cli.main(["report", *map(str, arguments)])
+    said = capsys.readouterr()
+    return code, said.out.replace("\u00a0", " ").splitlines(), said.err.splitlines()
+
+
+def block(page, id):
+    return gzip.decompress(base64.b64decode(re.search(f'id="{id}">([A-Za-z0-9+/=]*)<', page)[1]))
+
+
+def unpacked(text):
+    """As `frontend/src/server/packed.ts` does it."""
+    packed = json.loads(text)
+    ready = []
+
+    def read(value):
+        if isinstance(value, list):
+            return [read(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if "=" in value:
+            return ready[value["="]]
+        inside = {name: read(each) for name, each in value.items()}
+        if "#" in inside:
+            return [dict(zip(inside["#"], row, strict=True)) for row in zip(*inside["v"], strict=True)]
+        return dict(inside["'"]) if "'" in inside else inside
+
+    for value in packed["often"]:
+        ready.append(read(value))
+    return read(packed["content"])
+
+
+def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs, capsys, tmp_path):
+    hostile = "</script><script>alert(1)</script><!--"
+    for run, op_us in (("slow", 20), ("fast", 10)):
+        trace = write_trace(logs / run / "host_4711.1.pt.trace.json", op_us=op_us)
+        trace.write_text(trace.read_text().replace('"volta_sgemm_64x64_nt"', json.dumps(hostile)))
+    page_file = tmp_path / "out" / "page.html"
+    page_file.parent.mkdir()
+    code, said, lines = report(capsys, logs, "-o", page_file)
+    assert (code, lines) == (0, [])
+    assert re.fullmatch(rf"{page_file}: 2 runs, 2 spans, \d+ kB", said[0])
+    page = page_file.read_text()
+    assert hostile not in page
+    assert page.count("<script") == page.count("</script>") == 3
+    policy = re.search(r'Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    loader = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    for script in (loader.encode(), block(page, "program")):
+        assert base64.b64encode(hashlib.sha256(script).digest()).decode() in policy
+    answers = unpacked(block(page, "answers"))
+    spans = {run["name"]: run["workers"][0]["spans"][0]["id"] for run in answers["index"]["runs"]}
+    assert set(answers["pages"]) == set(spans.values())
+    assert {"overview", "gpu", "host", "timeline"} <= set(answers["pages"][spans["slow"]])
+    assert {(pair["base"]["run"], pair["candidate"]["run"]) for pair in answers["pairs"]} == {
+        ("slow", "fast"), ("fast", "slow"),
+    }  # fmt: skip
+    text = json.dumps(answers)
+    assert hostile in text
+    assert str(logs) not in text
+    assert "host_4711" not in text
+    assert answers["index"]["runs"][0]["workers"][0]["name"] == "worker1"
+    assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker1.1.pt.trace.json"
+
+
+def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp_path):
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    (logs / "a" / "gpu.2.pt.trace.json").write_text("no trace")
+    code, said, lines = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, len(said), len(lines)) == (1, 1, 1)
+    assert lines[0].startswith(f"{logs}/a/gpu.2.pt.trace.json: ")
+    answers = unpacked(block((tmp_path / "page.html").read_text(), "answers"))
+    states = [span["state"] for span in answers["index"]["runs"][0]["workers"][0]["spans"]]
+    assert states == ["ready", "failed"]
+
+
+def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
+    logs.mkdir(exist_ok=True)
+    code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, said) == (1, [])
+    assert line.startswith(f"{logs}: There are no traces in this folder. ")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_report_is_written_over_and_no_other_file(logs, capsys, tmp_path):
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html> my own")
+    code, said, (line,) = report(capsys, logs, "-o", page)
+    assert (code, said, page.read_text()) == (2, [], "<!DOCTYPE html> my own")
+    assert line == f"{page}: The file is there, and is no report. Name another one, or write over it with --force."
+    assert report(capsys, logs, "-o", page, "--force")[0] == 0
+    assert report(capsys, logs, "-o", page)[0] == 0
+
+
+def test_a_place_that_cannot_be_written_to_is_one_line(logs, capsys, tmp_path, monkeypatch):
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    for place, code in ((tmp_path, 2), (tmp_path / "none" / "page.html", 2)):
+        assert report(capsys, logs, "-o", place)[:2] == (code, [])
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, said) == (1, [])
+    assert line == f"{tmp_path / 'page.html'}: It cannot be written: No space left on device. Name another place."
+
+
+def refuse(*_, dir, **__):
+    raise OSError(errno.ENOSPC, "No space left on device", str(dir))
+
+
+def test_what_is_no_folder_is_refused(capsys, tmp_path):
+    code, said, (line,) = report(capsys, tmp_path / "none")
+    assert (code, said, line) == (2, [], f"{tmp_path / 'none'}: This is no folder. Name a log directory.")
+
+
+def test_without_the_front_end_it_says_what_to_do(logs, capsys, tmp_path):
+    (tmp_path / "static" / "report.js").unlink()
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    code, _, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert code == 1
+    assert "without its front end. In the source folder, run `make demo`" in line
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [1, 2.5, "a", True, [], {}],
+        {"rows": [{"a": n, "b": "the same long text in every row"} for n in range(5)]},
+        [[{"a": 1, "b": 2}] * 4, [{"a": 1, "b": 2}] * 4, {"often": ["a long text that comes again"] * 3}],
+        {"=": 1, "#": ["x"], "'": {"=": "a long text that comes again"}, "v": "a long text that comes again"},
+        [{"'": n, "#": n, "=": n} for n in range(4)],
+    ],
+)
+def test_what_is_packed_is_what_is_read(content):
+    packed = pack(content)
+    assert unpacked(json.dumps({"often": packed.often, "content": packed.content})) == content

@@ -1,0 +1,71 @@
+"""Steps to download, as the store has them made: few are kept, none outlives the server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+
+import pytest
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.slices import MAX_SLICES, StepSlice, slice_name
+from tests.drawn.small_trace import write_trace
+from tests.drawn.stores import all_read, entries, until
+from tests.drawn.trace_schema import faults
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+def cut(made, id, step):
+    def sliced():
+        answer = made.step_slice(id, (step, step), work=True)
+        return answer if isinstance(answer, StepSlice) else None
+
+    return until(sliced)
+
+
+def test_few_are_kept_and_none_outlives_the_server(logs, opened):
+    write_trace(logs / "host.1.pt.trace.json", steps=5)
+    (entry,) = all_read(opened).values()
+    cuts = [cut(opened, entry.id, step) for step in range(5, 10)]
+    for one in cuts:
+        assert faults(json.loads(gzip.decompress(one.file.read()))["traceEvents"]) == [], "removed or not"
+        one.file.close()
+    assert [os.path.exists(one.file.name) for one in cuts] == [False] + [True] * MAX_SLICES
+    opened.close()
+    assert [os.path.exists(one.file.name) for one in cuts] == [False] * 5
+
+
+def test_a_changed_trace_is_cut_again(logs, opened):
+    trace = write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    with cut(opened, entry.id, 5).file as file:
+        before = file.name
+    write_trace(trace, steps=5)
+    all_read(opened)
+    with cut(opened, entry.id, 5).file as file:
+        assert file.name != before
+
+
+def test_without_its_trace_there_is_nothing_to_cut(logs, opened):
+    trace = write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    trace.unlink()
+    until(lambda: entries(opened))
+    with pytest.raises(SpanFailed) as said:
+        until(lambda: opened.step_slice(entry.id, (5, 5), work=True) and None, seconds=5)
+    assert said.value.problem.hint == "Put the trace back next to its summary."
+
+
+@pytest.mark.parametrize(
+    ("run", "steps", "name"),
+    [
+        ("a/b c", (5, 5), "a_b_c_host_span2_step5.pt.trace.json.gz"),
+        ('"; x="', (5, 7), "x_host_span2_steps5-7.pt.trace.json.gz"),
+        ("..", (5, 5), "host_span2_step5.pt.trace.json.gz"),
+    ],
+)
+def test_a_name_is_one_of_every_system(run, steps, name):
+    assert slice_name(FoundSpan("id", run, "host", 2, "file", None, None), steps) == name

@@ -1,0 +1,49 @@
+"""The table of ops is torch's own `key_averages()` of the same recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.steps import as_one_step
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def linear() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    model(torch.ones(3, 8)).sum().backward()
+
+
+def convolution() -> None:
+    layer = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.MaxPool2d(2))
+    layer(torch.ones(2, 3, 8, 8)).mean().backward()
+
+
+def attention() -> None:
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    optimizer = torch.optim.AdamW(layer.parameters())
+    layer(torch.ones(2, 5, 8)).sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("job", [linear, convolution, attention], ids=lambda job: str(job.__name__))
+def test_calls_and_cpu_times_are_those_of_key_averages(job: Callable[[], None], tmp_path: Path) -> None:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as recording:
+        job()
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    (rows,) = operator_tables(as_one_step(read_trace(tmp_path / "trace.json")), [Sort()])
+    ours = {row.name: (row.calls, row.host_total_ns / 1e3, row.host_self_ns / 1e3) for row in rows}
+    theirs: dict[str, Any] = {row.key: row for row in recording.key_averages()}
+    assert ours.keys() == {name for name in theirs if not name.startswith("Optimizer.")}
+    for name, (calls, total_us, self_us) in ours.items():
+        assert calls == theirs[name].count
+        assert total_us == pytest.approx(theirs[name].cpu_time_total, abs=1.0)
+        assert self_us == pytest.approx(theirs[name].self_cpu_time_total, abs=1.0)

@@ -1,0 +1,130 @@
+"""The tree of modules: what a module costs with and without those inside, folded layers, and the backward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_steptime.metrics.operators.module_calls import module_calls
+from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+
+NAMES = {
+    "n": "nn.Module: Net_0",
+    "b": "nn.Module: Block_0",
+    "c": "nn.Module: Block_1",
+    "l": "nn.Module: Linear_0",
+    "m": "nn.Module: Linear_1",
+    "a": "aten::addmm",
+    "d": "aten::addmm",
+    "g": "autograd::engine::evaluate_function: AddmmBackward0",
+    "h": "aten::mm",
+}
+
+
+def net(names: dict[str, str] | None = None) -> Trace:
+    return timeline(
+        """
+        step          | 000000000000000000000000000000 |
+        python        | nnnnnnnnnnnnnnnn.............. |
+        python        | .bbbbbb..ccccccc.............. |
+        python        | ..llll....mmmm................ |
+        op            | ..aaaa....dddd................ |
+        runtime       | ...x.......y.................. |
+        op engine     | ................gggggggggg.... |
+        op engine     | ..................hhhh........ |
+        runtime engine| ...................z.......... |
+        kernel 7      | ....xx......yyyyyy..zzzz...... |""",
+        names=NAMES | (names or {}),
+        sequences={"d": (7, 0), "g": (7, 1)},
+    )
+
+
+def cells(rows: list[ModuleRow], *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(getattr(row, column) for column in columns) for row in rows]
+
+
+def test_a_module_has_its_own_time_that_of_those_inside_and_what_the_backward_pass_runs_for_it():
+    rows, more = module_rows(net(), module_calls(net()), folded=False)
+    assert more == 0
+    columns = ("name", "parent", "host_total_ns", "host_self_ns", "python_ns", "backward_host_ns", "device_total_ns",
+               "device_self_ns", "backward_device_ns", "launches")  # fmt: skip
+    assert cells(rows, *columns) == [
+        ("Net_0", -1, 16_000, 3_000, 3_000, 10_000, 8_000, 0, 4_000, 2),
+        ("Block_0", 0, 6_000, 2_000, 2_000, 0, 2_000, 0, 0, 1),
+        ("Linear_0", 1, 4_000, 4_000, 0, 0, 2_000, 2_000, 0, 1),
+        ("Block_1", 0, 7_000, 3_000, 3_000, 10_000, 6_000, 0, 4_000, 1),
+        ("Linear_1", 3, 4_000, 4_000, 0, 10_000, 6_000, 6_000, 4_000, 1),
+    ]
+
+
+def test_repeated_layers_are_folded():
+    rows, _ = module_rows(net(), module_calls(net()), folded=True)
+    columns = ("name", "parent", "instances", "occurrences", "device_total_ns", "slowest_ns")
+    assert cells(rows, *columns) == [
+        ("Net", -1, 1, 1, 8_000, 8_000),
+        ("Block", 0, 2, 2, 8_000, 6_000),
+        ("Linear", 1, 2, 2, 8_000, 6_000),
+    ]
+
+
+def test_lightnings_marks_are_calls_of_modules():
+    trace = timeline("""
+        step                                                        | 0000000000 |
+        user [pl][module]torch.nn.modules.container.Sequential: net | aaaaaaaa.. |
+        user [pl][module]torch.nn.modules.linear.Linear: net.0      | .bbb...... |
+        user [pl][module]torch.nn.modules.linear.Linear: net.1      | ....ccc... |
+        op                                                          | ..d...e... |""")
+    calls = module_calls(trace)
+    assert cells(module_rows(trace, calls, folded=False)[0], "name", "parent", "host_total_ns", "device_total_ns") == [
+        ("net", -1, 8_000, None),
+        ("net.0", 0, 3_000, None),
+        ("net.1", 0, 3_000, None),
+    ]
+    folded = module_rows(trace, calls, folded=True)[0]
+    assert cells(folded, "name", "instances", "python_ns") == [("Sequential", 1, 2_000), ("Linear", 2, 4_000)]
+
+
+def test_what_a_checkpoint_computes_again_is_of_the_same_module():
+    trace = timeline(
+        """
+        step                 | 00000000000000000000 |
+        python               | nnnnnnnn............ |
+        python               | .bbbb............... |
+        python @engine       | ..........bbbbb..... |
+        python @engine       | ...........lll...... |
+        op engine            | .........ggggggg.... |""",
+        names=NAMES,
+    )
+    columns = ("name", "parent", "occurrences", "host_total_ns")
+    assert cells(module_rows(trace, module_calls(trace), folded=False)[0], *columns) == [
+        ("Net_0", -1, 1, 13_000),
+        ("Block_0", 0, 2, 9_000),
+        ("Linear_0", 1, 1, 3_000),
+    ]
+
+
+def test_a_launch_outside_any_op_is_of_the_module_around_it():
+    trace = timeline(
+        """
+        step          | 0000000000 |
+        python        | nnnnnn.... |
+        runtime       | ..x....... |
+        kernel 7      | ...xxxx... |""",
+        names=NAMES,
+    )
+    (row,) = module_rows(trace, module_calls(trace), folded=False)[0]
+    assert (row.device_total_ns, row.launches) == (4_000, 1)
+
+
+def test_without_frames_there_are_no_modules():
+    trace = timeline("""
+        step          | 0000000000 |
+        op            | aaaaaa.... |""")
+    assert module_rows(trace, module_calls(trace), folded=True) == ([], 0)
+
+
+def test_small_modules_are_counted_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("tb_steptime.metrics.operators.module_tree.MODULE_ROWS", 2)
+    rows, more = module_rows(net(), module_calls(net()), folded=False)
+    assert ([row.name for row in rows], more) == (["Net_0", "Block_1"], 3)

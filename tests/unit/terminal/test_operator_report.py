@@ -1,0 +1,100 @@
+"""`tb-steptime operators`: the JSON contract, CSV that reads back, the table, and what each choice asks for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.metrics.operators.keys import By
+from tb_steptime.terminal.operator_report import OperatorChoice, SpanOperators, operator_text, span_operators
+from tests.drawn.small_trace import write_trace
+from tests.drawn.timeline import timeline
+
+FOUND = FoundSpan("id", "run", "host", 1, "t.json", Path("t.json"), None)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    code = cli.main(["operators", *map(str, arguments)])
+    return code, capsys.readouterr().out
+
+
+def spans(by: By = "name") -> SpanOperators:
+    trace = timeline(
+        """
+        step          | 00000000000000000000.... |
+        python        | mmmmmmmmmmmm............ |
+        op            | .aaaaaaaa............cc. |
+        op            | ..bbbb.................. |
+        runtime       | ...x.................... |
+        kernel 7      | .....xxxx............... |""",
+        names={"m": "nn.Module: Net_0", "a": "aten::linear", "b": "aten::addmm", "c": "aten::mul"},
+        inputs={"b": ("[[4,4]]",)},
+    )
+    return span_operators(FOUND, trace, OperatorChoice(by, "steps", "ran"))
+
+
+def test_the_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trace = write_trace(tmp_path / "run" / "host.1.pt.trace.json.gz", steps=2)
+    code, out = run(capsys, trace, "--format", "json")
+    report = json.loads(out)
+    (span,) = report["spans"]
+    assert (code, report["errors"], span["run"], span["worker"], span["span"]) == (0, [], "run", "host", 1)
+    (op,) = (each for each in span["operators"] if each["name"] == "aten::mm")
+    assert op.keys() >= {"name", "shape", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
+                         "device_self_ns", "launches", "idle_ns"}  # fmt: skip
+    assert (op["calls"], op["device_total_ns"], op["device_self_ns"], op["launches"]) == (2, 80_000, 80_000, 2)
+    assert (span["window"], span["window_ns"] > 0, span["modules"]) == ("steps", True, [])
+
+
+def test_modules_are_a_tree():
+    (module,) = msgspec.to_builtins(spans().modules)
+    assert module == {
+        "name": "Net_0",
+        "path": ["Net_0"],
+        "occurrences": 1,
+        "host_total_ns": 12_000,
+        "host_self_ns": 12_000,
+        "python_ns": 4_000,
+        "backward_host_ns": 0,
+        "device_total_ns": 4_000,
+        "device_self_ns": 4_000,
+        "backward_device_ns": 0,
+        "launches": 1,
+        "idle_ns": 5_000,
+        "children": [],
+    }
+
+
+def test_over_the_recording_idle_time_is_measured_in_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trace = write_trace(tmp_path / "host.1.pt.trace.json", steps=3)
+    (span,) = json.loads(run(capsys, trace, "--window", "recording", "--format", "json")[1])["spans"]
+    assert [op["idle_ns"] is None for op in span["operators"]] == [False] * len(span["operators"])
+    (one,) = json.loads(run(capsys, trace, "--steps", "6", "--format", "json")[1])["spans"]
+    calls = [[op["calls"] for op in each["operators"] if op["name"] == "aten::mm"] for each in (span, one)]
+    assert calls == [[3], [1]]
+
+
+def test_csv_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trace = write_trace(tmp_path / "host.1.pt.trace.json")
+    rows = list(csv.DictReader(io.StringIO(run(capsys, trace, "--by", "phase", "--format", "csv")[1])))
+    (row,) = (each for each in rows if each["name"] == "aten::mm")
+    assert (row["phase"], row["module"], row["device_self_ns"]) == ("Model", "", "120000")
+
+
+@pytest.mark.parametrize(
+    ("by", "name"), [("name", "aten::addmm"), ("shape", "aten::addmm, [[4,4]]"), ("module", "aten::addmm, Net_0")]
+)
+def test_the_table(by: By, name: str):
+    head, _, columns, first, second = operator_text(spans(by), 120).splitlines()
+    assert head == "run · host · span 1 · the steps, 20 µs"
+    assert columns.split()[:3] == ["Op", "calls", "host"]
+    assert first.startswith(name)
+    assert first.split()[-14:] == ["1", *(["4", "µs", "3", "µs", "1", "µs", "4", "µs", "4", "µs"]), "1", "5", "µs"]
+    assert second.startswith("aten::linear")
