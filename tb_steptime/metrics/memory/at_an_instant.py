@@ -15,7 +15,7 @@ from tb_steptime.metrics.memory.births import births, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.marks import PhaseId, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
@@ -111,4 +111,4 @@ def later_steps(trace: Trace) -> Int64:
 
 
 def _name(trace: Trace, row: int) -> str | None:
-    return trace.strings[int(trace.events.name[row])] if row >= 0 else None
+    return without_engine(trace.strings[int(trace.events.name[row])]) if row >= 0 else None
