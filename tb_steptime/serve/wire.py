@@ -6,6 +6,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
     catalogue                       200 Catalogue
+    opening?view=VIEW_ID            200 Opening: both, and the page with which the tab opens. With an ETag.
+          &run=R&worker=W&number=N  What its address names, each optional.
+          &steps=recording          With the recording as one step.
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
@@ -25,6 +28,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Each optional: hits from this number on instead; only of this track; rows as above.
     slice?span=ID&first=N&last=N    200 a trace of these steps alone, gzip, with a file name · 202 Waiting (it is being
                                     cut out) · 400, 404, 422 likewise
+    report                          200 the tab and its answers as one HTML page · 403 Problem (without header)
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -166,6 +170,15 @@ class Neighbour(msgspec.Struct, frozen=True):
     steps: dict[str, list[float | None]]
 
 
+class Opening(msgspec.Struct, frozen=True):
+    """All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
+    cannot be."""
+
+    index: Index
+    catalogue: Catalogue
+    page: SpanPage | None
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue."""
 
@@ -241,6 +254,7 @@ RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for ana
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Index,
     SpanPage,
+    Opening,
     Waiting,
     TrendsPage,
     Scalars,

@@ -11,6 +11,7 @@ import type {
   EventDetail,
   Index,
   MemoryPage,
+  Opening,
   PageOf,
   Problem,
   Scalars,
@@ -80,8 +81,15 @@ export interface Client {
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
+  /** All of it as one page, which needs no server; null where that did not come. Absent: this is one. */
+  report?(): Promise<Blob | null>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
+}
+
+/** The first answer, for a page that has none: all of the first picture, of what the address names. */
+export interface Opener {
+  opening(asked: Record<string, string>): Promise<Answer<Opening>>;
 }
 
 /** The routes begin work only for requests with this header, which a link from another page cannot carry. */
@@ -90,10 +98,11 @@ const HEADERS = { "X-Tb-Steptime": "1" };
 /** A server that has not answered for so long is gone: a proxy may hold a dead connection open for minutes. */
 const PATIENCE_MS = 20_000;
 
-export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client {
+export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
   const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
+    opening: (asked) => ask("opening", asked),
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
@@ -136,6 +145,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         },
         signal,
       ),
+    report: () => page(fetched, "report"),
     retry: (span) => ask("retry", { span }),
   };
 }
@@ -176,6 +186,16 @@ async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortS
     return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Writing it takes as long as there is to write. */
+async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
+  try {
+    const response = await fetched(url, { headers: HEADERS });
+    return response.ok ? await response.blob() : null;
+  } catch {
+    return null;
   }
 }
 

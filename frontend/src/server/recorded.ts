@@ -65,10 +65,10 @@ export function openRecorded(recorded: Recorded): Client {
     scalars: async () => ready({ tags: [], series: [] }),
     timeline: noEvents,
     busy: noEvents,
-    memory: noEvents,
     event: noEvents,
     search: noEvents,
     stepFile: noEvents,
+    memory: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }
