@@ -78,7 +78,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
     columns.add("alive.category", categories(trace))
     columns.add("alive.phase", born.phase)
     columns.add("alive.step", born.step)
-    columns.add("alive.later", later_steps(trace))
+    columns.add("alive.later", later_steps(trace, np.arange(len(found))))
     for name, op in (("op", born.op), ("outer", born.outer_op)):
         columns.add(f"alive.{name}", np.append(trace.events.name, -1)[op].astype(np.int32))
     return _write_makers(trace, columns, names)
