@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -85,7 +86,7 @@ class Facts:
         """None where it was left out, as `gpu`."""
         return self.result("operators", OperatorsResult) if "operators" in self.results else None
 
-    @property
+    @cached_property
     def step_ns(self) -> int:
         """The mean step without what is left out: work from before the recording, what comes once, the tail."""
         steps = self.overview.steps
