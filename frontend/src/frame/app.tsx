@@ -19,6 +19,7 @@ import { Opening } from "../states/opening";
 
 import { hasTotals, isViewId, VIEWS } from "../views";
 
+import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -28,10 +29,12 @@ import { CONTENT, SkipLink } from "./skip";
 interface AppProps {
   client: Client;
   url: UrlStore;
+  /** Answers that are there already, or will be when the index is. */
+  known?: AnswerCache;
 }
 
-export function App({ client, url }: AppProps) {
-  const cache = useRef<AnswerCache>(new Map()).current;
+export function App({ client, url, known }: AppProps) {
+  const cache = useRef<AnswerCache>(known ?? new Map()).current;
   const state = useUrl(url);
   const [watched, watch] = useIndex(client);
   const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
@@ -92,6 +95,8 @@ function Inside({ tab, source, entitle }: InsideProps) {
         totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
+        summary={() => summaryOf(selection, source, tab)}
+        report={source.client.report}
       />
       <Finished index={tab.index} />
       {selection ? (
@@ -105,7 +110,21 @@ function Inside({ tab, source, entitle }: InsideProps) {
   );
 }
 
+/** The overview of the chosen span, whichever view is shown. */
+async function summaryOf(selection: Selection | null, { client }: Source, { meanings }: Tab): Promise<string | null> {
+  const answer = selection && (await client.view(selection.span.id, "overview"));
+  if (answer?.kind !== "ready") return null;
+  const { vendor, accelerator } = answer.value.head.job;
+  return summaryMarkdown(answer.value, meanings.of({ vendor, accelerator: accelerator ?? "GPU" }));
+}
+
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");
+
+/** The view of a span whose page the address needs first: other views need the head that every page has. */
+export function firstPage(address: Address): ViewId {
+  const view = viewOf(address);
+  return VIEWS[view].of === "span" ? view : "overview";
+}
 
 function useUrl(url: UrlStore): Address {
   const [state, setState] = useState(url.read);
