@@ -100,6 +100,8 @@ def test_fp32_against_tf32_is_found_by_its_kernels_and_credited_to_them():
 FEW, ALL = range(10), range(100)
 #: Of ten intervals, one may miss by chance; of a hundred, ten.
 HELD_FRACTION = 0.9
+#: Of a hundred rows in which nothing changed, five are outside of 95 % intervals; most of them by less than 1 us.
+NOISE_FRACTION = 0.05
 
 
 @cache
@@ -154,8 +156,9 @@ def check_gate(seeds: range) -> None:
     assert all(judge_gate(gate, base, candidate).passed for base, candidate in pairs)
     found = [compare(base, candidate) for base, candidate in pairs]
     assert not any(each.changes for each in found)
-    new = [row for each in found for table in each.tables for row in table.rows if row.status in ("new", "gone")]
-    assert new == []
+    statuses = [row.status for each in found for table in each.tables for row in table.rows]
+    assert set(statuses) <= {"alike", "changed"}
+    assert statuses.count("changed") <= NOISE_FRACTION * len(statuses)
 
 
 def test_intervals_of_a_declared_change_hold_it():
