@@ -124,6 +124,9 @@ def test_two_runs_are_compared_and_all_are_a_chain(tmp_path):
     assert [each["of"]["run"] for each in links] == ["slow", "fast", "later"]
     assert [each["link"]["from_first"] is None for each in links] == [True, False, False]
     assert [each["of"]["run"] for each in get(client, "chain?run=fast&run=later")["links"]] == ["fast", "later"]
+    ordered = get(client, "chain?order=later&order=slow")["links"]
+    assert [each["of"]["run"] for each in ordered] == ["later", "slow", "fast"], "the others follow as recorded"
+    assert ordered[1]["link"]["from_previous"]["base_ns"] == ordered[0]["link"]["step_ns"]
     assert get(client, f"compare?base={ids['slow']}&candidate=nowhere", 404)["problem"]
 
 
