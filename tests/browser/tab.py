@@ -27,6 +27,7 @@ VIEWS = {
     "GPU": "gpu",
     "Host": "host",
     "Operators": "operators",
+    "Memory": "memory",
     "Compare": "compare",
     "Timeline": "timeline",
 }

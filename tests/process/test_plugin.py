@@ -303,10 +303,20 @@ def test_an_unchanged_answer_is_not_sent_again(client):
     first = client.get(PREFIX + "index", headers=WORK)
     again = client.get(PREFIX + "index", headers={**WORK, "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.get_data()) == (304, b"")
-    for route in ("catalogue", "trends"):
+    for route in ("catalogue", "trends", "opening?view=overview"):
         first = client.get(PREFIX + route, headers=WORK)
         again = client.get(PREFIX + route, headers={**WORK, "If-None-Match": first.headers["ETag"]})
         assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_the_first_answer_holds_all_of_the_first_picture(client):
+    assert get(client, "opening?view=host&run=bad")["page"] is None
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    opening = get(client, "opening?view=host&run=a&worker=host&number=2")
+    assert opening["page"] == get(client, f"view?span={span}&view=host")
+    assert opening["catalogue"] == get(client, "catalogue")
+    assert opening["index"] | {"scanned_at_ms": 0} == get(client, "index") | {"scanned_at_ms": 0}
+    assert get(client, "opening?view=none", 404)["problem"] == "There is no such span or view"
 
 
 def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):

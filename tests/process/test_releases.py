@@ -61,6 +61,7 @@ NOT_YET: dict[str, set[str]] = {
           for row in ("devices.mean", "devices.steps", "phases.idle_ns", "sites.idle_ns", "steps.idle_ns")
           for reason in ("tail", "after_recording")),
         "slow_steps.over_median_ns", "grown.excess_ns",
+        "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
