@@ -71,6 +71,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
+            "/report": self._report,
             "/retry": self._retry,
             "/index.js": self._bundle,
             "/parts/*": self._part,
@@ -168,9 +169,16 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         cut = self.store.step_slice(request.args.get("span", ""), (first, last), work=_may_work(request))
         return Answer(cut, 202) if isinstance(cut, Waiting) else Answer(cut.file, name=cut.name)
 
+    def _report(self, request: Request) -> Answer:
+        if not _may_work(request):
+            return _without_header()
+        from tb_steptime.serve.report import report_file
+
+        return Answer(report_file(self.store), name="report.html")
+
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
-            return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
+            return _without_header()
         return Answer(self.store.retry(request.args.get("span", "")), 202)
 
     def _bundle(self, request: Request) -> Answer:
@@ -196,6 +204,10 @@ def _may_work(request: Request) -> bool:
 def _is_folded(request: Request) -> bool:
     """Whether Python stacks are folded to the user's code."""
     return request.args.get("frames") == "own"
+
+
+def _without_header() -> Answer:
+    return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
 
 
 class _BadRequest(ValueError):

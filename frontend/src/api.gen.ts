@@ -531,8 +531,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
- * are empty where the two do not do the same work.
+ * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
+ * predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -540,7 +540,8 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
-  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
+  same_work: boolean;
+  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
   warnings: Note[];
 }
@@ -1512,7 +1513,7 @@ export interface LoaderStep {
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
  * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap.
+ * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all.
  */
 export interface LongGap {
   step: string;
@@ -2067,7 +2068,7 @@ export interface Piece {
  */
 export interface Prediction {
   insight: string;
-  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
+  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
   of: string | null;
   predicted_ns: number;
   measured_ns: number;
@@ -2409,7 +2410,8 @@ export interface Series {
 /**
  * runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
  * of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
- * them.
+ * them. half_share: of the calls of products and convolutions, those whose first input has 16 bits; None where no op
+ * says its types.
  */
 export interface Setup {
   runtime: string | null;
@@ -2417,6 +2419,7 @@ export interface Setup {
   with_shapes: boolean;
   with_memory: boolean;
   first_inputs: OpInputs[];
+  half_share: number | null;
 }
 
 /** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
@@ -2626,10 +2629,14 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+/**
+ * words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. views:
+ * where it is a head of a column or of a row, so that the view says in a line what it means.
+ */
 export interface Term {
   words: string[];
   meaning: string;
+  views: string[];
 }
 
 /**

@@ -28,6 +28,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Each optional: hits from this number on instead; only of this track; rows as above.
     slice?span=ID&first=N&last=N    200 a trace of these steps alone, gzip, with a file name · 202 Waiting (it is being
                                     cut out) · 400, 404, 422 likewise
+    report                          200 the tab and its answers as one HTML page · 403 Problem (without header)
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`

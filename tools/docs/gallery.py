@@ -23,17 +23,8 @@ DEMO = ROOT / "demo_logs"
 TRACES = ROOT.parent / "shared" / "traces"
 
 VIEWS = (
-    "overview",
-    "trends",
-    "data_loading",
-    "tensor_cores",
-    "gpu",
-    "host",
-    "operators",
-    "memory",
-    "timeline",
-    "compare",
-)
+    "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "timeline", "compare",
+)  # fmt: skip
 THEMES = ("light", "dark")
 #: Run of the contact sheet, and the folder of its trace in `shared`.
 REAL = {

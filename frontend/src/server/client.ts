@@ -81,6 +81,8 @@ export interface Client {
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
+  /** All of it as one page, which needs no server; null where that did not come. Absent: this is one. */
+  report?(): Promise<Blob | null>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -143,6 +145,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         },
         signal,
       ),
+    report: () => page(fetched, "report"),
     retry: (span) => ask("retry", { span }),
   };
 }
@@ -183,6 +186,16 @@ async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortS
     return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Writing it takes as long as there is to write. */
+async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
+  try {
+    const response = await fetched(url, { headers: HEADERS });
+    return response.ok ? await response.blob() : null;
+  } catch {
+    return null;
   }
 }
 

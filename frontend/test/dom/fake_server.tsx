@@ -118,12 +118,12 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
 }
 
 /** Opens the tab at an address, "view=host&step=6", with all its parts; what was asked of the server is in the log. */
-export async function openTab(address = "", server = says()): Promise<Asked> {
+export async function openTab(address = "", server = says(), more: Partial<Client> = {}): Promise<Asked> {
   await Promise.all(Object.values(VIEWS).map(({ part }) => part.load()));
   const asked: Asked = { log: [], aborted: [] };
   const keys = address.split("&").filter((key) => key !== "");
   window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;
-  render(<App client={clientOf(server, asked)} url={openUrlStore(window)} />);
+  render(<App client={{ ...clientOf(server, asked), ...more }} url={openUrlStore(window)} />);
   await screen.findAllByRole("main");
   return asked;
 }
