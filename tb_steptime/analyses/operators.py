@@ -9,8 +9,8 @@ import msgspec
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.operators.details import OperatorDetail, operator_details
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
@@ -84,8 +84,8 @@ def analyse(trace: Trace) -> OperatorsResult:
     (low, high), said = find_steps(trace).window, recorded(trace)
     sorts = _sorts(said)
     tables = [_table(sort, rows) for sort, rows in zip(sorts, operator_tables(trace, sorts), strict=True)]
-    calls, outside = module_calls(trace), outside_ops(trace)
-    modules, more = module_rows(trace, calls, folded=False)
+    found, outside = find_modules(trace), outside_ops(trace)
+    modules, more = module_rows(found, folded=False)
     return OperatorsResult(
         start_ns=low,
         end_ns=high,
@@ -95,7 +95,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         tables=tables,
         outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
         details=operator_details(trace, [row.name for row in tables[0].rows[:OPENED_OPS]]),
-        folded=module_rows(trace, calls, folded=True)[0],
+        folded=module_rows(found, folded=True)[0],
         modules=modules,
         more_modules=more,
     )

@@ -18,8 +18,8 @@ import msgspec
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
@@ -129,7 +129,7 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
     """The whole recording is one step: so idle time is measured in all of it."""
     trace = as_one_step(trace) if choice.window == "recording" else trace
     (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
-    modules, more = module_rows(trace, module_calls(trace), folded=False)
+    modules, more = module_rows(find_modules(trace), folded=False)
     return SpanOperators(
         run=found.run,
         worker=found.worker,

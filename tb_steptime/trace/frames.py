@@ -16,6 +16,8 @@ from tb_steptime.trace.table import Int64, Kind
 MODULE_FRAME = "nn.Module: "
 #: How Lightning's profiler marks such a call: "[pl][module]torch.nn.modules.linear.Linear: encoder.0".
 _LIGHTNING_MODULE = re.compile(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<path>.*)$")
+#: How an op of TorchScript names a module around it and its method: "A0(A)::forward". SELF is the same module.
+_SCRIPTED = re.compile(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = re.compile(r"_\d+$")
 _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
@@ -35,7 +37,7 @@ def module_name(frame: str) -> str:
     >>> module_name("nn.Module: Linear_3"), module_name("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear_3', 'encoder.0')
     """
-    mark = _LIGHTNING_MODULE.match(frame)
+    mark = _LIGHTNING_MODULE.match(frame) or _SCRIPTED.fullmatch(frame)
     return mark["path"] if mark else frame.removeprefix(MODULE_FRAME)
 
 
@@ -45,8 +47,26 @@ def module_class(frame: str) -> str:
     >>> module_class("nn.Module: Linear_3"), module_class("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear', 'Linear')
     """
-    mark = _LIGHTNING_MODULE.match(frame)
+    mark = _LIGHTNING_MODULE.match(frame) or _SCRIPTED.fullmatch(frame)
     return mark["kind"] if mark else _INSTANCE.sub("", frame.removeprefix(MODULE_FRAME))
+
+
+def nested_modules(hierarchy: str) -> list[str]:
+    """The modules that an op of TorchScript says it is in, the outermost first.
+
+    >>> nested_modules("TOP(C)::forward.A0(A)::forward.SELF(A)::helper.")
+    ['TOP(C)', 'A0(A)']
+    """
+    return [found[0] for found in _SCRIPTED.finditer(hierarchy) if found["path"] != "SELF"]
+
+
+def innermost_module(hierarchy: str) -> str | None:
+    """
+    >>> innermost_module("TOP(C)::forward.A0(A)::forward.")
+    'A0'
+    """
+    nested = nested_modules(hierarchy)
+    return module_name(nested[-1]) if nested else None
 
 
 def source_frames(trace: Trace) -> Int64:

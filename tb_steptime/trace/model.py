@@ -71,6 +71,7 @@ class Trace:
     inputs       shapes, types and settings of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]',
                  '["","0.5"]'
     sequences    which op of the forward pass created a node of the backward pass
+    hierarchies  modules around ops of TorchScript, as 2021 wrote them; their texts are hierarchy_texts
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
@@ -96,6 +97,8 @@ class Trace:
     sequences: SequenceTable = field(default_factory=no_sequences)
     stacks: StackTable = field(default_factory=no_stacks)
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    hierarchies: StackTable = field(default_factory=no_stacks)
+    hierarchy_texts: StringTable = field(default_factory=lambda: StringTable([]))
     collectives: CollectiveTable = field(default_factory=no_collectives)
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.frames import is_source, module_frames, module_name, short_frame, source_frames
+from tb_steptime.trace.frames import innermost_module, is_source, module_frames, module_name, short_frame, source_frames
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, Int64, distinct_in
+from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,17 @@ def sources(trace: Trace, rows: Rows) -> Words:
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
-    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it."""
-    return _of_frames(trace, module_frames(trace), rows, module_name)
+    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it; ops of TorchScript
+    may say it."""
+    frames = module_frames(trace)
+    if not len(frames) and len(trace.hierarchies):
+        return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
+    return _of_frames(trace, frames, rows, module_name)
+
+
+def hierarchies(trace: Trace, rows: Rows) -> Words:
+    """The modules of TorchScript around each op, as it says them."""
+    return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
 def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
@@ -54,12 +63,18 @@ def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], s
 def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
     """What `shown` makes of the call stack of the op, or of the innermost one around it that has one: frames with ";"
     between them, innermost first."""
-    table, op = trace.stacks, op_at(trace, rows.astype(np.int64))
+    return _said_by_ops(trace, trace.stacks, trace.stack_texts, rows, shown)
+
+
+def _said_by_ops(
+    trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
+) -> Words:
+    op = op_at(trace, rows.astype(np.int64))
     itself = np.isin(op, table.event)
     op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
     number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]
-    return words_of(number, trace.stack_texts.strings, shown)
+    return words_of(number, texts.strings, shown)
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:

@@ -66,6 +66,11 @@ def open_kernel(tab: Frame) -> None:
     expect(tab.get_by_role("region", name="The chosen kernel")).to_be_visible()
 
 
+def open_op(tab: Frame) -> None:
+    tab.get_by_role("grid", name="Ops", exact=True).locator("tbody tr").first.click()
+    expect(tab.get_by_role("region", name="The chosen op")).to_be_visible()
+
+
 def open_event(tab: Frame) -> None:
     stage = tab.get_by_role("application")
     expect(stage).not_to_have_attribute("data-boxes", "0")
@@ -91,6 +96,7 @@ OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
     },
     "trends": {walk_picture: "[role=grid]"},
     "gpu": {open_kernel: ".kernel-detail"},
+    "operators": {open_op: ".op-detail"},
     "timeline": {open_event: ".event"},
 }
 

@@ -108,6 +108,15 @@ def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> 
     return replace(trace, stacks=table, stack_texts=StringTable(texts))
 
 
+def with_hierarchies(trace: Trace, given: Mapping[str, str]) -> Trace:
+    """given: by the name of an op, the modules of TorchScript around it."""
+    rows = [row for row, name in enumerate(trace.events.name.tolist()) if trace.strings[name] in given]
+    texts = list(dict.fromkeys(given.values()))
+    number = [texts.index(given[trace.strings[trace.events.name[row]]]) for row in rows]
+    table = StackTable(_column(rows, np.int32), _column(number, np.int32))
+    return replace(trace, hierarchies=table, hierarchy_texts=StringTable(texts))
+
+
 def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
     """given: collective, type, elements, group and its ranks of the ops and kernels of a character."""
     kinds = (Kind.CPU_OP, Kind.KERNEL)

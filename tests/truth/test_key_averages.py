@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tb_steptime.metrics.operators.module_tree import module_rows
+from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step
@@ -47,3 +49,18 @@ def test_calls_and_cpu_times_are_those_of_key_averages(job: Callable[[], None], 
         assert calls == theirs[name].count
         assert total_us == pytest.approx(theirs[name].cpu_time_total, abs=1.0)
         assert self_us == pytest.approx(theirs[name].self_cpu_time_total, abs=1.0)
+
+
+def test_modules_of_torchscript_are_those_that_were_called(tmp_path: Path) -> None:
+    class Block(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x) - 1.0
+
+    model = torch.jit.trace(torch.nn.Sequential(Block(), Block()), torch.ones(4))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_modules=True) as recording:
+        model(torch.ones(4))
+        model(torch.ones(4))
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    rows, _ = module_rows(find_modules(as_one_step(read_trace(tmp_path / "trace.json"))), folded=True)
+    found = {row.name: (row.instances, row.occurrences) for row in rows}
+    assert (found["Sequential"], found["Block"]) == ((1, 2), (2, 4))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import module_rows
+from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -167,7 +167,7 @@ def test_modules_agree(name: str):
     trace, theirs, ours = trace_of(name), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for module in listed(EXPECTED[name]["modules"]):
         theirs.update({(module["name"], field): module[field] for field in MODULE_FIELDS})
-    for row in module_rows(trace, module_calls(trace), folded=False)[0]:
+    for row in module_rows(find_modules(trace), folded=False)[0]:
         own = {field: getattr(row, column) for field, column in MODULE_FIELDS.items()}
         ours.update({(row.name, field): ns if field == "occurrences" else (ns or 0) / 1e3 for field, ns in own.items()})
     assert {module for module, _ in ours} == {module for module, _ in theirs}

@@ -10,14 +10,16 @@ BertModel_0                     BertModel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls
-from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
+from tb_steptime.metrics.operators.module_paths import ModulePaths
+from tb_steptime.metrics.operators.modules import Modules
 from tb_steptime.trace.frames import module_class, module_name
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64
 
 #: Rows of the tree, those with most time; what is inside the others counts for the modules around them.
@@ -59,10 +61,10 @@ class ModuleRow(msgspec.Struct, frozen=True):
     slowest_ns: int = 0
 
 
-def module_rows(trace: Trace, calls: ModuleCalls, folded: bool) -> tuple[list[ModuleRow], int]:
+def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     """Depth first, in the order of their first calls; and how many modules are left out."""
-    single = paths_of(calls, trace.events.name[calls.row].astype(np.int64))
-    paths, at = _folded(trace, single) if folded else (single, np.arange(len(single)))
+    calls, single, names = modules.calls, modules.paths, modules.names
+    paths, at = _folded(names, single) if folded else (single, np.arange(len(single)))
     each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
     instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
     slowest_ns = _largest(at, each.each_ns(), len(paths))
@@ -71,7 +73,7 @@ def module_rows(trace: Trace, calls: ModuleCalls, folded: bool) -> tuple[list[Mo
     rows = [
         msgspec.structs.replace(
             sums.row(path),
-            name=named(trace.strings[int(paths.frame[path])]),
+            name=named(names[int(paths.frame[path])]),
             parent=place.get(int(paths.parent[path]), -1),
             instances=int(instances[path]),
             slowest_ns=int(slowest_ns[path]),
@@ -81,12 +83,12 @@ def module_rows(trace: Trace, calls: ModuleCalls, folded: bool) -> tuple[list[Mo
     return rows, int((sums.occurrences > 0).sum()) - len(rows)
 
 
-def _folded(trace: Trace, single: ModulePaths) -> tuple[ModulePaths, Int64]:
+def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
     """Paths of classes, and for each path of instances that of its classes."""
     kinds, numbers = dict[str, int](), dict[tuple[int, int], int]()
     at, frame = list[int](), list[int]()
     for parent, name in zip(single.parent.tolist(), single.frame.tolist(), strict=True):
-        kind = kinds.setdefault(module_class(trace.strings[name]), len(kinds))
+        kind = kinds.setdefault(module_class(names[name]), len(kinds))
         at.append(numbers.setdefault((at[parent] if parent >= 0 else -1, kind), len(numbers)))
         if at[-1] == len(frame):
             frame.append(name)

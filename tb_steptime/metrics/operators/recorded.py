@@ -26,6 +26,6 @@ def recorded(trace: Trace) -> OpsRecorded:
         ops=bool((trace.events.kind == Kind.CPU_OP).any()),
         shapes=trace.events.shapes is not None,
         stacks=len(trace.stacks) > 0 or len(source_frames(trace)) > 0,
-        modules=len(module_frames(trace)) > 0,
+        modules=len(module_frames(trace)) > 0 or len(trace.hierarchies) > 0,
         backward=bool((backward_nodes(trace).forward >= 0).any()),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -83,7 +82,8 @@ class Columns:
     label               of `labels`, which know kind, name and thread
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
-    stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
+    stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`; so `nested` and
+                        `hierarchy` of those that say the modules around them
     with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
                         `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
@@ -97,8 +97,9 @@ class Columns:
         self._times_only = times_only
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
-        self.inputs, self.stack_texts = Texts(compact), Texts(plain)
-        self.numbered, self.forward_thread, self.stacked, self.stack = (array("i") for _ in range(4))
+        self.inputs, self.stack_texts, self.hierarchy_texts = Texts(compact), Texts(plain), Texts(plain)
+        self.numbered, self.forward_thread = array("i"), array("i")
+        self.stacked, self.stack, self.nested, self.hierarchy = (array("i") for _ in range(4))
         self.sequence = array("q")
         self.label, self.device, self.stream = (array("i") for _ in range(3))
         self.shapes, self.dtypes, self.settings = (array("i") for _ in range(3))
@@ -209,9 +210,8 @@ class Columns:
         sequences = [op.sequence for op in ops]
         if sequences.count(UNKNOWN) < len(ops):
             self._add_sequences(rows, sequences, ops)
-        stacks = [op.stack for op in ops]
-        if stacks.count(NOT_SAID) < len(ops):
-            self._add_stacks(rows, stacks)
+        self.stack_texts.add(rows, [op.stack for op in ops], self.stacked, self.stack)
+        self.hierarchy_texts.add(rows, [op.hierarchy for op in ops], self.nested, self.hierarchy)
 
     def _add_sequences(self, rows: Int64, sequences: list[Any], ops: list[Args]) -> None:
         sequence = np.frombuffer(integers(sequences), np.int64)
@@ -219,13 +219,6 @@ class Columns:
         self.numbered.frombytes(rows[said].astype(np.int32).tobytes())
         self.sequence.frombytes(sequence[said].tobytes())
         self.forward_thread += small_integers([ops[index].forward_thread for index in said.tolist()])
-
-    def _add_stacks(self, rows: Int64, stacks: list[msgspec.Raw]) -> None:
-        """Those that are not empty: 2022 wrote empty ones with every op."""
-        stack = np.frombuffer(self.stack_texts.numbers(stacks), np.int32)
-        said = stack != UNKNOWN
-        self.stacked.frombytes(rows[said].astype(np.int32).tobytes())
-        self.stack.frombytes(stack[said].tobytes())
 
     def _add_inputs(self, ops: list[Args], with_settings: list[bool]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])

@@ -7,9 +7,11 @@ from array import array
 from collections.abc import Callable, Iterable
 
 import msgspec
+import numpy as np
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Kind, StringTable
+from tb_steptime.trace.kineto.row_types import NOT_SAID
+from tb_steptime.trace.table import Int64, Kind, StringTable
 
 #: A job whose every batch has a length of its own spells new shapes without end. Beyond this many bytes of distinct
 #: texts new ones are left out; real traces hold less than a megabyte.
@@ -55,6 +57,14 @@ class Texts(dict[bytes, int]):
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
         """-1 for an empty one, for null, for what is no JSON, and for what finds no room."""
         return array("i", map(self.__getitem__, map(bytes, values)))
+
+    def add(self, rows: Int64, spelled: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
+        """Rows and numbers of those that are not empty: 2022 wrote empty ones with every op."""
+        if spelled.count(NOT_SAID) < len(spelled):
+            number = np.frombuffer(self.numbers(spelled), np.int32)
+            said = number != UNKNOWN
+            to_rows.frombytes(rows[said].astype(np.int32).tobytes())
+            to_numbers.frombytes(number[said].tobytes())
 
     def __missing__(self, spelling: bytes) -> int:
         text = self._meaning(spelling)

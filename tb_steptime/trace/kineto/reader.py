@@ -109,6 +109,7 @@ class _Reading:
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
         inputs, stack_texts = self._columns.inputs.table(), self._columns.stack_texts.table()
+        hierarchy_texts = self._columns.hierarchy_texts.table()
         collective_texts = self._columns.exchange_texts.table()
         accelerator = accelerator_of(self._columns.categories())
         tables = Tables(self._columns)
@@ -122,6 +123,8 @@ class _Reading:
             sequences=tables.sequences(),
             stacks=tables.stacks(),
             stack_texts=stack_texts,
+            hierarchies=tables.hierarchies(),
+            hierarchy_texts=hierarchy_texts,
             collectives=tables.collectives(),
             collective_texts=collective_texts,
             memory=self._columns.memory.table(tables.origin_ns),

@@ -36,6 +36,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
     stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
+    hierarchy: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
     collective: Any = msgspec.field(default=None, name="Collective name")
     elements_in: Any = msgspec.field(default=-1, name="In msg nelems")
     elements_out: Any = msgspec.field(default=-1, name="Out msg nelems")

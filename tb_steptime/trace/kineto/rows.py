@@ -234,6 +234,6 @@ def _loose_args(args: object) -> Args:
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")
-_SPELLED = ("shapes", "dtypes", "settings", "stack")
+_SPELLED = ("shapes", "dtypes", "settings", "stack", "hierarchy")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))
 _MEMORY_KEYS = tuple(zip(MemoryArgs.__struct_fields__, MemoryArgs.__struct_encode_fields__, strict=True))

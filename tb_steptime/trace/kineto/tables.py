@@ -35,6 +35,7 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
 _STACK_COLUMNS = ("stack",)
+_HIERARCHY_COLUMNS = ("hierarchy",)
 _COLLECTIVE_COLUMNS = ("exchange", "exchanged", "group", "elements", "group_size")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
@@ -69,6 +70,7 @@ class Tables:
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
+        self._hierarchies = _some(columns, _HIERARCHY_COLUMNS, place[columns.take("nested")])
         self._collectives = _some(columns, _COLLECTIVE_COLUMNS, place[columns.take("collective")])
         self.duplicate_count = self._drop_duplicates()
 
@@ -117,6 +119,10 @@ class Tables:
         of = self._stacks
         return StackTable(of["event"], of["stack"])
 
+    def hierarchies(self) -> StackTable:
+        of = self._hierarchies
+        return StackTable(of["event"], of["hierarchy"])
+
     def collectives(self) -> CollectiveTable:
         of = self._collectives
         return CollectiveTable(
@@ -155,7 +161,7 @@ class Tables:
         if again.any():
             kept = ~again
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
-            for table in (self._kernels, self._sequences, self._stacks, self._collectives):
+            for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives):
                 _drop(table, kept)
         return int(again.sum())
 

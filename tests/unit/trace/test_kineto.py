@@ -129,6 +129,18 @@ def test_shapes_of_an_event_that_had_to_be_mended(tmp_path: Path) -> None:
     assert inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "", "")]
 
 
+def test_modules_around_ops_of_torchscript_are_kept(tmp_path: Path) -> None:
+    events = [
+        _with_inputs("aten::sub", 1, **{"Module Hierarchy": "TOP(C)::forward.A0(A)::forward."}),
+        _with_inputs("aten::add", 2, **{"Module Hierarchy": ""}),
+    ]
+    path = tmp_path / "modules.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert trace.hierarchies.event.tolist() == [0]
+    assert trace.hierarchy_texts.strings == ["TOP(C)::forward.A0(A)::forward."]
+
+
 def test_no_shapes_are_no_columns() -> None:
     events = read("kineto_2024.json").events
     assert (events.shapes, events.dtypes, events.settings) == (None, None, None)

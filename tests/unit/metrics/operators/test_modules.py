@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.trace.model import Trace
+from tests.drawn.columns import with_hierarchies
 from tests.drawn.timeline import timeline
 
 NAMES = {
@@ -45,7 +47,7 @@ def cells(rows: list[ModuleRow], *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_module_has_its_own_time_that_of_those_inside_and_what_the_backward_pass_runs_for_it():
-    rows, more = module_rows(net(), module_calls(net()), folded=False)
+    rows, more = module_rows(find_modules(net()), folded=False)
     assert more == 0
     columns = ("name", "parent", "host_total_ns", "host_self_ns", "python_ns", "backward_host_ns", "device_total_ns",
                "device_self_ns", "backward_device_ns", "launches")  # fmt: skip
@@ -59,7 +61,7 @@ def test_a_module_has_its_own_time_that_of_those_inside_and_what_the_backward_pa
 
 
 def test_repeated_layers_are_folded():
-    rows, _ = module_rows(net(), module_calls(net()), folded=True)
+    rows, _ = module_rows(find_modules(net()), folded=True)
     columns = ("name", "parent", "instances", "occurrences", "device_total_ns", "slowest_ns")
     assert cells(rows, *columns) == [
         ("Net", -1, 1, 1, 8_000, 8_000),
@@ -75,13 +77,13 @@ def test_lightnings_marks_are_calls_of_modules():
         user [pl][module]torch.nn.modules.linear.Linear: net.0      | .bbb...... |
         user [pl][module]torch.nn.modules.linear.Linear: net.1      | ....ccc... |
         op                                                          | ..d...e... |""")
-    calls = module_calls(trace)
-    assert cells(module_rows(trace, calls, folded=False)[0], "name", "parent", "host_total_ns", "device_total_ns") == [
+    found = find_modules(trace)
+    assert cells(module_rows(found, folded=False)[0], "name", "parent", "host_total_ns", "device_total_ns") == [
         ("net", -1, 8_000, None),
         ("net.0", 0, 3_000, None),
         ("net.1", 0, 3_000, None),
     ]
-    folded = module_rows(trace, calls, folded=True)[0]
+    folded = module_rows(found, folded=True)[0]
     assert cells(folded, "name", "instances", "python_ns") == [("Sequential", 1, 2_000), ("Linear", 2, 4_000)]
 
 
@@ -97,7 +99,7 @@ def test_what_a_checkpoint_computes_again_is_of_the_same_module():
         names=NAMES,
     )
     columns = ("name", "parent", "occurrences", "host_total_ns")
-    assert cells(module_rows(trace, module_calls(trace), folded=False)[0], *columns) == [
+    assert cells(module_rows(find_modules(trace), folded=False)[0], *columns) == [
         ("Net_0", -1, 1, 13_000),
         ("Block_0", 0, 2, 9_000),
         ("Linear_0", 1, 1, 3_000),
@@ -113,7 +115,7 @@ def test_a_launch_outside_any_op_is_of_the_module_around_it():
         kernel 7      | ...xxxx... |""",
         names=NAMES,
     )
-    (row,) = module_rows(trace, module_calls(trace), folded=False)[0]
+    (row,) = module_rows(find_modules(trace), folded=False)[0]
     assert (row.device_total_ns, row.launches) == (4_000, 1)
 
 
@@ -121,10 +123,32 @@ def test_without_frames_there_are_no_modules():
     trace = timeline("""
         step          | 0000000000 |
         op            | aaaaaa.... |""")
-    assert module_rows(trace, module_calls(trace), folded=True) == ([], 0)
+    assert module_rows(find_modules(trace), folded=True) == ([], 0)
 
 
 def test_small_modules_are_counted_where_there_are_too_many(monkeypatch):
     monkeypatch.setattr("tb_steptime.metrics.operators.module_tree.MODULE_ROWS", 2)
-    rows, more = module_rows(net(), module_calls(net()), folded=False)
+    rows, more = module_rows(find_modules(net()), folded=False)
     assert ([row.name for row in rows], more) == (["Net_0", "Block_1"], 3)
+
+
+def test_ops_of_torchscript_say_their_modules():
+    trace = timeline(
+        """
+        step          | 00000000000000000000 |
+        op            | .aaaa.bb...aaaa..... |
+        op            | ..cc................ |
+        runtime       | ...x................ |
+        kernel 7      | .....xx............. |""",
+        names={"a": "aten::sub", "b": "aten::add", "c": "aten::empty"},
+    )
+    said = {"aten::sub": "TOP(Net)::forward.A0(Block)::forward.SELF(Block)::helper.", "aten::add": "TOP(Net)::forward."}
+    trace = with_hierarchies(trace, said)
+    columns = ("name", "parent", "occurrences", "host_total_ns", "host_self_ns", "device_total_ns")
+    assert cells(module_rows(find_modules(trace), folded=False)[0], *columns) == [
+        ("TOP", -1, 1, 10_000, 2_000, 2_000),
+        ("A0", 0, 2, 8_000, 8_000, 2_000),
+    ]
+    assert [row.name for row in module_rows(find_modules(trace), folded=True)[0]] == ["Net", "Block"]
+    keys = {(row.name, row.key) for row in operator_tables(trace, [Sort("module")])[0]}
+    assert keys == {("aten::sub", "A0"), ("aten::add", "TOP"), ("aten::empty", "A0")}

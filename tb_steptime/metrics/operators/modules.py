@@ -1,0 +1,130 @@
+"""The modules of a recording, with the calls of each: of Python frames or Lightning's marks, else as ops of TorchScript
+say which modules they are in.
+
+op          aten::sub   "TOP(C)::forward.A0(A)::forward."      path TOP, A0
+op          aten::add   "TOP(C)::forward."                     path TOP
+occurrences             one of TOP and one of A0: consecutive ops of a thread in a module are of one call
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, module_calls
+from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
+from tb_steptime.metrics.operators.op_costs import DEVICE_COSTS, measured_costs, own_costs
+from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
+from tb_steptime.trace.frames import module_frames, nested_modules
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.sources import hierarchies
+from tb_steptime.trace.table import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Modules:
+    """calls, and of each its path; names: the texts that `paths.frame` are rows of."""
+
+    calls: ModuleCalls
+    paths: ModulePaths
+    names: Sequence[str]
+
+
+def find_modules(trace: Trace) -> Modules:
+    """Without any that were recorded, empty."""
+    if len(trace.hierarchies) and not len(module_frames(trace)):
+        return _scripted(trace)
+    calls = module_calls(trace)
+    return Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
+
+
+def _scripted(trace: Trace) -> Modules:
+    """An entry for each op in a module with what it costs, and one for each call that begins, which costs nothing."""
+    tree, known = op_tree(trace, "ran"), _Paths()
+    said = hierarchies(trace, tree.row)
+    of_text = [known.numbers(text) for text in said.texts]
+    innermost = np.array([path[-1] if path else -1 for path in of_text] + [-1], np.int64)
+    path = innermost[said.number]
+    inside = np.flatnonzero(path >= 0)
+    begun = _begun(trace, tree, path, known.around)
+    entries = np.concatenate((inside, begun[:, 0]))
+    counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[begun[:, 0]]))
+    own = {cost: None if ns is None else _with_calls(ns[inside], len(begun)) for cost, ns in _own(trace, tree).items()}
+    calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
+    of_call = np.concatenate((path[inside], begun[:, 1]))
+    return Modules(calls, ModulePaths(of_call, known.around, known.frame), known.names)
+
+
+class _Paths:
+    """Paths of modules, numbered in order of first appearance, each after the one around it."""
+
+    def __init__(self) -> None:
+        self._number: dict[tuple[int, str], int] = {}
+
+    def numbers(self, hierarchy: str) -> list[int]:
+        """Of the modules that a text names, the outermost first."""
+        found: list[int] = []
+        for name in nested_modules(hierarchy):
+            found.append(self._number.setdefault((found[-1] if found else -1, name), len(self._number)))
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        return [name for _, name in self._number]
+
+    @property
+    def around(self) -> Int64:
+        return np.array([around for around, _ in self._number], np.int64)
+
+    @property
+    def frame(self) -> Int64:
+        return np.arange(len(self._number))
+
+
+def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
+    """(calls, 2): op and path of each call that begins: the op's modules that neither the op around it is in, nor the
+    op before it there. An op that is itself a method, which has no namespace in its name, always begins a call."""
+    order = np.lexsort((np.arange(len(tree)), trace.events.thread[tree.row], tree.around))
+    same = np.diff(tree.around[order], prepend=-2) == 0
+    same &= np.diff(trace.events.thread[tree.row[order]], prepend=-1) == 0
+    before = np.where(same, path[np.roll(order, 1)], -1)
+    outside = np.where(tree.around >= 0, path[tree.around], -1)[order]
+    is_method = np.array(["::" not in name for name in trace.strings.strings], bool)[trace.events.name[tree.row[order]]]
+    before[is_method] = -1
+    begun: list[tuple[int, int]] = []
+    for at in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
+        known = {*_with_around(int(before[at]), around), *_with_around(int(outside[at]), around)}
+        begun += [(int(order[at]), each) for each in _with_around(int(path[order[at]]), around) if each not in known]
+    return np.array(begun, np.int64).reshape(-1, 2)
+
+
+def _with_around(path: int, around: Int64) -> list[int]:
+    found: list[int] = []
+    while path >= 0:
+        found.append(path)
+        path = int(around[path])
+    return found[::-1]
+
+
+def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
+    """Costs of each op by itself; what the backward pass runs counts for the op that made it. No Python is recorded."""
+    forward = forward_of(trace, tree.row)
+    made = np.flatnonzero(forward >= 0)
+    place = np.searchsorted(tree.row, forward[made])
+    host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
+    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host), "backward_device": None}
+    own["backward_host"] = exact_sums(place, host[made], len(tree))
+    for cost in DEVICE_COSTS:
+        own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
+    device = own["device"]
+    if device is not None:
+        own["backward_device"] = exact_sums(place, device[made], len(tree))
+    return own
+
+
+def _with_calls(ns: Int64, begun: int) -> Int64:
+    return np.concatenate((ns, np.zeros(begun, np.int64)))
