@@ -124,7 +124,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _chain(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
 
-        return Answer(self.store.chain(SpanNames(request.args.getlist("run")), work=_may_work(request)))
+        runs, order = (request.args.getlist(key) for key in ("run", "order"))
+        return Answer(self.store.chain(SpanNames(runs), order, work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

@@ -1,6 +1,15 @@
 /** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "compare" | "timeline";
+export type ViewId =
+  | "overview"
+  | "trends"
+  | "data_loading"
+  | "tensor_cores"
+  | "gpu"
+  | "host"
+  | "operators"
+  | "compare"
+  | "timeline";
 
 export type SpanTitleId =
   | "steps"
@@ -40,7 +49,14 @@ export type SpanTitleId =
   | "blocking_remark"
   | "copies"
   | "devices"
-  | "pauses";
+  | "pauses"
+  | "operators"
+  | "modules"
+  | "outside"
+  | "no_ops"
+  | "no_shapes"
+  | "no_stacks"
+  | "no_modules";
 
 export type TrendsTitleId =
   | "steps"
@@ -103,6 +119,7 @@ export interface ResultOf {
   tensor_cores: TensorCoresResult;
   gpu: GpuResult;
   host: HostResult;
+  operators: OperatorsResult;
   compare: CompareResult;
   timeline: TimelineResult;
 }
@@ -143,6 +160,25 @@ export interface Blocker {
   by_device: number;
   idle_device: number;
   idle_ns: number;
+}
+
+/**
+ * Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
+ * host; deviation_ns: the standard deviation of that per step, None of one step. source: without the number of the
+ * line, which moves when a line is added above it.
+ */
+export interface BlockingPlace {
+  call: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
+  op: string | null;
+  outer_op: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  direction: string | null;
+  module: string | null;
+  source: string | null;
+  count: number;
+  total_ns: number;
+  deviation_ns: number | null;
 }
 
 /**
@@ -323,6 +359,13 @@ export interface Change {
   text: Phrase;
 }
 
+/** more: how many rows of smaller changes are left out. */
+export interface ChangeTable {
+  of: "blocking" | "copies" | "kernels" | "ops";
+  rows: RowChange[];
+  more: number;
+}
+
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
@@ -380,8 +423,8 @@ export interface Communication {
 
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
- * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
- * predictions.
+ * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
+ * residuals: of each prediction, what explains that another gain was measured.
  */
 export interface ComparePage {
   headline: Phrase;
@@ -389,6 +432,7 @@ export interface ComparePage {
   warnings: NoteText[];
   labels: Record<string, string>;
   changes: Record<string, string>;
+  residuals: Phrase[];
   base: ComparedSpans;
   candidate: ComparedSpans;
 }
@@ -396,7 +440,8 @@ export interface ComparePage {
 /**
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host. All empty in a summary of a release that did not compare.
+ * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
+ * not compare.
  */
 export interface CompareResult {
   setup: Setup;
@@ -405,6 +450,8 @@ export interface CompareResult {
   kernels: LaunchPlace[];
   more_kernels_ns: number;
   ops: OpTime[];
+  blocking: BlockingPlace[];
+  copies: CopyPlace[];
 }
 
 /** The spans of one side of a comparison: ids, in time order. */
@@ -422,16 +469,17 @@ export interface ComparedStep {
 }
 
 /**
- * base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
- * predictions: none where the two do not do the same work.
+ * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
+ * changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
+ * are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
   candidate: string;
   step: StepChange;
   waterfalls: Waterfall[];
-  kernels: KernelChange[];
-  more_kernels: number;
+  tables: ChangeTable[];
+  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
   warnings: Note[];
 }
@@ -454,6 +502,23 @@ export interface CopiesOfKind {
   site: KernelSite;
   count: number;
   total_ns: number;
+}
+
+/**
+ * Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
+ * range around it; bytes: None where the trace does not say all; deviation_ns: the standard deviation of their time
+ * per step, None of one step.
+ */
+export interface CopyPlace {
+  direction: string;
+  source: string;
+  target: string;
+  op: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  total_ns: number;
+  bytes: number | null;
+  deviation_ns: number | null;
 }
 
 /**
@@ -1046,25 +1111,6 @@ export interface JobText {
   vendor: string | null;
 }
 
-/**
- * A kernel on both sides, per step; names are None on the side that has none. op, shapes, module: of the base, or
- * of the candidate where it is new.
- */
-export interface KernelChange {
-  base_name: string | null;
-  candidate_name: string | null;
-  base_short: string | null;
-  candidate_short: string | null;
-  op: string | null;
-  shapes: string;
-  module: string | null;
-  matched_by: "base_only" | "candidate_only" | "kernel" | "module" | "name" | "op" | "op_name" | "shapes";
-  base_ns: number;
-  candidate_ns: number;
-  base_calls: number;
-  candidate_calls: number;
-}
-
 /** shape is None where the trace does not say the kernel's grids. */
 export interface KernelDetail {
   name: string;
@@ -1245,7 +1291,7 @@ export interface LaunchLengths {
  * Launches of one kernel from one place. Sums over the compared steps.
  * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
  * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
- * among those of all places.
+ * among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
  */
 export interface LaunchPlace {
   name: string;
@@ -1257,6 +1303,7 @@ export interface LaunchPlace {
   count: number;
   total_ns: number;
   order: number;
+  deviation_ns: number | null;
 }
 
 /**
@@ -1430,6 +1477,40 @@ export interface MetricLevels {
   levels: BinLevel[];
 }
 
+/**
+ * A module within the modules around it; sums over the steps, ns.
+ * name                   of the module, or of its class where layers are folded
+ * parent                 row of the module around it, which comes before; -1 for none
+ * instances              modules of this class here, where folded; else 1
+ * occurrences            calls
+ * host_self_ns           without the modules inside it; python_ns: what of that is in no op
+ * device_*, launches     of what it launches in the forward pass; None where nothing ran on a device
+ * idle_ns                how long devices had nothing to do until it began; None as for ops
+ * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
+ * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
+ * unknown_ns more
+ * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
+ */
+export interface ModuleRow {
+  name: string;
+  parent: number;
+  instances: number;
+  occurrences: number;
+  host_total_ns: number;
+  host_self_ns: number;
+  python_ns: number;
+  backward_host_ns: number;
+  device_total_ns: number | null;
+  device_self_ns: number | null;
+  backward_device_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  kernel_ns: number | null;
+  tensor_ns: number | null;
+  unknown_ns: number | null;
+  slowest_ns: number;
+}
+
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
 export interface Neighbour {
   id: string;
@@ -1498,6 +1579,14 @@ export interface OpInputs {
   dtypes: string;
 }
 
+/** Launches of a kernel by an op, or by ops inside it, in the steps. short: the kernel's short name. */
+export interface OpKernel {
+  name: string;
+  short: string;
+  count: number;
+  total_ns: number;
+}
+
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
 export interface OpSplit {
   op: string | null;
@@ -1506,11 +1595,100 @@ export interface OpSplit {
   split: Split;
 }
 
-/** An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads. */
+/**
+ * An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
+ * deviation_ns: the standard deviation of that per step, None of one step.
+ */
 export interface OpTime {
   name: string;
   count: number;
   self_ns: number;
+  deviation_ns: number | null;
+}
+
+/**
+ * Of the calls of an op that begin in the steps: how long they last on the host, when they come, the longest one;
+ * its kernels, and how many more there are. Calls within calls of the same op count too.
+ */
+export interface OperatorDetail {
+  name: string;
+  lengths: LaunchLengths;
+  calls: LaunchTimes;
+  longest: KernelRun;
+  kernels: OpKernel[];
+  more_kernels: number;
+}
+
+/** What the rows of a table leave out. device_self_ns: None where nothing ran on a device. */
+export interface OperatorRest {
+  rows: number;
+  calls: number;
+  host_self_ns: number;
+  runtime_ns: number;
+  device_self_ns: number | null;
+}
+
+/**
+ * Ops of one name that agree in the key; sums over the steps, ns.
+ * key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
+ * where it is not recorded
+ * runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
+ * calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
+ * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
+ * idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
+ * for batches are left out
+ * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
+ * more; None where no device has tensor cores
+ */
+export interface OperatorRow {
+  name: string;
+  key: string | null;
+  calls: number;
+  host_total_ns: number;
+  host_self_ns: number;
+  runtime_ns: number;
+  device_total_ns: number | null;
+  device_self_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  kernel_ns: number | null;
+  tensor_ns: number | null;
+  unknown_ns: number | null;
+}
+
+/** Where a step is, relative to the span's origin. */
+export interface OperatorStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops. */
+export interface OperatorTable {
+  by: "line" | "module" | "name" | "phase" | "shape" | "stack";
+  where: "made" | "ran";
+  rows: OperatorRow[];
+  rest: OperatorRest;
+}
+
+/**
+ * Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
+ * forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
+ * folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+ * Empty in a summary of a release that did not measure ops.
+ */
+export interface OperatorsResult {
+  start_ns: number;
+  end_ns: number;
+  steps: OperatorStep[];
+  has_device: boolean;
+  recorded: OpsRecorded;
+  tables: OperatorTable[];
+  outside: OutsideOps;
+  details: OperatorDetail[];
+  folded: ModuleRow[];
+  modules: ModuleRow[];
+  more_modules: number;
 }
 
 /**
@@ -1533,6 +1711,24 @@ export interface Opportunity {
   gain_ns: number;
   formula: Reason;
   short: string;
+}
+
+/**
+ * ops: on the CPU. shapes: of their inputs; stacks: frames of the user's code; modules: calls of modules; backward:
+ * which op of the forward pass made a node of the backward pass.
+ */
+export interface OpsRecorded {
+  ops: boolean;
+  shapes: boolean;
+  stacks: boolean;
+  modules: boolean;
+  backward: boolean;
+}
+
+/** What no recorded op launched, in the steps. */
+export interface OutsideOps {
+  launches: number;
+  device_ns: number;
 }
 
 /**
@@ -1671,16 +1867,19 @@ export interface Piece {
 
 /**
  * A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
- * became (`of` None), or, where several advices were followed, this part of it. low, high: its interval.
+ * became (`of` None), or, where the candidate does several things otherwise, this part of it. low, high: its interval.
+ * residual: by part, what was predicted less what was measured, most first; sums to predicted_ns - measured_ns. Empty
+ * where the card does not say which part becomes shorter.
  */
 export interface Prediction {
   insight: string;
-  change: "compiled" | "gradient_buckets" | "graphs" | "optimizer" | "pinned_memory" | "syncs_removed" | "tensor_cores" | "workers" | "zero_gradients";
+  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
   of: string | null;
   predicted_ns: number;
   measured_ns: number;
   low: number | null;
   high: number | null;
+  residual: Residual[];
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -1907,6 +2106,39 @@ export interface RecordedWorker {
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
   ended: boolean | null;
+}
+
+/** By how much a part of the step is longer than predicted (shorter: below 0). */
+export interface Residual {
+  part: string;
+  ns: number;
+}
+
+/**
+ * A row of both sides, or of one of them: then the names of the other are None. Per step.
+ * *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
+ * module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an
+ * op its own, of calls how long the host is blocked. low, high: 95 % interval of the change, None where a side has too
+ * few steps. status: "changed" is more than noise, and a microsecond at least.
+ */
+export interface RowChange {
+  base_name: string | null;
+  candidate_name: string | null;
+  base_short: string | null;
+  candidate_short: string | null;
+  op: string | null;
+  shapes: string;
+  module: string | null;
+  source: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad" | null;
+  matched_by: "base_only" | "candidate_only" | "fused" | "kernel" | "module" | "name" | "op" | "op_name" | "place" | "shapes";
+  status: "alike" | "changed" | "gone" | "new";
+  base_ns: number;
+  candidate_ns: number;
+  low: number | null;
+  high: number | null;
+  base_calls: number;
+  candidate_calls: number;
 }
 
 export interface RunEntry {

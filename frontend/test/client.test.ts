@@ -106,3 +106,24 @@ test("an abandoned request ends at once, whatever is asked for", async () => {
   abandon.abort();
   expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(Array(6).fill("gone"));
 });
+
+test("a step is a file by the name that the server gives it; other answers are as everywhere", async () => {
+  const file = async () =>
+    new Response("bytes", {
+      headers: { "Content-Type": "application/gzip", "Content-Disposition": 'attachment; filename="step5.json.gz"' },
+    });
+  const found = await openClient(file as typeof fetch).stepFile("s", "5", new AbortController().signal);
+  expect(found).toMatchObject({ kind: "ready", value: { name: "step5.json.gz" } });
+  expect(found.kind === "ready" && (await found.value.blob.text())).toBe("bytes");
+  const kind = async (status: number) => {
+    const { client, asked } = answering(status, { problem: "p", file: "f", hint: "h" });
+    const { kind } = await client.stepFile("a/b", "5", new AbortController().signal);
+    return [kind, asked[0]!.url, asked[0]!.headers.get("X-Tb-Steptime")];
+  };
+  const url = "slice?span=a%2Fb&first=5&last=5";
+  expect(await Promise.all([202, 422, 500].map(kind))).toEqual([
+    ["waiting", url, "1"],
+    ["problem", url, "1"],
+    ["gone", url, "1"],
+  ]);
+});

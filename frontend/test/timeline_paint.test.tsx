@@ -70,6 +70,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     step: { name: "1", start_ns: 0, end_ns: 100 },
     scale: scaleFor(100, "ns"),
     matches: null,
+    off: new Set(),
     pointed: null,
     head: null,
     pointer_ns: null,
@@ -125,6 +126,17 @@ test("a box is as wide as its time, and what a search did not find fades", () =>
   expect(rectsAt(drawn, AXIS_PX + 22)).toEqual([
     `rect ${dim} ${GUTTER_PX} ${AXIS_PX + 22} 39 16`,
     `rect ${plain} ${GUTTER_PX + 80} ${AXIS_PX + 22} 19 16`,
+  ]);
+});
+
+test("a colour that the legend turns off is dimmed, and keeps its place", () => {
+  const of = boxes("stream | aaaa    kk");
+  const { pen: own, drawn } = pen();
+  paintScene(own, scene(of, { off: new Set(["kernel"]) }));
+  const dim = (name: string) => PALETTE.fills.get("kernel")![shadeOf(name)]!.dim;
+  expect(rectsAt(drawn, AXIS_PX + 22)).toEqual([
+    `rect ${dim("a")} ${GUTTER_PX} ${AXIS_PX + 22} 39 16`,
+    `rect ${dim("k")} ${GUTTER_PX + 80} ${AXIS_PX + 22} 19 16`,
   ]);
 });
 

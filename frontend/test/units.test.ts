@@ -33,7 +33,8 @@ describe("one unit for neighbours", () => {
   });
 
   test("rates are in GB/s from one on", () => {
-    const rates = (...values: number[]) => values.map((value) => scaleOf(values, "bytes_per_second").text(value));
+    const rates = (...values: number[]) =>
+      values.map((value) => scaleOf(values, "bytes_per_second").text(value).replace("\u00a0", " "));
     expect(rates(1.488e9, 0.302e9)).toEqual(["1.49 GB/s", "0.30 GB/s"]);
     expect(rates(999e6, 2e6)).toEqual(["999 MB/s", "2.0 MB/s"]);
   });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_steptime.analyses import compare, data_loading, gpu, host, overview, tensor_cores, timeline, trends
+from tb_steptime.analyses import compare, data_loading, gpu, host, operators, overview, tensor_cores, timeline, trends
 from tb_steptime.analyses.base import Analysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
@@ -14,6 +14,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     tensor_cores.ANALYSIS,
     gpu.ANALYSIS,
     host.ANALYSIS,
+    operators.ANALYSIS,
     compare.ANALYSIS,
     timeline.ANALYSIS,
 )

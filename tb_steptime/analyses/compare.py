@@ -6,7 +6,10 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.host.blocking_places import BlockingPlace, blocking_places
+from tb_steptime.metrics.host.copy_places import CopyPlace, copy_places
 from tb_steptime.metrics.host.op_times import OpTime, op_times
+from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.job.setup import Setup, setup_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace, launch_places
 from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns, phase_labels
@@ -27,7 +30,8 @@ class CompareResult(msgspec.Struct, frozen=True):
     """What is compared of a span. Sums of kernels and ops are those of its whole steps.
 
     phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
-    places. ops: on the host. All empty in a summary of a release that did not compare.
+    places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
+    not compare.
     """
 
     setup: Setup = Setup()
@@ -36,6 +40,8 @@ class CompareResult(msgspec.Struct, frozen=True):
     kernels: list[LaunchPlace] = []
     more_kernels_ns: int = 0
     ops: list[OpTime] = []
+    blocking: list[BlockingPlace] = []
+    copies: list[CopyPlace] = []
 
 
 def analyse(trace: Trace) -> CompareResult:
@@ -43,14 +49,17 @@ def analyse(trace: Trace) -> CompareResult:
     whole = whole_steps(trace, device)
     kernels, more_ns = ([], 0) if device is None else launch_places(trace, device, whole)
     columns = zip(find_steps(trace).steps, whole.tolist(), host_time_ns(trace).tolist(), strict=True)
-    labels = phase_labels(trace)
+    labels, steps = phase_labels(trace), int(whole.sum())
+    step = step_at(trace, trace.events.start_ns, whole)
     return CompareResult(
         setup=setup_of(trace, whole),
         steps=[ComparedStep(step.name, compared, phases) for step, compared, phases in columns],
         phases=[labels[phase] for phase in PHASES],
         kernels=kernels,
         more_kernels_ns=more_ns,
-        ops=op_times(trace, step_at(trace, trace.events.start_ns, whole) >= 0),
+        ops=op_times(trace, step, steps),
+        blocking=blocking_places(trace, step_at(trace, blocking_groups(trace).start, whole), steps),
+        copies=copy_places(trace, step, steps),
     )
 
 

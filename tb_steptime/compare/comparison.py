@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from tb_steptime.compare.changes import ChangeId, changes_made
 from tb_steptime.compare.fairness import OTHER_WORK, unfair
 from tb_steptime.compare.intervals import change_of_mean
-from tb_steptime.compare.matching import KernelChange, kernel_changes
 from tb_steptime.compare.predictions import Prediction, predictions
+from tb_steptime.compare.row_changes import ChangeTable
 from tb_steptime.compare.sides import Side
+from tb_steptime.compare.tables import tables
 from tb_steptime.compare.waterfall import Waterfall, mean_step_ns, waterfalls
 from tb_steptime.text import Note
 
@@ -31,32 +33,33 @@ class StepChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """base, candidate: names of the sides. waterfalls: the first one is by part. kernels: most change first.
-    predictions: none where the two do not do the same work."""
+    """base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
+    changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
+    are empty where the two do not do the same work."""
 
     base: str
     candidate: str
     step: StepChange
     waterfalls: list[Waterfall]
-    kernels: list[KernelChange]
-    more_kernels: int
+    tables: list[ChangeTable]
+    changes: list[ChangeId]
     predictions: list[Prediction]
     warnings: list[Note]
 
 
 def compare(base: Side, candidate: Side) -> Comparison:
     """Of sides that have a step each."""
-    kernels, more = kernel_changes(base, candidate)
     warnings = unfair(base, candidate)
     same_work = not any(note.id in OTHER_WORK for note in warnings)
+    made = changes_made(base, candidate) if same_work else []
     return Comparison(
         base=base.name,
         candidate=candidate.name,
         step=step_change(base, candidate),
         waterfalls=waterfalls(base, candidate),
-        kernels=kernels,
-        more_kernels=more,
-        predictions=predictions(base, candidate) if same_work else [],
+        tables=tables(base, candidate),
+        changes=[change.id for change in made],
+        predictions=predictions(base, candidate, made),
         warnings=warnings,
     )
 

@@ -10,7 +10,10 @@ from tb_steptime.text import Note, count, text
 #: Fewer steps than this on one side are named.
 FEW_STEPS = 5
 #: Where one of these holds, the two do not do the same work: what cards promised for the one says nothing of the other.
-OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose"}
+OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
+              "other_ops"}  # fmt: skip
+#: Of the calls of ops, those of both; below it, and without shapes, nothing says that the work is the same.
+COMMON_FRACTION = 0.1
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
@@ -30,8 +33,8 @@ def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
     has_device = [span.overview.has_device for span in (base, candidate)]
     if has_device[0] != has_device[1]:
         yield Note("one_without_gpu")
-    elif base.device_names != candidate.device_names:
-        yield _differ("other_gpus", ", ".join(base.device_names), ", ".join(candidate.device_names))
+    elif _gpus(base) != _gpus(candidate):
+        yield _differ("other_gpus", _gpus(base), _gpus(candidate))
     if base.world_size != candidate.world_size:
         yield _differ("other_ranks", _ranks(base), _ranks(candidate))
     before, after = base.compare.setup.runtime, candidate.compare.setup.runtime
@@ -46,6 +49,8 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
             yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
         if _first(one.dtypes) != _first(other.dtypes):
             yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
+    if not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
+        yield Note("other_ops")
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
 
@@ -70,6 +75,20 @@ def _steps(base: Side, candidate: Side) -> Iterator[Note]:
 
 def _differ(id: str, base: str, candidate: str) -> Note:
     return Note(id, {"base": text(base), "candidate": text(candidate)})
+
+
+def _gpus(span: ComparedSpan) -> str:
+    """Those that work, where any does."""
+    return ", ".join([device.name for device in span.host.devices] or span.device_names)
+
+
+def _common_ops(base: ComparedSpan, candidate: ComparedSpan) -> float:
+    """Share of the calls of ops, a step, that both make; 1 where neither records any."""
+    before, after = ({op.name: op.count / int(span.whole.sum()) for op in span.compare.ops}
+                     for span in (base, candidate))  # fmt: skip
+    names = before.keys() | after.keys()
+    most = sum(max(before.get(name, 0.0), after.get(name, 0.0)) for name in names)
+    return sum(min(before.get(name, 0.0), after.get(name, 0.0)) for name in names) / most if most else 1.0
 
 
 def _ranks(span: ComparedSpan) -> str:

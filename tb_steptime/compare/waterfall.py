@@ -53,13 +53,17 @@ class Waterfall(msgspec.Struct, frozen=True):
 
 def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
     """In every way that both sides know."""
-    ways = [_per_step("part", Parts.__struct_fields__, base, candidate, lambda side: side.parts_ns)]
+    ways = [by_part(base, candidate)]
     if base.idle_ns is not None and candidate.idle_ns is not None:
         ways.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
     ways.append(_per_step("phase", PHASES, base, candidate, lambda side: side.phases_ns))
     if all(span.compare.kernels for side in (base, candidate) for span in side.spans):
         ways += [_of_kernels(by, base, candidate) for by in _KERNELS_BY]
     return ways
+
+
+def by_part(base: Side, candidate: Side) -> Waterfall:
+    return _per_step("part", Parts.__struct_fields__, base, candidate, lambda side: side.parts_ns)
 
 
 def mean_step_ns(side: Side) -> int:

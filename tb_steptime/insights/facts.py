@@ -11,6 +11,7 @@ import msgspec
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
@@ -78,6 +79,11 @@ class Facts:
     def gpu(self) -> GpuResult | None:
         """None where it was left out: the command line prints nothing of it."""
         return self.result("gpu", GpuResult) if "gpu" in self.results else None
+
+    @property
+    def operators(self) -> OperatorsResult | None:
+        """None where it was left out, as `gpu`."""
+        return self.result("operators", OperatorsResult) if "operators" in self.results else None
 
     @property
     def step_ns(self) -> int:

@@ -22,6 +22,7 @@ from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import table as kernels
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
+from tb_steptime.metrics.operators import columns as operators
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
@@ -76,6 +77,7 @@ _COLUMNS = (
     *tensor_cores.COLUMNS,
     *host.COLUMNS,
     *HOST_FIGURES,
+    *operators.COLUMNS,
     *data_loading.COLUMNS,
     *communication.COLUMNS,
 )

@@ -10,7 +10,13 @@ from tb_steptime.compare.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.wording.compare import CHANGE_LABELS, CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.insights.wording.compare import (
+    CHANGE_LABELS,
+    CONTRIBUTION_LABELS,
+    comparison_headline,
+    residual_text,
+    warning_texts,
+)
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 
@@ -28,16 +34,17 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
         comparison=comparison,
         warnings=warning_texts(comparison),
         labels=_labels(comparison),
-        changes={each.change: CHANGE_LABELS[each.change] for each in comparison.predictions},
+        changes={change: CHANGE_LABELS[change] for change in comparison.changes},
+        residuals=[residual_text(each) for each in comparison.predictions],
         base=_spans(base),
         candidate=_spans(candidate),
     )
 
 
-def chain_page(spans: Iterable[ServedSpan]) -> ChainPage:
-    """Of the first worker of each run that is read, in the order in which the runs were recorded; simulated ones are
-    held against each other alone, and come last."""
-    found = [(_spans(of_run), side) for of_run in _runs(spans) for side in _sides(of_run)]
+def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainPage:
+    """Of the first worker of each run that is read: runs of the order first, then the others as they were recorded;
+    simulated ones are held against each other alone, and come last."""
+    found = [(_spans(of_run), side) for of_run in _runs(spans, order) for side in _sides(of_run)]
     links = []
     for simulated in (False, True):
         kept = [(of, side) for of, side in found if side.first.simulated is simulated]
@@ -46,15 +53,18 @@ def chain_page(spans: Iterable[ServedSpan]) -> ChainPage:
     return ChainPage(links)
 
 
-def _runs(spans: Iterable[ServedSpan]) -> Iterator[list[ServedSpan]]:
-    """In the order in which they were recorded."""
+def _runs(spans: Iterable[ServedSpan], order: Sequence[str]) -> Iterator[list[ServedSpan]]:
+    place = {run: number for number, run in enumerate(order)}
     found: dict[str, list[ServedSpan]] = {}
     for span in spans:
         if span.measured:
             of_run = found.setdefault(span.found.run, [])
             if not of_run or span.is_of_worker(of_run[0].found):
                 of_run.append(span)
-    yield from sorted(found.values(), key=lambda of_run: of_run[0].at_hand().facts.origin_ns)
+    yield from sorted(
+        found.values(),
+        key=lambda of_run: (place.get(of_run[0].found.run, len(place)), of_run[0].at_hand().facts.origin_ns),
+    )
 
 
 def _sides(spans: Sequence[ServedSpan]) -> Iterator[Side]:

@@ -123,13 +123,13 @@ class Store:
             return [span]
         return [each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
 
-    def chain(self, named: SpanNames, *, work: bool) -> ChainPage:
-        """Some runs as a chain of experiments."""
+    def chain(self, named: SpanNames, order: Sequence[str] = (), *, work: bool) -> ChainPage:
+        """Some runs as a chain of experiments, those of the order first."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
             self.reader.want(spans)
-        return chain_page(spans)
+        return chain_page(spans, order)
 
     def timeline(
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool

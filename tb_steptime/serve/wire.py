@@ -207,14 +207,15 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 class ComparePage(msgspec.Struct, frozen=True):
     """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
-    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do, of the
-    predictions."""
+    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
+    residuals: of each prediction, what explains that another gain was measured."""
 
     headline: Phrase
     comparison: Comparison
     warnings: list[NoteText]
     labels: dict[str, str]
     changes: dict[ChangeId, str]
+    residuals: list[Phrase]
     base: ComparedSpans
     candidate: ComparedSpans
 

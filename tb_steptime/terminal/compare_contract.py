@@ -10,6 +10,7 @@ import msgspec
 from tb_steptime.compare.changes import ChangeId
 from tb_steptime.compare.gates import GateResult
 from tb_steptime.compare.matching import MatchedBy
+from tb_steptime.compare.samples import Status
 from tb_steptime.terminal.contract import ErrorReport, NoteReport
 
 
@@ -43,7 +44,8 @@ class ChangeReport(msgspec.Struct, frozen=True):
 
 
 class KernelChangeReport(msgspec.Struct, frozen=True):
-    """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step."""
+    """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step. low, high: of
+    the change; status: "changed" is more than noise and more than a microsecond."""
 
     base_name: str | None
     candidate_name: str | None
@@ -55,11 +57,41 @@ class KernelChangeReport(msgspec.Struct, frozen=True):
     change_ns: int
     base_calls: float
     candidate_calls: float
+    low: float | None
+    high: float | None
+    status: Status
+
+
+class RowChangeReport(msgspec.Struct, frozen=True):
+    """An op with its own time on the host, blocking calls with the time for which they block it, or copies of one way.
+    op, phase, source: from where; null for ops."""
+
+    base_name: str | None
+    candidate_name: str | None
+    op: str | None
+    phase: str | None
+    source: str | None
+    matched_by: MatchedBy
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    base_calls: float
+    candidate_calls: float
+    low: float | None
+    high: float | None
+    status: Status
+
+
+class ResidualReport(msgspec.Struct, frozen=True):
+    """By how much a part of the step is longer than predicted."""
+
+    part: str
+    ns: int
 
 
 class PredictionReport(msgspec.Struct, frozen=True):
     """A card of the base that the candidate follows. of: the part of the step whose change is measured, null: the whole
-    step; change: what shows that it was followed."""
+    step; change: what shows that it was followed. residual: predicted less measured, by part."""
 
     insight: str
     change: ChangeId
@@ -68,11 +100,12 @@ class PredictionReport(msgspec.Struct, frozen=True):
     measured_ns: int
     low: float | None
     high: float | None
+    residual: list[ResidualReport]
 
 
 class CandidateReport(msgspec.Struct, frozen=True):
     """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
-    where one has no GPU. text is the headline."""
+    where one has no GPU. text is the headline. changes: what the traces show that the candidate does otherwise."""
 
     run: str
     worker: str
@@ -84,6 +117,10 @@ class CandidateReport(msgspec.Struct, frozen=True):
     idle: dict[str, ChangeReport] | None
     phases: dict[str, ChangeReport]
     kernels: list[KernelChangeReport]
+    ops: list[RowChangeReport]
+    blocking: list[RowChangeReport]
+    copies: list[RowChangeReport]
+    changes: list[ChangeId]
     predictions: list[PredictionReport]
     warnings: list[NoteReport]
 

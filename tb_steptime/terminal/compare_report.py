@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tb_steptime.compare.comparison import Comparison
-from tb_steptime.compare.matching import KernelChange
+from tb_steptime.compare.predictions import Prediction
+from tb_steptime.compare.row_changes import RowChange, TableId
 from tb_steptime.compare.sides import Side
+from tb_steptime.compare.tables import table_of
 from tb_steptime.compare.waterfall import By, mean_step_ns
 from tb_steptime.insights.wording.compare import comparison_headline, warning_texts
 from tb_steptime.terminal.compare_contract import (
@@ -14,6 +14,8 @@ from tb_steptime.terminal.compare_contract import (
     ChangeReport,
     KernelChangeReport,
     PredictionReport,
+    ResidualReport,
+    RowChangeReport,
     SideReport,
     StepChangeReport,
 )
@@ -40,8 +42,12 @@ def candidate_report(run: WorkerOfRun, comparison: Comparison) -> CandidateRepor
         parts=_changes(comparison, "part") or {},
         idle=_changes(comparison, "reason"),
         phases=_changes(comparison, "phase") or {},
-        kernels=[_kernel(row) for row in comparison.kernels],
-        predictions=[PredictionReport(*msgspec.structs.astuple(each)) for each in comparison.predictions],
+        kernels=[_kernel(row) for row in table_of("kernels", comparison.tables).rows],
+        ops=_rows(comparison, "ops"),
+        blocking=_rows(comparison, "blocking"),
+        copies=_rows(comparison, "copies"),
+        changes=comparison.changes,
+        predictions=[_prediction(each) for each in comparison.predictions],
         warnings=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in warning_texts(comparison)
         ],
@@ -59,7 +65,7 @@ def _changes(comparison: Comparison, by: By) -> dict[str, ChangeReport] | None:
     return {row.id: ChangeReport(row.base_ns, row.candidate_ns, row.change_ns, row.low, row.high) for row in rows}
 
 
-def _kernel(row: KernelChange) -> KernelChangeReport:
+def _kernel(row: RowChange) -> KernelChangeReport:
     return KernelChangeReport(
         base_name=row.base_name,
         candidate_name=row.candidate_name,
@@ -71,4 +77,42 @@ def _kernel(row: KernelChange) -> KernelChangeReport:
         change_ns=row.change_ns,
         base_calls=row.base_calls,
         candidate_calls=row.candidate_calls,
+        low=row.low,
+        high=row.high,
+        status=row.status,
+    )
+
+
+def _rows(comparison: Comparison, of: TableId) -> list[RowChangeReport]:
+    return [
+        RowChangeReport(
+            base_name=row.base_name,
+            candidate_name=row.candidate_name,
+            op=row.op,
+            phase=row.phase,
+            source=row.source,
+            matched_by=row.matched_by,
+            base_ns=row.base_ns,
+            candidate_ns=row.candidate_ns,
+            change_ns=row.change_ns,
+            base_calls=row.base_calls,
+            candidate_calls=row.candidate_calls,
+            low=row.low,
+            high=row.high,
+            status=row.status,
+        )
+        for row in table_of(of, comparison.tables).rows
+    ]
+
+
+def _prediction(each: Prediction) -> PredictionReport:
+    return PredictionReport(
+        insight=each.insight,
+        change=each.change,
+        of=each.of,
+        predicted_ns=each.predicted_ns,
+        measured_ns=each.measured_ns,
+        low=each.low,
+        high=each.high,
+        residual=[ResidualReport(part.part, part.ns) for part in each.residual],
     )

@@ -7,16 +7,23 @@ from collections.abc import Iterator, Sequence
 
 from tb_steptime.compare.comparison import Comparison
 from tb_steptime.compare.gates import Gate, GateResult
-from tb_steptime.compare.matching import KernelChange
+from tb_steptime.compare.row_changes import RowChange, TableId
+from tb_steptime.compare.tables import table_of
 from tb_steptime.compare.waterfall import By, Contribution
-from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.insights.wording.compare import (
+    CHANGE_LABELS,
+    CONTRIBUTION_LABELS,
+    comparison_headline,
+    residual_text,
+    warning_texts,
+)
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.terminal.printer import GAP, UNKNOWN, change, duration, plain, printable, quantity
 from tb_steptime.terminal.rows import columns, shortened
 from tb_steptime.text import Quantity
 
-#: Rows of kernels, and how long their names may be.
-KERNEL_ROWS, NAME_LENGTH = 8, 44
+#: Rows of kernels, ops, calls and copies each, and how long their names may be.
+ROWS, NAME_LENGTH = 8, 44
 #: Changes below this share of the step are no lines of the terminal's table.
 LEAST_FRACTION = 0.001
 
@@ -31,8 +38,10 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
         columns(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
-        _titled("Kernels", _kernel_rows(comparison)),
+        *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
+        _titled("What the traces show that was changed", [(CHANGE_LABELS[change],) for change in comparison.changes]),
         _titled("What cards promised", _prediction_rows(comparison)),
+        [line for text in _residuals(comparison) for line in _wrapped(text, width)],
     )
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
 
@@ -47,9 +56,13 @@ def comparison_markdown(comparison: Comparison) -> str:
     """One line of summary, one table, the rest folded."""
     folded = [
         _folded("Idle time of the GPU", _change_rows(comparison, "reason")),
-        _folded("Kernels that changed most", _kernel_rows(comparison)),
+        *(_folded(f"{title} that changed most", _table_rows(comparison, of)) for of, title in _TABLES),
         _folded("What cards promised", _prediction_rows(comparison)),
+        *_residuals(comparison),
     ]
+    if comparison.changes:
+        made = ", ".join(CHANGE_LABELS[change] for change in comparison.changes)
+        folded.insert(0, f"Changed, as the traces show: {made}.")
     warnings = [f"> {plain(note.cause)} {plain(note.effect)}" for note in warning_texts(comparison)]
     head = f"**{_escaped(plain(comparison_headline(comparison)))}**"
     blocks = [head, "\n>\n".join(warnings), _markdown(_change_rows(comparison, "part")), *folded]
@@ -95,24 +108,52 @@ def _change_rows(comparison: Comparison, by: By) -> Rows:
 
 
 def _cells(row: Contribution) -> tuple[str, str, str, str]:
-    interval = UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
-    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval
+    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), _interval(row)
 
 
-def _kernel_rows(comparison: Comparison) -> Rows:
-    if not comparison.kernels:
+_TABLES: tuple[tuple[TableId, str], ...] = (
+    ("kernels", "Kernels"),
+    ("ops", "Ops on the CPU"),
+    ("blocking", "Blocking calls"),
+    ("copies", "Copies"),
+)
+
+
+def _table_rows(comparison: Comparison, of: TableId) -> Rows:
+    """What is more than noise, most change first."""
+    found = [row for row in table_of(of, comparison.tables).rows if row.status != "alike"]
+    if not found:
         return []
-    rows = [("", "base", "candidate", "change", "matched by")]
-    for row in comparison.kernels[:KERNEL_ROWS]:
+    rows = [("", "base", "candidate", "change", "calls", "matched by")]
+    for row in found[:ROWS]:
         times = duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns)
-        rows.append((_kernel_name(row), *times, row.matched_by.replace("_", " ")))
+        rows.append((_name(row, of), *times, _calls(row), _match(row)))
     return rows
 
 
-def _kernel_name(row: KernelChange) -> str:
+def _interval(row: RowChange | Contribution) -> str:
+    return UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
+
+
+def _calls(row: RowChange) -> str:
+    """ "40", or "40 -> 2" """
+    numbers = dict.fromkeys(f"{calls:.3g}" for calls in (row.base_calls, row.candidate_calls))
+    return " -> ".join(numbers)
+
+
+def _match(row: RowChange) -> str:
+    return row.status if row.status in ("new", "gone") else row.matched_by.replace("_", " ")
+
+
+def _name(row: RowChange, of: TableId) -> str:
     names = dict.fromkeys(printable(name) for name in (row.base_short, row.candidate_short) if name)
     most = NAME_LENGTH if len(names) == 1 else NAME_LENGTH // 2
-    return " -> ".join(shortened(name, most) for name in names)
+    shown = " -> ".join(shortened(name, most) for name in names)
+    return f"{printable(row.op)}: {shown}" if row.op and of in ("blocking", "copies") else shown
+
+
+def _residuals(comparison: Comparison) -> list[str]:
+    return [f"{each.insight}: {plain(residual_text(each))}" for each in comparison.predictions]
 
 
 def _prediction_rows(comparison: Comparison) -> Rows:

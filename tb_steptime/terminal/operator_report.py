@@ -11,21 +11,26 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
-from tb_steptime.metrics.operators.op_costs import Window, outside_ops, window_ns
-from tb_steptime.metrics.operators.op_tree import Where, op_tree
-from tb_steptime.metrics.operators.table import OperatorRow, op_costs, operator_rows
+from tb_steptime.metrics.operators.op_costs import outside_ops
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.terminal.contract import ErrorReport
 from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, printable
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
+
+#: The steps of the span, or its whole recording as one step.
+Window = Literal["steps", "recording"]
 
 #: Rows of the table; what is beyond them is one line.
 TABLE_ROWS = 40
@@ -123,8 +128,8 @@ class OperatorReport(msgspec.Struct, frozen=True):
 def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
     """The whole recording is one step: so idle time is measured in all of it."""
     trace = as_one_step(trace) if choice.window == "recording" else trace
-    costs, outside = op_costs(trace, op_tree(trace, choice.backward), "steps"), outside_ops(trace, "steps")
-    modules, more = module_rows(trace, module_calls(trace, "steps"), folded=False)
+    (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
+    modules, more = module_rows(trace, module_calls(trace), folded=False)
     return SpanOperators(
         run=found.run,
         worker=found.worker,
@@ -133,8 +138,8 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
         by=choice.by,
         window=choice.window,
         backward=choice.backward,
-        window_ns=window_ns(trace, choice.window),
-        operators=[_operator(row, choice.by) for row in operator_rows(trace, costs, choice.by)],
+        window_ns=int(step_lengths(trace).sum()),
+        operators=[_operator(row, choice.by) for row in rows],
         outside_ops=OutsideReport(len(outside.place), int(outside.costs(trace, "device").sum())),
         modules=_tree(modules),
         more_modules=more,

@@ -26,7 +26,7 @@ T = TypeVar("T")
 StepChoice = Literal["found", "recording"] | tuple[int, int]
 
 #: Views of which no command prints anything.
-UNPRINTED = ("gpu", "timeline")
+UNPRINTED = ("gpu", "operators", "timeline")
 
 _RECORD_ONE = (
     "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."

@@ -6,6 +6,7 @@ place    0 1 0 0 1        group 0: rows 0, 2, 3; group 1: rows 1, 4
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,20 @@ class Groups:
     def sum(self, values: Int64) -> Int64:
         return exact_sums(self.place, values, len(self))
 
+    def deviation(self, values: Int64, step: Int64, steps: int) -> Float64:
+        """Of each group the standard deviation of its sums over so many steps, in some of which it may have no row; NaN
+        of one step. step: any number that rows of one step share."""
+        total = self.total(values.astype(np.float64))
+        if steps < 2:
+            return np.full(len(self), np.nan)
+        parts = Groups.of(self.place, step)
+        group, sums = self.place[parts.first], parts.total(values.astype(np.float64))
+        mean = total / steps
+        unlike = np.bincount(group, (sums - mean[group]) ** 2, minlength=len(self))
+        absent = steps - np.bincount(group, minlength=len(self))
+        spread: Float64 = np.sqrt((unlike + absent * mean**2) / (steps - 1))
+        return spread
+
     def extremes(self, low: Int64, high: Int64 | None = None) -> tuple[Int64, Int64]:
         """The least of `low` and the greatest of `high` (None: of `low` too) in each group."""
         least, greatest = np.empty_like(self.first), np.empty_like(self.first)
@@ -62,6 +77,11 @@ class Groups:
         order = np.lexsort((-value, parts.sum(weight), group))
         count = np.bincount(group, minlength=len(self))
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
+
+
+def known(value: float) -> float | None:
+    """None for NaN."""
+    return None if math.isnan(value) else value
 
 
 def exact_sums(place: Int32 | Int64, values: Int64, size: int) -> Int64:

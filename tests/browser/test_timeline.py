@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +11,8 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import state
+
+HTML = "text/html; charset=utf-8"
 
 
 def drawn(timeline: Locator) -> Locator:
@@ -74,3 +78,34 @@ def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, re
     overview = timeline.get_by_role("slider", name="Visible part of the recording")
     overview.press("Home")
     one.page.wait_for_url("**p.tb_steptime.zoom=*")
+
+
+#: In Perfetto's place: it answers as Perfetto does, and shows what it was given.
+PERFETTO = """<!doctype html><title>Perfetto</title><pre></pre><script>
+addEventListener("message", ({ data, source, origin }) => {
+  if (data === "PING") return source.postMessage("PONG", origin);
+  const { buffer, title, fileName } = data.perfetto;
+  document.querySelector("pre").textContent =
+    JSON.stringify([title, fileName, buffer.byteLength, [...new Uint8Array(buffer.slice(0, 2))]]);
+});
+</script>"""
+
+
+def test_a_step_is_saved_and_handed_to_perfetto_out_of_tensorboards_frame(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording), state(view="timeline"))
+    one.page.context.route("https://ui.perfetto.dev/**", lambda route: route.fulfill(body=PERFETTO, content_type=HTML))
+    timeline = one.view("timeline")
+    drawn(timeline)
+    timeline.get_by_role("button", name=re.compile("^Show as table")).click()
+    with one.page.expect_download() as saved:
+        timeline.get_by_role("menuitem", name=re.compile(r"^Download step \d+ as a trace$")).click()
+    packed = Path(saved.value.path()).read_bytes()
+    assert b"ProfilerStep#" in gzip.decompress(packed)
+    with one.page.expect_popup() as opened:
+        timeline.get_by_role("button", name="Open in Perfetto").click()
+    expect(timeline.get_by_text("Perfetto has it, in the new window.")).to_be_visible()
+    title, name, length, magic = json.loads(opened.value.locator("pre").inner_text())
+    assert re.search(r" span 1, step \d+$", title)
+    assert (name, length, magic) == (saved.value.suggested_filename, len(packed), [0x1F, 0x8B])

@@ -13,7 +13,7 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Span, Training
-from tests.truth.simulate.chrome import write
+from tests.truth.simulate.chrome import write_plain
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.mixtures import PLAIN
 
@@ -57,6 +57,6 @@ def simulated(workers: int, jitter: float) -> tuple[dict[str, Any], Trace]:
     """The truth, and the trace as its file is read."""
     span = span_of(workers, jitter)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "simulated.pt.trace.json.gz"
-        write(path, training_with(workers, jitter), span)
+        path = Path(folder) / "simulated.pt.trace.json"
+        write_plain(path, training_with(workers, jitter), span)
         return span.truth, read_trace(path)

@@ -53,7 +53,13 @@ def test_the_report_holds_what_changed():
     assert step["distinguishable"]
     assert sum(part["change_ns"] for part in candidate["parts"].values()) == step["change"]
     assert sum(part["base_ns"] for part in candidate["idle"].values()) == step["base"] == report["base"]["step_ns"]
-    assert candidate["predictions"] == [], "the base does not say how many workers it has"
+    assert candidate["changes"] == ["workers"], "one worker of the candidate is as fast as the base's batches come"
+    (promise,) = candidate["predictions"]
+    assert (promise["insight"], promise["change"], promise["of"]) == ("input_bound", "workers", None)
+    assert promise["measured_ns"] == -step["change"]
+    assert sum(part["ns"] for part in promise["residual"]) == promise["predicted_ns"] - promise["measured_ns"]
+    assert promise["residual"][0]["part"] == "data_loader"
+    assert {row["status"] for kind in ("kernels", "ops", "copies") for row in candidate[kind]} == {"alike"}
     (gate,) = report["gates"]
     assert (gate["run"], gate["rule"], gate["limit"], gate["passed"]) == (candidate["run"], "step_time>+5%", 0.05, True)
     assert gate["value"] == pytest.approx(step["change"] / step["base"], rel=1e-6)
@@ -98,7 +104,9 @@ def test_markdown_for_a_pull_request():
     lines = compare(BASE, WORKERS, "--format", "markdown", "--fail-if", "step_time>+5%").stdout.splitlines()
     assert lines[0].startswith("**num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
     assert lines[2:4] == ["|  | base | candidate | change | 95 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
-    assert lines.count("</details>") == 2
+    assert lines.count("</details>") == 2, "idle time, and what cards promised: no kernel changed"
+    assert "Changed, as the traces show: More workers load the data." in lines
+    assert any(line.startswith("input_bound: The step is 3.7 ms longer than predicted: Data loading") for line in lines)
     assert lines[-1].endswith("| passed |")
 
 

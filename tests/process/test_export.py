@@ -19,6 +19,7 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.terminal.export.files import column_names
+from tb_steptime.terminal.export.scalars import tag_of
 from tb_steptime.terminal.export.tables import TABLES
 from tests.browser.logs import write_scalars
 from tests.drawn.small_trace import write_trace
@@ -71,7 +72,10 @@ def test_tensorboard_reads_the_figures_of_each_step(logs):
     tags = listed(logs)[run]
     assert tags["step_insights/step_time_ms"].description == f"{meaning} Unit: ms."
     assert "step_insights/kineto_achieved_occupancy" in tags
-    assert "step_insights/needed_workers" not in tags  # not measurable here, and no point stands for that
+    assert [step for step, _, _ in scalars(logs, run, "step_insights/needed_workers")] == [7, 22]  # of a recording
+    assert "step_insights/bubble_time_ms" in tags
+    known = {tag_of(metric) for metric in METRICS}
+    assert set(tags) < known  # what is not measurable has no point
 
 
 def test_a_second_export_replaces_the_first(logs):

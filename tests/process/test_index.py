@@ -100,21 +100,27 @@ def test_a_number_of_processes_that_is_none(logs, capsys, jobs):
     assert f'"{jobs}" is not a number of processes, such as 4' in capsys.readouterr().err
 
 
+#: More than two processes have read by the time that an interrupt arrives.
+COUNT = 7
+
+
 def test_an_interrupt_leaves_whole_files_and_no_process(logs, capsys):
-    traces = [write_trace(logs / f"{number}" / "host.1.pt.trace.json", steps=100) for number in range(12)]
+    traces = [write_trace(logs / f"{number}" / "host.1.pt.trace.json", steps=100) for number in range(COUNT)]
     command = [sys.executable, "-m", "tb_steptime.cli", "index", str(logs), "--jobs", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr.readline().startswith("1 of 12  ")
+        assert process.stderr.readline().startswith(f"1 of {COUNT}  ")
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=20)
     assert process.returncode == 130
     written = [trace for trace in traces if fresh_summary(trace)]
     assert printed.splitlines()[0].endswith(" up to date, 0 failed")
     assert printed.splitlines()[1] == "Interrupted. Run it again for the rest."
-    assert 1 <= len(written) < 12
-    assert len(files(logs)) == 12 + len(written), "a temporary file is left"
+    assert 1 <= len(written) < COUNT
+    assert len(files(logs)) == COUNT + len(written), "a temporary file is left"
     assert _ends(lambda: not _processes_of(logs)), _processes_of(logs)
-    assert index(capsys, logs)[1] == [f"{12 - len(written)} summary files written, {len(written)} up to date, 0 failed"]
+    assert index(capsys, logs)[1] == [
+        f"{COUNT - len(written)} summary files written, {len(written)} up to date, 0 failed"
+    ]
 
 
 def _processes_of(folder):

@@ -434,10 +434,18 @@ def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, meth
         assert row["collate_ns"] - row["start_ns"] >= 4 * (7 + worker) * MS
 
 
+@pytest.fixture
+def hasty(monkeypatch):
+    """torch waits 5 s for a worker whose error was raised in the training, and ends it then."""
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_errors_are_those_of_the_user(recorder):
     loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1, worker_init_fn=functools.partial(refuses, "no")))
     with pytest.raises(LookupError, match="no 0"):
         list(loader)
+    gc.collect()
 
 
 class Broken(Stamped):
@@ -447,6 +455,7 @@ class Broken(Stamped):
         return super().__getitem__(index)
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_error_in_the_dataset_is_passed_on_and_recorded(recorder, workers):
     with pytest.raises(KeyError, match="no such sample"):

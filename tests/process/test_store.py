@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
@@ -99,12 +100,12 @@ def test_nothing_is_read_without_being_asked(logs, opened):
 def test_summaries_are_enough(logs, opened):
     write_trace(logs / "r" / "host.1.pt.trace.json.gz")
     (entry,) = all_read(opened).values()
-    with_trace = page(opened, entry.id)
+    with_trace = {analysis.id: page(opened, entry.id, analysis.id) for analysis in ANALYSES}
     (logs / "r" / "host.1.pt.trace.json.gz").unlink()
     shared = Store([Place("", logs, "logs")])
     (again,) = entries(shared, work=False).values()
     assert (again.id, again.state, again.file_bytes) == (entry.id, SpanState.READY, entry.file_bytes)
-    assert shared.page(entry.id, "overview", work=False) == with_trace
+    assert {view: shared.page(entry.id, view, work=False) for view in with_trace} == with_trace
     assert shared.reader.queue.threads == 0
 
 
@@ -256,8 +257,15 @@ print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
 """
 
 
-def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs, monkeypatch):
+@pytest.fixture
+def waits_for_file(monkeypatch):
+    """Readers that wait and do not end when they are asked to: they are killed, and soon."""
     replace_program(monkeypatch, WAIT_FOR_FILE)
+    monkeypatch.setattr(pool, "_ENDING_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("waits_for_file")
+def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs):
     names = [write_trace(logs / f"{letter}.1.pt.trace.json").name for letter in "abcd"]
     made = Store([Place("", logs, "logs")], processes=1)
     found = entries(made)
@@ -276,8 +284,8 @@ def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs, monk
     made.close()
 
 
-def test_never_more_processes_than_asked_for(logs, monkeypatch):
-    replace_program(monkeypatch, WAIT_FOR_FILE)
+@pytest.mark.usefixtures("waits_for_file")
+def test_never_more_processes_than_asked_for(logs):
     for letter in "abcdef":
         write_trace(logs / f"{letter}.1.pt.trace.json")
     made = Store([Place("", logs, "logs")], processes=2)

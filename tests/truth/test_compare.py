@@ -41,5 +41,5 @@ def test_the_cost_of_one_cause_is_the_change_of_the_step(cause: Cause):
 def test_a_training_against_itself_changes_nothing_and_fails_no_gate():
     found, one = compare(plain(), plain()), plain()
     assert (found.step.change_ns, found.step.distinguishable) == (0, False)
-    assert {row.matched_by for row in found.kernels} == {"name"}
+    assert {(row.matched_by, row.status) for table in found.tables for row in table.rows} == {("name", "alike")}
     assert judge_gate(parse_gate("step_time>+5%"), one, one).passed

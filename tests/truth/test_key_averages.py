@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tb_steptime.metrics.operators.op_tree import op_tree
-from tb_steptime.metrics.operators.table import op_costs, operator_rows
+from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.steps import as_one_step
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -39,8 +39,7 @@ def test_calls_and_cpu_times_are_those_of_key_averages(job: Callable[[], None], 
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as recording:
         job()
     recording.export_chrome_trace(str(tmp_path / "trace.json"))
-    trace = read_trace(tmp_path / "trace.json")
-    rows = operator_rows(trace, op_costs(trace, op_tree(trace, "ran"), "recording"), "name")
+    (rows,) = operator_tables(as_one_step(read_trace(tmp_path / "trace.json")), [Sort()])
     ours = {row.name: (row.calls, row.host_total_ns / 1e3, row.host_self_ns / 1e3) for row in rows}
     theirs: dict[str, Any] = {row.key: row for row in recording.key_averages()}
     assert ours.keys() == {name for name in theirs if not name.startswith("Optimizer.")}

@@ -13,10 +13,10 @@ import pytest
 
 from tb_steptime.metrics.operators.module_calls import module_calls
 from tb_steptime.metrics.operators.module_tree import module_rows
-from tb_steptime.metrics.operators.op_tree import op_tree
-from tb_steptime.metrics.operators.table import OperatorRow, op_costs, operator_rows
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.steps import as_one_step
 from tests.drawn.real_traces import SHARED, read_real
 
 REFERENCE = SHARED / "reference" / "operators.json"
@@ -60,13 +60,13 @@ FIELDS = ("calls", "host_total", "host_self", "device_total", "device_self")
 
 @cache
 def trace_of(name: str) -> Trace:
-    return read_real(SHARED / "traces" / name)
+    return as_one_step(read_real(SHARED / "traces" / name))
 
 
 @cache
 def rows_of(name: str, by: Any) -> list[OperatorRow]:
-    trace = trace_of(name)
-    return operator_rows(trace, op_costs(trace, op_tree(trace, "ran"), "recording"), by)
+    (rows,) = operator_tables(trace_of(name), [Sort(by)])
+    return rows
 
 
 def figures(row: OperatorRow | dict[str, Any], fields: tuple[str, ...]) -> dict[str, float]:
@@ -167,7 +167,7 @@ def test_modules_agree(name: str):
     trace, theirs, ours = trace_of(name), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for module in listed(EXPECTED[name]["modules"]):
         theirs.update({(module["name"], field): module[field] for field in MODULE_FIELDS})
-    for row in module_rows(trace, module_calls(trace, "recording"), folded=False)[0]:
+    for row in module_rows(trace, module_calls(trace), folded=False)[0]:
         own = {field: getattr(row, column) for field, column in MODULE_FIELDS.items()}
         ours.update({(row.name, field): ns if field == "occurrences" else (ns or 0) / 1e3 for field, ns in own.items()})
     assert {module for module, _ in ours} == {module for module, _ in theirs}

@@ -60,6 +60,8 @@ const SORTS = {
   grown: sort,
   holders: sort,
   lines: sort,
+  modules: sort,
+  operators: sort,
   loaders: sort,
   parts: sort,
   pauses: sort,
@@ -110,11 +112,20 @@ const KEYS = {
   by: text,
   /** What the change of a step is split by. */
   way: text,
-  /** Which kernels of a comparison. */
+  /** Which table of a comparison, and which of its rows. */
+  table: text,
   moved: text,
+  /** Runs of the chain of experiments, in the reader's order. */
+  order: names,
   idle: text,
   off: ids,
   bins: ids,
+  /** The op whose calls are shown. */
+  op: text,
+  /** Work of the backward pass counts for the op of the forward pass that made it. */
+  work: oneOf("made"),
+  /** "single": each module of repeated layers. */
+  layers: oneOf("single"),
   // how figures are given, in every view: totals of all steps, and the unit of times
   totals: oneOf("recording"),
   unit: oneOf("us", "ms", "s"),
@@ -122,6 +133,7 @@ const KEYS = {
   columns: ids,
   // what is typed into the filters
   kernel: text,
+  ops: text,
   could: text,
   calls: text,
   find: text,

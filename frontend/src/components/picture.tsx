@@ -7,7 +7,7 @@ import { type Caption, copy, savePng, saveSvg, saveText } from "../dom/save";
 import { sentence } from "../phrase";
 import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";
-import { Menu } from "./popup";
+import { Menu, type MenuEntry } from "./popup";
 import { Sentence } from "./sentence";
 
 interface PictureProps {
@@ -21,6 +21,8 @@ interface PictureProps {
   table(): TableData;
   /** The address that shows this picture as it is. */
   link(): string;
+  /** More entries of the menu. */
+  entries?: readonly MenuEntry[];
   /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;
   /** False where the picture is a table: then its figures are saved, not its looks. */
@@ -31,7 +33,8 @@ interface PictureProps {
 /** Characters of a quiet line that stays in one piece: the title takes a second line sooner. */
 const SHORT = 24;
 
-export function Picture({ title, sub, below = false, name, table, link, tools, drawn = true, children }: PictureProps) {
+export function Picture(props: PictureProps) {
+  const { title, sub, below = false, name, table, link, entries: more = [], tools, drawn = true, children } = props;
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const second = useRef<HTMLSpanElement>(null);
@@ -53,6 +56,7 @@ export function Picture({ title, sub, below = false, name, table, link, tools, d
       : []),
     { label: "Copy table", choose: () => void copy(tsv(table())) },
     { label: "Copy link", choose: () => void copy(link()) },
+    ...more,
   ];
   return (
     <section class="picture">

@@ -37,11 +37,12 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const below = useRef(false); // what was asked for comes first, then what stands below it, which stays from then on
   below.current ||= on && (ids === null || asked.answer !== null);
   const { runs } = chainRuns(tab);
+  const order = tab.state.order ?? [];
   const chain = useAnswer(
     cache,
     on && below.current ? ["chain", ...runs].join("\n") : null,
-    `${index.spans_ready} ${index.spans_total}`,
-    (signal) => client.chain(runs, signal),
+    [index.spans_ready, index.spans_total, ...order].join("\n"), // another order comes behind the one that is shown
+    (signal) => client.chain(runs, order, signal),
   );
   const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };
   return {

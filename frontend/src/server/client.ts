@@ -30,6 +30,12 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
+/** A file to save, and what to save it as. */
+export interface SavedFile {
+  name: string;
+  blob: Blob;
+}
+
 /** Each request ends when its signal is aborted: another view or span is wanted. */
 export interface Client {
   /** When the answers were written down; absent: the server gives them as they are now. */
@@ -54,10 +60,13 @@ export interface Client {
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  /** A step as a trace of its own, gzip. */
+  stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
-  chain(runs: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** order: runs that come first, in this order. */
+  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
   /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
   search(
     span: string,
@@ -96,13 +105,10 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
-    chain: (runs, signal) =>
-      ask(
-        "chain",
-        runs.map((run) => ["run", run]),
-        signal,
-      ),
+    chain: (runs, order, signal) =>
+      ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),
     search: (span, { words, track, folded, from, first }, signal) =>
       ask(
         "search",
@@ -148,6 +154,25 @@ async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
     return response.ok ? await response.blob() : null;
   } catch {
     return null;
+  }
+}
+
+const NAMED = /filename="([^"]+)"/;
+
+/** Only the answer's beginning is waited for with patience: a file may take long. */
+async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortSignal): Promise<Answer<SavedFile>> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+  try {
+    const response = await fetched(url, { headers: HEADERS, signal: AbortSignal.any([abandoned, patience.signal]) });
+    clearTimeout(timer);
+    const name = NAMED.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+    if (response.status !== 200 || name === undefined) return await answered(response);
+    return { kind: "ready", value: { name, blob: await response.blob() } };
+  } catch (error) {
+    return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

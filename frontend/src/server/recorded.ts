@@ -67,6 +67,7 @@ export function openRecorded(recorded: Recorded): Client {
     busy: noEvents,
     event: noEvents,
     search: noEvents,
+    stepFile: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }

@@ -17,6 +17,7 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   tensor_cores: { of: "span", totals: true, part: later(async () => (await import("./tensor_cores")).TensorCores) },
   gpu: { of: "span", totals: true, part: later(async () => (await import("./gpu")).Gpu) },
   host: { of: "span", totals: true, part: later(async () => (await import("./host")).Host) },
+  operators: { of: "span", totals: true, part: later(async () => (await import("./operators")).Operators) },
   compare: { of: "pair", part: later(async () => (await import("./comparison")).Comparison) },
   timeline: { of: "span", part: later(async () => (await import("./timeline")).Timeline) },
 };

@@ -6,6 +6,7 @@ import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
 import { type SpanViewProps, titleOf } from "./props";
+import { hiddenBins } from "./tensor_cores/bin_keys";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { RateTable } from "./tensor_cores/rate_table";
@@ -17,7 +18,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   const { result, head } = page;
   const chosen = useStepSelection(tab);
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
-  const off = tab.state.bins ?? NONE;
+  const off = hiddenBins(tab);
   const name = `${head.run} ${head.worker} span ${head.number}`;
   const main = device === result.devices[0];
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
@@ -61,10 +62,8 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
               device={device}
               title={titleOf(page, `split.${device.device}`)}
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-              off={off}
               tab={tab}
               name={name}
-              choose={(next) => tab.update({ bins: next.size ? next : null })}
               other={other && { name: compared!.name, own: compared!.own, device: other }}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
@@ -94,5 +93,3 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
     </div>
   );
 }
-
-const NONE: ReadonlySet<string> = new Set();

@@ -3,7 +3,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
+import { useHidden } from "../components/keys";
 import { Picture } from "../components/picture";
+import type { MenuEntry } from "../components/popup";
 import { useLatest } from "../dom/latest";
 import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
@@ -29,6 +31,7 @@ import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
 import { Frames, Search } from "./timeline/search";
 import { Stage } from "./timeline/stage";
+import { StepLine, type WantedStep } from "./timeline/step_line";
 import { StepTools } from "./timeline/tools";
 import { choicesOf, type TrackChoices, turnedKeys } from "./timeline/tracks";
 import { useVisibleRange } from "./timeline/visible";
@@ -56,6 +59,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const words = tab.state.find ?? "";
   const [searched, within] = useState<number | null>(null);
   const [headOf, focusHead] = useState<number | null>(null);
+  const [wanted, want] = useState<WantedStep | null>(null);
 
   const { range, measure } = useMeasuring(tab);
   const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
@@ -72,6 +76,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     [loaded.tracks, hasQueue, choices, size.height],
   );
   const colours = useMemo(() => coloursOf(loaded.pages), [loaded.pages]);
+  const [off, dim] = useHidden();
   const matches = useMemo(() => matcherOf(words), [words]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
     setVisible((before) => showing(before, range, whole)),
@@ -136,6 +141,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
+        entries={at === null || head.steps_by === "recording" ? [] : stepEntries(step.name, want)}
         tools={
           <>
             <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
@@ -172,6 +178,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           shown={layout.tracks.size}
           all={loaded.tracks.length}
           colours={colours}
+          off={off}
+          dim={dim}
           matrixUnits={tab.meanings.viewTitle("tensor_cores").toLowerCase()}
         >
           {(!folded || loaded.tracks.some((track) => track.all_rows > track.rows)) && (
@@ -194,6 +202,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               step,
               scale,
               matches,
+              off,
               pointed,
               head: headOf,
               chosen,
@@ -211,15 +220,29 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
       <Panel
         asked={asked}
         above={
-          range && (
-            <RangeLine
-              events={tab.events}
-              span={head.id}
-              range={range}
-              steps={result.steps}
-              zoom={() => setVisible(withNeighbours(range, whole))}
-              clear={() => measure(null)}
-            />
+          (wanted || range) && (
+            <>
+              {wanted && (
+                <StepLine
+                  key={wanted.pressed_ms}
+                  events={tab.events}
+                  span={head.id}
+                  wanted={wanted}
+                  recording={`${head.run} ${head.worker} span ${head.number}`}
+                  close={() => want(null)}
+                />
+              )}
+              {range && (
+                <RangeLine
+                  events={tab.events}
+                  span={head.id}
+                  range={range}
+                  steps={result.steps}
+                  zoom={() => setVisible(withNeighbours(range, whole))}
+                  clear={() => measure(null)}
+                />
+              )}
+            </>
           )
         }
         together={together}
@@ -236,6 +259,11 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     </div>
   );
 }
+
+const stepEntries = (step: string, want: (wanted: WantedStep) => void): MenuEntry[] => [
+  { label: `Download step ${step} as a trace`, choose: () => want({ step, saved: true, pressed_ms: Date.now() }) },
+  { label: `Open step ${step} in Perfetto`, choose: () => want({ step, saved: false, pressed_ms: Date.now() }) },
+];
 
 /** Whether the address says what to show. */
 const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);

@@ -75,6 +75,7 @@ describe("two runs", () => {
   });
 
   test.each([
+    ["All 5", ["gemm fp32 → gemm tf32", "gemm fp32", "gemm fp32", "gemm fp32", "gemm fp32"]],
     ["Changed 2", ["gemm fp32 → gemm tf32", "gemm fp32"]],
     ["New 1", ["gemm fp32"]],
     ["Gone 1", ["gemm fp32"]],
@@ -86,6 +87,26 @@ describe("two runs", () => {
     expect(rowsOf(screen.getByRole("grid", { name: "Kernels by change" })).map(([kernel]) => kernel)).toEqual(shown);
   });
 
+  test("a change within noise is faint, and its interval says so", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    const table = screen.getByRole("grid", { name: "Kernels by change" });
+    const faint = table.querySelectorAll(".faint[data-hint]");
+    expect([...faint].map((each) => (each as HTMLElement).dataset.hint)).toEqual([
+      expect.stringMatching(/no more than noise$/),
+    ]);
+  });
+
+  test("blocking calls are another table on a press, which the address keeps", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    press("Blocking calls");
+    expect(keys().table).toBe("blocking");
+    const [row] = rowsOf(await screen.findByRole("grid", { name: "Blocking calls by change" }));
+    expect(row!.slice(0, 3)).toEqual(["cudaMemcpy", "aten::item", "forward"]);
+    expect(row!.at(-1)).toBe("gone");
+  });
+
   test("says what was promised and what came of it, or that nothing was", async () => {
     const one = server();
     await openTab(PAIR, one);
@@ -93,6 +114,9 @@ describe("two runs", () => {
     expect(rowsOf(table)).toEqual([
       ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
     ]);
+    const said = table.closest("section")!.textContent!.replace(/\s/g, " ");
+    expect(said).toContain("as the traces show: More workers load the data; Fewer numbers are read back.");
+    expect(said).toContain("Data loading is 7.0 ms longer than predicted.");
   });
 
   test("waits for the one that is not read, and says why one cannot be", async () => {
@@ -137,6 +161,34 @@ describe("experiments", () => {
     expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
   });
 
+  test("are put in another order by keys, which the address keeps and a screen reader hears", async () => {
+    const asked = await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    fireEvent.keyDown(chain, { key: "Home" });
+    fireEvent.keyDown(chain, { key: "ArrowRight", shiftKey: true });
+    expect(keys().order).toEqual(["a", "b", "c", "s"]);
+    expect(screen.getByText("b is at place 2 of 3.")).toBeTruthy();
+    await waitFor(() => expect(asked.log).toContain("chain in a b c s"));
+    press("Order as recorded");
+    expect(keys().order).toBeUndefined();
+  });
+
+  test("are dragged to another place; a drag is no press", async () => {
+    await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    const [left, , right] = [...chain.querySelectorAll("g[transform]")].map((group) =>
+      Number(/translate\(([\d.]+)/.exec(group.getAttribute("transform")!)![1]),
+    );
+    const at = (clientX: number) => ({ clientX, clientY: 100, button: 0, pointerId: 1 });
+    fireEvent.pointerDown(chain, at(right!));
+    fireEvent.pointerMove(chain, at(left! + 2));
+    expect(chain.querySelector(".drag")).toBeTruthy();
+    fireEvent.pointerUp(chain, at(left! + 2));
+    fireEvent.click(chain, at(left! + 2));
+    expect(keys()).toMatchObject({ run: "a", order: ["c", "b", "a", "s"] });
+    expect(keys().with).toBeUndefined();
+  });
+
   test("says other work, where two do not do the same", async () => {
     const other = { links: [CHAIN.links[0]!, CHAIN.links[2]!].map((each) => ({ ...each })) };
     other.links[1] = { ...other.links[1]!, link: { ...other.links[1]!.link, from_previous: null } };
@@ -144,14 +196,16 @@ describe("experiments", () => {
     expect(texts(await columns(), "text.halo")).toContain("other work");
   });
 
-  test("of more runs than a reader tells apart, the newest are asked for, and said", async () => {
+  test("of more runs than a reader tells apart, the newest and the chosen one are asked for, and said", async () => {
     const many = index(
       Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
     );
-    const asked = await openTab("view=compare&run=r3", server({ index: { kind: "ready", value: many } }));
+    const asked = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
     await columns();
-    expect(asked.log).toContain(`chain ${Array.from({ length: 12 }, (_, at) => `r${at + 2}`).join(" ")}`);
-    expect(screen.getAllByText(/the 12 newest of 14 runs; choose others in Trends/)).toHaveLength(2);
+    expect(asked.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
+    expect(
+      screen.getAllByText(/12 of 14 runs, the newest and those that are compared; choose others in Trends/),
+    ).toHaveLength(1);
   });
 
   test("one run is nothing to compare", async () => {

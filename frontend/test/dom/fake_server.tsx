@@ -98,7 +98,9 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
-    chain: (runs) => answer(["chain", ...runs].join(" "), server.chain),
+    chain: (runs, order) =>
+      answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),
+    stepFile: (_id, step) => answer(`slice ${step}`, GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
   };
 }

@@ -13,6 +13,7 @@ from tb_steptime.insights.wording.data_loading import data_loading_titles
 from tb_steptime.insights.wording.gpu import gpu_titles
 from tb_steptime.insights.wording.host import host_titles
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.operators import operator_titles
 from tb_steptime.insights.wording.overview import overview_titles
 from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
 
@@ -23,6 +24,7 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
     "gpu": gpu_titles,
     "data_loading": data_loading_titles,
     "host": host_titles,
+    "operators": operator_titles,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.compare.changes import ChangeId
 from tb_steptime.compare.comparison import Comparison, StepChange
+from tb_steptime.compare.predictions import Prediction
 from tb_steptime.compare.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
@@ -31,15 +32,26 @@ CONTRIBUTION_LABELS: Mapping[str, str] = {
 #: What a candidate does that its base does not, as the traces show it.
 CHANGE_LABELS: Mapping[ChangeId, str] = {
     "workers": "More workers load the data",
+    "smaller_batches": "Fewer bytes are copied to the GPU for the same inputs",
     "pinned_memory": "Copies come from pinned memory",
+    "non_blocking": "Copies from pinned memory do not block",
+    "half_precision": "More products run on tensor cores in 16 bits",
+    "tf32": "More products run on tensor cores in TF32",
     "tensor_cores": "More products run on tensor cores",
-    "syncs_removed": "Fewer blocking calls",
-    "optimizer": "The optimizer launches fewer kernels",
+    "channels_last": "Fewer kernels convert the layout of images",
+    "fused_attention": "Attention runs in fused kernels",
+    "item_removed": "Fewer numbers are read back, as by item()",
+    "syncs_removed": "Fewer other calls block the CPU",
+    "allocator": "Fewer calls ask the driver for memory",
+    "optimizer": "The optimizer updates more tensors at once",
     "zero_gradients": "Zeroing the gradients launches fewer kernels",
     "compiled": "More of the model is compiled",
     "graphs": "More launches are in CUDA graphs",
     "gradient_buckets": "Fewer copies into gradient buckets",
 }
+
+#: Parts that a residual names at most, each above this share of it.
+RESIDUAL_PARTS, RESIDUAL_FRACTION = 3, 0.1
 
 
 def comparison_headline(comparison: Comparison) -> Phrase:
@@ -109,6 +121,26 @@ def _most_of_it(comparison: Comparison) -> Phrase | None:
         part=text(CONTRIBUTION_LABELS[most.id]),
         part_change=ns(most.change_ns),
     )
+
+
+def residual_text(prediction: Prediction) -> Phrase:
+    """ "The step is 3.7 ms longer than predicted: data loading +3.7 ms." """
+    left_ns = prediction.predicted_ns - prediction.measured_ns
+    what = "The step" if prediction.of is None else CONTRIBUTION_LABELS[prediction.of]
+    values = {"what": text(what), "left": ns(abs(left_ns))}
+    head = "{what} is {left} " + ("longer" if left_ns > 0 else "shorter") + " than predicted"
+    if left_ns == 0:
+        return phrase("As predicted.")
+    if prediction.of is not None:
+        return Phrase(head + ".", values)
+    if not prediction.residual:
+        return Phrase(head + "; the card does not say in which part.", values)
+    least_ns = RESIDUAL_FRACTION * abs(left_ns)
+    parts = [part for part in prediction.residual if abs(part.ns) >= least_ns][:RESIDUAL_PARTS]
+    listed = ", ".join(f"{{part{at}}} {_signed(f'ns{at}', part.ns)}" for at, part in enumerate(parts))
+    named = {f"part{at}": text(CONTRIBUTION_LABELS[part.part]) for at, part in enumerate(parts)}
+    moved = {f"ns{at}": ns(part.ns) for at, part in enumerate(parts)}
+    return Phrase(f"{head}: {listed}.", {**values, **named, **moved})
 
 
 def _names(comparison: Comparison) -> dict[str, Quantity]:

@@ -151,6 +151,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The base is a job of [{base}], the candidate of [{candidate}].",
         "They do different work.",
     ),
+    "other_ops": NoteWords(
+        "The two have hardly an op in common, and the shapes of their inputs are not recorded.",
+        "Steps may do other work: record both with record_shapes=True.",
+    ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",
         "Recording more slows the host: record both alike.",

@@ -18,6 +18,7 @@ _BY_VIEW = {
         "data_loading_exposed", "data_loading_hidden", "step_without_wait", "batch_time", "needed_workers",
     ),
     "host": ("answer", "queue", "reasons", "sites", "blocking", "blocking_remark", "copies", "devices", "pauses"),
+    "operators": ("operators", "modules", "outside", "no_ops", "no_shapes", "no_stacks", "no_modules"),
 }  # fmt: skip
 
 SPAN_TITLES = tuple(dict.fromkeys(title for titles in _BY_VIEW.values() for title in titles))

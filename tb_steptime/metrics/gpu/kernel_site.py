@@ -78,11 +78,12 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
         source=_word(sources(trace, user), dur, str),
         backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
-        longest=_run(trace, int(event[dur.argmax()])),
+        longest=run_of(trace, int(event[dur.argmax()])),
     )
 
 
-def _run(trace: Trace, event: int) -> KernelRun:
+def run_of(trace: Trace, event: int) -> KernelRun:
+    """Where an event is, and the step in which it begins."""
     start_ns, steps = int(trace.events.start_ns[event]), find_steps(trace)
     step = steps.steps[max(0, int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1)]
     return KernelRun(step.name, start_ns, start_ns + int(trace.events.dur_ns[event]))

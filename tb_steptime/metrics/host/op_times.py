@@ -8,30 +8,34 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
-from tb_steptime.trace.table import Bool, Kind
+from tb_steptime.trace.table import Int64, Kind
 
 #: Ops with most of their own time.
 OPS = 200
 
 
 class OpTime(msgspec.Struct, frozen=True):
-    """An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads."""
+    """An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
+    deviation_ns: the standard deviation of that per step, None of one step."""
 
     name: str
     count: int
     self_ns: int
+    deviation_ns: float | None = None
 
 
-def op_times(trace: Trace, wanted: Bool) -> list[OpTime]:
-    """Ops by name, of the events that are wanted (one entry per event of the table); most of their own time first."""
+def op_times(trace: Trace, step: Int64, steps: int) -> list[OpTime]:
+    """Ops by name, of the events that are in one of so many steps (step: of each event of the table, -1 in none); most
+    of their own time first."""
     rows, own_ns = self_times(trace, trace.events.rows(Kind.CPU_OP))
-    counted = wanted[rows]
+    counted = step[rows] >= 0
     rows, own_ns = rows[counted], own_ns[counted]
     groups = Groups.of(trace.events.name[rows])
     names = trace.events.name[rows[groups.first]].tolist()
-    columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), strict=True)
-    ops = [OpTime(trace.strings[name], count, ns) for name, count, ns in columns]
+    deviation = map(known, groups.deviation(own_ns, step[rows], steps).tolist())
+    columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), deviation, strict=True)
+    ops = [OpTime(trace.strings[name], *figures) for name, *figures in columns]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]

@@ -17,10 +17,10 @@ from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.whole_steps import step_at
 from tb_steptime.trace.frames import module_name
-from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_modules, kernel_origins
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 #: Places with most time are kept one by one; the time of the others is one number.
 PLACES = 400
@@ -31,7 +31,7 @@ class LaunchPlace(msgspec.Struct, frozen=True):
 
     short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
     them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
-    among those of all places.
+    among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
     """
 
     name: str
@@ -43,6 +43,7 @@ class LaunchPlace(msgspec.Struct, frozen=True):
     count: int
     total_ns: int
     order: int
+    deviation_ns: float | None = None
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
@@ -50,17 +51,21 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     keys = _Keys.of(trace, device, steps)
     groups = Groups.of(keys.name, keys.op, keys.shapes, keys.module, keys.phase)
     total = groups.sum(keys.dur_ns)
-    columns = zip(groups.first.tolist(), groups.count().tolist(), total.tolist(), _ranks(groups.first), strict=True)
-    places = [keys.place(trace, *column) for column in columns]
-    places.sort(key=lambda place: (-place.total_ns, place.order))
-    return places[:PLACES], sum(place.total_ns for place in places[PLACES:])
+    order = np.empty(len(groups), np.int64)
+    order[np.argsort(groups.first)] = np.arange(len(groups))
+    kept = np.lexsort((order, -total))[:PLACES]
+    sums = _Sums(groups.count(), total, order, groups.deviation(keys.dur_ns, keys.step, int(steps.sum())))
+    return [keys.place(trace, groups, sums, group) for group in kept.tolist()], int(total.sum() - total[kept].sum())
 
 
-def _ranks(rows: Int64) -> list[int]:
-    """Of each row its place among them in time order."""
-    order = np.empty(len(rows), np.int64)
-    order[np.argsort(rows)] = np.arange(len(rows))
-    return order.tolist()  # type: ignore[no-any-return]
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Of each group; order: rank of its first launch. As `LaunchPlace` has them."""
+
+    count: Int64
+    total_ns: Int64
+    order: Int64
+    deviation_ns: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +78,14 @@ class _Keys:
     shapes: Int64
     module: Int64
     phase: UInt8
+    step: Int64
     dur_ns: Int64
 
     @staticmethod
     def of(trace: Trace, device: int, steps: Bool) -> _Keys:
         events, event = trace.events, trace.kernels.event
-        inside = (step_at(trace, events.start_ns[event], steps) >= 0) & (events.device[event] == device)
-        rows = np.flatnonzero(inside)
+        step = step_at(trace, events.start_ns[event], steps)
+        rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
         op, module = kernel_origins(trace).op[rows].astype(np.int64), kernel_modules(trace)[rows]
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
@@ -87,11 +93,12 @@ class _Keys:
             shapes=np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op),
             module=_of(events.name, module),
             phase=kernel_phases(trace)[rows],
+            step=step[rows],
             dur_ns=events.dur_ns[event[rows]],
         )
 
-    def place(self, trace: Trace, row: int, count: int, total_ns: int, order: int) -> LaunchPlace:
-        """That of a launch and of those that agree with it."""
+    def place(self, trace: Trace, groups: Groups, sums: _Sums, group: int) -> LaunchPlace:
+        row = int(groups.first[group])
         op, shapes, module = int(self.op[row]), int(self.shapes[row]), int(self.module[row])
         kernel = trace.strings[int(self.name[row])]
         return LaunchPlace(
@@ -101,9 +108,10 @@ class _Keys:
             shapes="" if shapes < 0 else trace.inputs[shapes],
             module=None if module < 0 else module_name(trace.strings[module]),
             phase=PHASES[int(self.phase[row])],
-            count=count,
-            total_ns=total_ns,
-            order=order,
+            count=int(sums.count[group]),
+            total_ns=int(sums.total_ns[group]),
+            order=int(sums.order[group]),
+            deviation_ns=known(float(sums.deviation_ns[group])),
         )
 
 

@@ -27,10 +27,10 @@ class Keys:
     groups   of all ops, as their owners are grouped
     """
 
-    def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
+    def __init__(self, trace: Trace, tree: OpTree, words: Words) -> None:
         self._trace = trace
         self._row = tree.row[tree.owner]
-        self._words = second_keys(trace, tree, by)
+        self._words = words
         self.groups = Groups.of(trace.events.name[self._row], self._words.number[tree.owner])
         self._second = self._words.number[tree.owner[self.groups.first]]
 

@@ -14,9 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from tb_steptime.metrics.operators.op_costs import DEVICE_COSTS, DeviceCost, Window, in_window, outside_ops
-from tb_steptime.metrics.operators.op_tree import op_tree
-from tb_steptime.metrics.operators.table import OpCosts, op_costs
+from tb_steptime.metrics.operators.op_costs import (
+    DEVICE_COSTS,
+    DeviceCost,
+    in_steps,
+    measured_costs,
+    outside_ops,
+    own_costs,
+)
+from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
@@ -35,8 +41,8 @@ class ModuleCalls:
 
     row      of the event table, ascending
     around   place of the call around it on its thread; -1 for none
-    counts   which calls begin in the window
-    own      what each costs by itself, 0 outside the window; None: not measurable
+    counts   which calls begin in the steps
+    own      what each costs by itself, 0 outside the steps; None: not measurable
     """
 
     row: Int64
@@ -45,30 +51,40 @@ class ModuleCalls:
     own: dict[ModuleCost, Int64 | None]
 
 
-def module_calls(trace: Trace, window: Window) -> ModuleCalls:
+def module_calls(trace: Trace) -> ModuleCalls:
     """Of all modules whose calls were recorded; without any, empty."""
     rows = module_frames(trace)
-    around, inside = parent_places(trace, rows), in_window(trace, rows, window)
+    around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
-    costs, outside = op_costs(trace, op_tree(trace, "ran"), window), outside_ops(trace, window)
-    module, made = _modules_of_ops(trace, costs, rows)
-    own: dict[ModuleCost, Int64 | None] = {"host": host}
-    own["python"] = host - _sum(module, costs.host + costs.runtime, len(rows))
-    own["backward_host"] = _sum(made, costs.host + costs.runtime, len(rows))
-    own["backward_device"] = None if (device := costs.device["device"]) is None else _sum(made, device, len(rows))
-    loose = _places(rows, innermost(trace, rows, outside.call))
-    for cost in DEVICE_COSTS:
-        values = costs.device[cost]
-        if values is not None:
-            values = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
-        own[cost] = values
+    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
+    own |= dict.fromkeys((*DEVICE_COSTS, "backward_device"))
+    if len(rows):
+        _add_ops(trace, rows, own)
     return ModuleCalls(rows, around, inside, own)
 
 
-def _modules_of_ops(trace: Trace, costs: OpCosts, rows: Int64) -> tuple[Int64, Int64]:
+def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
+    """What ops inside the modules cost, and what no op launched."""
+    tree, outside = op_tree(trace, "ran"), outside_ops(trace)
+    module, made = _modules_of_ops(trace, tree, rows)
+    loose = _places(rows, innermost(trace, rows, outside.call))
+    host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
+    assert own["python"] is not None
+    own["python"] = own["python"] - _sum(module, host, len(rows))
+    own["backward_host"] = _sum(made, host, len(rows))
+    for cost in DEVICE_COSTS:
+        if cost not in measured_costs(trace):
+            continue
+        values = own_costs(trace, tree, cost)
+        own[cost] = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
+        if cost == "device":
+            own["backward_device"] = _sum(made, values, len(rows))
+
+
+def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
     """For each op the place of the call of a module around it, and of that around the op which made it; -1 for none."""
-    ops, forward = costs.tree.row, forward_of(trace, costs.tree.row)
-    module, made = (_places(rows, innermost(trace, rows, each)) for each in (ops, forward.astype(np.int64)))
+    forward = forward_of(trace, tree.row).astype(np.int64)
+    module, made = (_places(rows, innermost(trace, rows, each)) for each in (tree.row, forward))
     return module, np.where(module >= 0, -1, made)  # what a checkpoint computes again is a call of its own
 
 

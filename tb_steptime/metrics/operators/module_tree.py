@@ -25,7 +25,7 @@ MODULE_ROWS = 600
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
-    """A module within the modules around it; sums over the window, ns.
+    """A module within the modules around it; sums over the steps, ns.
 
     name                   of the module, or of its class where layers are folded
     parent                 row of the module around it, which comes before; -1 for none

@@ -17,10 +17,11 @@ from typing import Literal
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.operators.op_tree import OpTree
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -34,31 +35,46 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 #: unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
+#: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
+Cost = Literal["host", "runtime"] | DeviceCost
+COSTS: tuple[Cost, ...] = ("host", "runtime", *DEVICE_COSTS)
 
-#: A span's steps, or all that was recorded.
-Window = Literal["steps", "recording"]
+
+def measured_costs(trace: Trace) -> tuple[Cost, ...]:
+    """Those that this trace tells."""
+    devices = devices_with_activity(trace)
+    if not len(find_launches(trace).activity):
+        return ("host", "runtime")
+    if not any(device_has_tensor_cores(trace, device) for device in devices):
+        return ("host", "runtime", "device", "launches", "idle")
+    return COSTS
 
 
-def host_costs(trace: Trace, tree: OpTree) -> tuple[Int64, Int64]:
-    """ns of each op on its thread without the ops directly inside it: in its own code, and in runtime calls."""
-    own = less_children(trace.events.dur_ns[tree.row], tree.around)
+def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+    """ns, of `launches` their number, of each op without the ops directly inside it; 0 for those outside the steps. The
+    same for any `where` of the tree."""
+    ns = _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
+    ns[~in_steps(trace, tree.row)] = 0
+    return ns
+
+
+def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
     op = innermost(trace, tree.row, calls)
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
     runtime = exact_sums(np.searchsorted(tree.row, op), inside_ns, len(tree))
-    return own - runtime, runtime
+    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
 
 
-def device_costs(trace: Trace, tree: OpTree, cost: DeviceCost) -> Int64:
-    """ns, of `launches` their number, of what each op launched itself."""
+def _on_device(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
     op, values = activity_ops(trace), _of_activities(trace, cost)
     inside = op >= 0
     return exact_sums(np.searchsorted(tree.row, op[inside]), values[inside], len(tree))
 
 
-def _of_activities(trace: Trace, cost: DeviceCost) -> Int64:
+def _of_activities(trace: Trace, cost: Cost) -> Int64:
     """One value for each row of `find_launches`."""
     activity = find_launches(trace).activity
     if cost == "launches":
@@ -71,7 +87,7 @@ def _of_activities(trace: Trace, cost: DeviceCost) -> Int64:
     return _of_kernels(trace, cost)
 
 
-def _of_kernels(trace: Trace, cost: DeviceCost) -> Int64:
+def _of_kernels(trace: Trace, cost: Cost) -> Int64:
     event, activity = trace.kernels.event, find_launches(trace).activity
     bin = {"tensor": "tensor_core", "unknown": "unknown"}.get(cost)
     wanted = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)
@@ -82,29 +98,29 @@ def _of_kernels(trace: Trace, cost: DeviceCost) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class OutsideOps:
-    """What no recorded op launched, in a window. place: row of `find_launches`; call: the launching one, -1 where it is
-    not known."""
+    """What no recorded op launched, in the steps. place: row of `find_launches`; call: the launching one, -1: not
+    known."""
 
     place: Int64
     call: Int64
 
-    def costs(self, trace: Trace, cost: DeviceCost) -> Int64:
+    def costs(self, trace: Trace, cost: Cost) -> Int64:
         return _of_activities(trace, cost)[self.place]
 
 
-def outside_ops(trace: Trace, window: Window) -> OutsideOps:
+def outside_ops(trace: Trace) -> OutsideOps:
     launches = find_launches(trace)
     lost = np.flatnonzero(activity_ops(trace) < 0)
     began = np.where(launches.call[lost] >= 0, launches.call[lost], launches.activity[lost])
-    inside = lost[in_window(trace, began, window)]
+    inside = lost[in_steps(trace, began)]
     return OutsideOps(inside, launches.call[inside].astype(np.int64))
 
 
-def in_window(trace: Trace, rows: Int64, window: Window) -> Bool:
-    """Which of these events of the host begin in the window. The host's part of a step is its mark: the device's goes
-    on while the host is in the next one."""
+def in_steps(trace: Trace, rows: Int64) -> Bool:
+    """Which of these events of the host begin in a step. The host's part of a step is its mark: the device's goes on
+    while the host is in the next one."""
     steps = find_steps(trace)
-    if window == "recording" or steps.by == "recording":
+    if steps.by == "recording":
         return np.ones(len(rows), bool)
     begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
     end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
@@ -112,11 +128,3 @@ def in_window(trace: Trace, rows: Int64, window: Window) -> Bool:
     place = np.searchsorted(begin, start, side="right") - 1
     result: Bool = (place >= 0) & (start < end[place])
     return result
-
-
-def window_ns(trace: Trace, window: Window) -> int:
-    """Of the steps their lengths; of the recording from its first event to the end of its last."""
-    steps, events = find_steps(trace), trace.events
-    if window == "steps":
-        return int((steps.end_ns - steps.start_ns).sum())
-    return int(events.end_ns.max() - events.start_ns.min()) if len(events) else 0

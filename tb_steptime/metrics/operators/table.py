@@ -9,41 +9,31 @@ counts once, also where an op of the row is inside another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.operators.keys import By, Keys
-from tb_steptime.metrics.operators.op_costs import (
-    DEVICE_COSTS,
-    DeviceCost,
-    Window,
-    device_costs,
-    host_costs,
-    in_window,
-)
-from tb_steptime.metrics.operators.op_tree import OpTree
-from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores
+from tb_steptime.metrics.operators.keys import By, Keys, second_keys
+from tb_steptime.metrics.operators.op_costs import Cost, in_steps, measured_costs, own_costs
+from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Bool, Int64
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
-    """Ops of one name that agree in the key; sums over the window, ns.
+    """Ops of one name that agree in the key; sums over the steps, ns.
 
     key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
                          where it is not recorded
     runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
     calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
     device_*, launches   of kernels, copies and sets; None where nothing ran on a device
-    idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; None
-                         where nothing ran on a device, and over a recording whose steps are known, as idle time is
-                         measured within the steps
+    idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
+                         for batches are left out
     kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
                          more; None where no device has tensor cores
     """
@@ -63,61 +53,78 @@ class OperatorRow(msgspec.Struct, frozen=True):
     unknown_ns: int | None = None
 
 
+class Sort(NamedTuple):
+    """What a table of ops is like: what ops are grouped by, and where work of the backward pass counts."""
+
+    by: By = "name"
+    where: Where = "ran"
+
+
 @dataclass(frozen=True, eq=False)
-class OpCosts:
-    """What each op of a tree costs by itself in a window: 0 outside it; None: not measurable."""
+class _Table:
+    """A table that is being summed up: its groups, which ops have none of their own group above them, sums so far."""
 
-    tree: OpTree
-    calls: Int64
-    host: Int64
-    runtime: Int64
-    device: dict[DeviceCost, Int64 | None]
+    keys: Keys
+    topmost: Bool
+    calls: list[int]
+    own: dict[Cost, list[int]]
+    total: dict[Cost, list[int]]
 
+    def add(self, cost: Cost, own: Int64, total: Int64) -> None:
+        place, size = self.keys.groups.place, len(self.keys.groups)
+        self.own[cost] = exact_sums(place, own, size).tolist()
+        self.total[cost] = exact_sums(place[self.topmost], total[self.topmost], size).tolist()
 
-def op_costs(trace: Trace, tree: OpTree, window: Window) -> OpCosts:
-    """Of all ops, for any grouping."""
-    inside = in_window(trace, tree.row, window).astype(np.int64)
-    measured = _measured(trace, window)
-    device = {cost: device_costs(trace, tree, cost) * inside if cost in measured else None for cost in DEVICE_COSTS}
-    host, runtime = host_costs(trace, tree)
-    return OpCosts(tree, tree.is_call * inside, host * inside, runtime * inside, device)
-
-
-def _measured(trace: Trace, window: Window) -> set[DeviceCost]:
-    if not len(find_launches(trace).activity):
-        return set()
-    measured: set[DeviceCost] = {"device", "launches"}
-    if window == "steps" or find_steps(trace).by == "recording":
-        measured.add("idle")
-    if any(device_has_tensor_cores(trace, device) for device in devices_with_activity(trace)):
-        measured |= {"kernel", "tensor", "unknown"}
-    return measured
-
-
-def operator_rows(trace: Trace, costs: OpCosts, by: By) -> list[OperatorRow]:
-    """All rows with anything in the window: most time of their own on the device first, then on the host."""
-    keys = Keys(trace, costs.tree, by)
-    columns = _columns(costs, keys.groups.place, len(keys.groups))
-    rows = [
-        OperatorRow(keys.name(group), keys.second(group), *values)
-        for group, values in enumerate(zip(*columns, strict=True))
-        if any(values)
-    ]
-    return sorted(rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or ""))
+    def row(self, group: int) -> OperatorRow:
+        own = {cost: values[group] for cost, values in self.own.items()}
+        total = {cost: values[group] for cost, values in self.total.items()}
+        return OperatorRow(
+            name=self.keys.name(group),
+            key=self.keys.second(group),
+            calls=self.calls[group],
+            host_total_ns=total["host"] + total["runtime"],
+            host_self_ns=own["host"],
+            runtime_ns=own["runtime"],
+            device_total_ns=total.get("device"),
+            device_self_ns=own.get("device"),
+            launches=total.get("launches"),
+            idle_ns=total.get("idle"),
+            kernel_ns=total.get("kernel"),
+            tensor_ns=total.get("tensor"),
+            unknown_ns=total.get("unknown"),
+        )
 
 
-def _columns(costs: OpCosts, group: Int64, size: int) -> list[list[int] | list[None]]:
-    """In the order of OperatorRow, from its calls on."""
-    tree, top = costs.tree, np.flatnonzero(costs.tree.topmost(group))
+def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRow]]:
+    """Of the ops that begin in the steps: most time of their own on the device first, then on the host. Several tables
+    at once, since each cost is found once and kept no longer than it is needed."""
+    trees = {where: op_tree(trace, where) for where in dict.fromkeys(sort.where for sort in sorts)}
+    tables = _empty(trace, sorts, trees)
+    for cost in measured_costs(trace):
+        own = own_costs(trace, next(iter(trees.values())), cost)
+        for where, tree in trees.items():
+            total = tree.with_inside(own)
+            for sort in sorts:
+                if sort.where == where:
+                    tables[sort].add(cost, own, total)
+    return [_rows(tables[sort]) for sort in sorts]
 
-    def own(values: Int64 | None) -> list[int] | list[None]:
-        return [None] * size if values is None else exact_sums(group, values, size).tolist()
 
-    def total(values: Int64 | None) -> list[int] | list[None]:
-        if values is None:
-            return [None] * size
-        return exact_sums(group[top], tree.with_inside(values)[top], size).tolist()  # type: ignore[no-any-return]
+def _empty(trace: Trace, sorts: Sequence[Sort], trees: dict[Where, OpTree]) -> dict[Sort, _Table]:
+    anyone = next(iter(trees.values()))
+    inside = in_steps(trace, anyone.row)
+    words = {by: second_keys(trace, anyone, by) for by in dict.fromkeys(sort.by for sort in sorts)}
+    tables = dict[Sort, _Table]()
+    for sort in sorts:
+        tree = trees[sort.where]
+        keys = Keys(trace, tree, words[sort.by])
+        calls = exact_sums(keys.groups.place, (tree.is_call & inside).astype(np.int64), len(keys.groups))
+        tables[sort] = _Table(keys, tree.topmost(keys.groups.place), calls.tolist(), {}, {})
+    return tables
 
-    device = costs.device
-    host = [own(costs.calls), total(costs.host + costs.runtime), own(costs.host), own(costs.runtime)]
-    return [*host, total(device["device"]), own(device["device"]), *(total(device[id]) for id in DEVICE_COSTS[1:])]
+
+def _rows(table: _Table) -> list[OperatorRow]:
+    """All with anything in the steps."""
+    rows = [table.row(group) for group in range(len(table.keys.groups))]
+    some = [row for row in rows if row.calls or row.host_total_ns or row.device_total_ns]
+    return sorted(some, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or ""))

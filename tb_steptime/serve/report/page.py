@@ -20,16 +20,16 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.report.coarser import coarser
+from tb_steptime.serve.report.coarser import Detail, coarser
 from tb_steptime.serve.report.packing import Json, pack
 from tb_steptime.serve.report.private import without_machine
 from tb_steptime.serve.report.recorded import Recorded, recorded
 from tb_steptime.serve.store import Store
 
-#: A page larger than this is hard to send: its pictures over time then hold fewer of their finest bins.
+#: A page larger than this is hard to send: it then holds less detail.
 _MOST_BYTES = 1_000_000
-#: How many levels of those pictures are tried; the coarsest fills a picture that is not zoomed.
-_LEVELS = (3, 2, 1)
+#: Tried in turn. The coarsest level fills a picture that is not zoomed.
+_DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 2))
 
 #: By its first line a report is known as one.
 DOCTYPE = b"<!DOCTYPE html><!-- Step Insights report -->\n"
@@ -57,15 +57,15 @@ class NoProgramError(TraceError):
 
 
 def report_page(answers: Recorded) -> bytes:
-    """Raises NoProgramError. Where the page would be large, its pictures over time are coarser when they are zoomed."""
+    """Raises NoProgramError. A page that would be large holds less detail."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
         raise NoProgramError("Step Insights is installed without its front end", "", hint)
     content: Json = msgspec.json.decode(without_machine(answers))
     page = b""
-    for levels in _LEVELS:
-        page = _page(program, coarser(content, levels))
+    for detail in _DETAILS:
+        page = _page(program, coarser(content, detail))
         if len(page) <= _MOST_BYTES:
             break
     return page

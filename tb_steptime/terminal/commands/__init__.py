@@ -8,6 +8,7 @@ from tb_steptime.terminal.commands import (
     export,
     index,
     kernels,
+    mcp,
     operators,
     report,
     slice_trace,
@@ -25,4 +26,5 @@ COMMANDS: tuple[Command, ...] = (
     report.COMMAND,
     slice_trace.COMMAND,
     export.COMMAND,
+    mcp.COMMAND,
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from tb_steptime.ingest.names import EXPORT_FOLDER
-from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.text import Unit
@@ -87,9 +87,16 @@ def _points(span: ExportedSpan, steps: list[int]) -> Iterator[Point]:
         metric = metrics.get(series.metric)
         if metric is None:
             continue  # of an earlier release
-        for step, wall_ns, value in zip(steps, walls, series.steps, strict=True):
+        for step, wall_ns, value in zip(steps, walls, _values(series), strict=True):
             if value is not None:
                 yield Point(tag_of(metric), step, wall_ns, value / (_NS_PER_UNIT if metric.unit is Unit.NS else 1))
+
+
+def _values(series: Series) -> list[float | None]:
+    """One for each step; a figure that only the recording has stands at its last step."""
+    if series.value is None or any(value is not None for value in series.steps):
+        return series.steps
+    return [*series.steps[:-1], series.value]
 
 
 def tag_of(metric: Metric) -> str:

@@ -31,6 +31,11 @@ def write(path: Path, training: Training, span: Span) -> None:
     path.write_bytes(gzip.compress(chrome_trace(training, span).encode(), 9, mtime=0))
 
 
+def write_plain(path: Path, training: Training, span: Span) -> None:
+    """For a reader at once: packing takes longer than the simulation."""
+    path.write_text(chrome_trace(training, span))
+
+
 def file_name(span: Span, worker: str = "gpu") -> str:
     """As tensorboard_trace_handler names files: the time at which the window ended."""
     return f"{worker}.{BASE_NS + span.end_ns}.pt.trace.json.gz"
@@ -60,10 +65,15 @@ def head(training: Training, span: Span) -> dict[str, Any]:
 
 def _text(event: dict[str, Any]) -> str:
     """A key on each line, arguments on one line, as Kineto writes events."""
-    fields = [f'    "{key}": {json.dumps(value)}' for key, value in event.items() if key != "args"]
+    fields = [f'    "{key}": {_scalar(value)}' for key, value in event.items() if key != "args"]
     if "args" in event:
         fields.append('    "args": {\n      ' + json.dumps(event["args"])[1:-1] + "\n    }")
     return "  {\n" + ",\n".join(fields) + "\n  }"
+
+
+def _scalar(value: Any) -> str:
+    """As json.dumps; numbers, of which there are most, without its detours."""
+    return repr(value) if type(value) in (int, float) else json.dumps(value)
 
 
 def _ranks(training: Training) -> dict[str, Any]:

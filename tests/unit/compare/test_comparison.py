@@ -8,9 +8,8 @@ import pytest
 
 from tb_steptime.compare.comparison import compare
 from tb_steptime.compare.fairness import unfair
-from tb_steptime.compare.matching import kernel_changes
-from tb_steptime.compare.predictions import predictions
 from tb_steptime.compare.sides import ExpectedGain
+from tb_steptime.compare.tables import table_of, tables
 from tb_steptime.insights.wording.compare import comparison_headline
 from tb_steptime.terminal.printer import plain
 from tests.drawn.real_traces import SHARED, read_real
@@ -30,6 +29,10 @@ READY = """
     op       | aaa...bbb...ccc... |
     runtime  | .k.....q.....r.... |
     kernel 7 | ..kkkk..qqqq..rrrr |"""
+
+
+def kernels_of(base, candidate):
+    return table_of("kernels", tables(base, candidate)).rows
 
 
 def changes(comparison, by):
@@ -85,8 +88,7 @@ def test_kernels_are_matched_over_their_names():
     names = {"a": "aten::mm", "b": "aten::mm", "k": "volta_sgemm_128x64_nn", "q": "ampere_sgemm_32x32_nn"}
     fast = names | {"k": "sm80_xmma_gemm_f16f16_f16f32", "q": "triton_mm_0"}
     sides = [side_of(run, timeline(drawing, names=each, inputs=shapes)) for run, each in (("a", names), ("b", fast))]
-    rows, more = kernel_changes(*sides)
-    assert more == 0
+    rows = kernels_of(*sides)
     assert {(row.base_name, row.candidate_name, row.op, row.matched_by) for row in rows} == {
         ("volta_sgemm_128x64_nn", "sm80_xmma_gemm_f16f16_f16f32", "aten::mm", "op"),
         ("ampere_sgemm_32x32_nn", "triton_mm_0", "aten::mm", "op"),
@@ -96,8 +98,11 @@ def test_kernels_are_matched_over_their_names():
 def test_a_kernel_of_one_side_only_says_so():
     here = side_of("a", timeline(READY, names=dict.fromkeys("kqr", "gemm") | dict.fromkeys("abc", "aten::mm")))
     nothing = side_of("b", timeline("step | 000000 |\n op | aaa... |\n runtime | .m.... |\n memcpy 7 | ..mm.. |"))
-    (row,) = kernel_changes(here, nothing)[0]
-    assert (row.candidate_name, row.matched_by, row.base_calls) == (None, "base_only", 1)
+    assert kernels_of(here, nothing) == [], "without a kernel on one side, none is held against it"
+    other = side_of("c", timeline(READY, names=dict.fromkeys("kqr", "relu") | dict.fromkeys("abc", "aten::relu")))
+    gone, new = kernels_of(here, other)
+    assert (gone.candidate_name, gone.matched_by, gone.status, gone.base_calls) == (None, "base_only", "gone", 1)
+    assert (new.base_name, new.matched_by, new.status, new.candidate_calls) == (None, "candidate_only", "new", 1)
 
 
 def test_what_makes_it_unfair():
@@ -117,14 +122,14 @@ def test_a_promise_stands_beside_what_came_of_it():
         expected=(ExpectedGain("no_workers", 4_000, "data_loader"),),
     )
     drawing = READY.replace("    op ", "    loader | l.....m.....n..... |\n    op ", 1)
-    (found,) = predictions(base, side_of("b", timeline(drawing)))
+    (found,) = compare(base, side_of("b", timeline(drawing))).predictions
     assert (found.insight, found.change, found.of) == ("no_workers", "workers", None)
     assert (found.predicted_ns, found.measured_ns, found.low, found.high) == (4_000, 4_000, 4_000, 4_000)
 
 
 def test_without_its_change_a_promise_is_not_judged():
     base = side_of("a", timeline(WAITS), expected=(ExpectedGain("more_workers", 4_000, "data_loader"),))
-    assert predictions(base, side_of("b", timeline(READY))) == []
+    assert compare(base, side_of("b", timeline(READY))).predictions == []
 
 
 REAL = SHARED / "traces"
@@ -143,4 +148,6 @@ def test_every_way_sums_to_the_step_on_real_traces(path):
         assert sum(row.base_ns for row in waterfall.rows) == found.step.base_ns, waterfall.by
         assert sum(row.candidate_ns for row in waterfall.rows) == found.step.candidate_ns
     assert found.step.change_ns == 0
-    assert all(row.change_ns == 0 and row.matched_by == "name" for row in found.kernels)
+    rows = [row for table in found.tables for row in table.rows]
+    assert {(row.change_ns, row.matched_by, row.status) for row in rows} <= {(0, "name", "alike")}
+    assert rows or not side.first.compare.ops

@@ -8,10 +8,11 @@ import { shortenedTo } from "../../dom/text_width";
 import type { Scale } from "../../format";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
-import { nearest, pointerX, pointerY, typed } from "../pointer/pointing";
+import { moved, nearest, pointerX, pointerY, typed } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { fittingLines, type Line } from "./chain_layout";
+import { useColumnDrag } from "./column_drag";
 
 export interface ChainColumn {
   id: string;
@@ -30,6 +31,8 @@ interface ChainColumnsProps {
   columns: readonly ChainColumn[];
   scale: Scale;
   choose(column: number): void;
+  /** Puts a column at another place. */
+  move(from: number, to: number): void;
   tip(column: number): TipContent;
 }
 
@@ -45,13 +48,18 @@ export function ChainColumns(props: ChainColumnsProps) {
 }
 
 function Drawn(props: ChainColumnsProps & { width: number }) {
-  const { label, columns, scale, choose, tip, width } = props;
+  const { label, columns, scale, choose, move, tip, width } = props;
   const [at, setAt] = useState<number | null>(null);
   const [pointer, setPointer] = useState({ x: 0, y: 0 });
   const pitch = (width - LEFT) / Math.max(1, columns.length);
   const middles = columns.map((_, column) => LEFT + pitch * (column + 0.5));
   const picture = useMemo(() => <Picture {...{ columns, scale, width }} />, [columns, scale, width]);
+  const { dragged, handlers, ended } = useColumnDrag(middles, (from, to) => {
+    setAt(to);
+    move(from, to);
+  });
   const point = (event: PointerEvent) => {
+    handlers.onPointerMove(event);
     setPointer({ x: pointerX(event), y: pointerY(event) });
     setAt(nearest(middles, pointerX(event)));
   };
@@ -60,24 +68,60 @@ function Drawn(props: ChainColumnsProps & { width: number }) {
     if (column !== null) setPointer({ x: middles[column]!, y: HEIGHT / 2 });
   };
   const select = (column: number | null) => column !== null && choose(column);
+  const type = (event: KeyboardEvent) => {
+    const to = at !== null && event.shiftKey ? moved(event.key, at, columns.length) : undefined;
+    if (to === undefined) return typed(event, at, columns.length, { hover, select });
+    event.preventDefault();
+    hover(to);
+    if (to !== at) move(at!, to);
+  };
   return (
     <>
       <svg
-        class="chart chain"
+        class={dragged ? "chart chain dragged" : "chart chain"}
         width={width}
         height={HEIGHT}
         {...slider(label, at, columns.length, at === null ? null : tip(at))}
+        {...handlers}
         onPointerMove={point}
         onPointerLeave={() => setAt(null)}
         onBlur={() => setAt(null)}
-        onClick={(event) => select(nearest(middles, pointerX(event)))}
-        onKeyDown={(event) => typed(event, at, columns.length, { hover, select })}
+        onClick={(event) => !ended() && select(nearest(middles, pointerX(event)))}
+        onKeyDown={type}
       >
         {at !== null && <rect class="under" x={middles[at]! - pitch / 2} y={0} width={pitch} height={HEIGHT} />}
         {picture}
+        {dragged && <Dragged {...dragged} middles={middles} pitch={pitch} name={columns[dragged.from]!.name} />}
       </svg>
-      {at !== null && <Tip content={tip(at)} {...pointer} y={Math.min(pointer.y, HEIGHT / 2)} width={width} />}
+      {at !== null && !dragged && (
+        <Tip content={tip(at)} {...pointer} y={Math.min(pointer.y, HEIGHT / 2)} width={width} />
+      )}
     </>
+  );
+}
+
+interface DraggedProps {
+  from: number;
+  to: number;
+  by: number;
+  middles: readonly number[];
+  pitch: number;
+  name: string;
+}
+
+/** Where the column goes, and its name under the pointer. */
+function Dragged({ from, to, by, middles, pitch, name }: DraggedProps) {
+  const edge = middles[to]! + ((to > from ? 1 : -1) * pitch) / 2;
+  const wide = pitch - 6;
+  const x = middles[from]! + by - wide / 2;
+  return (
+    <g class="drag">
+      {to !== from && <line x1={edge} x2={edge} y1={0} y2={HEIGHT} />}
+      <rect x={x} y={HEIGHT - BELOW} width={wide} height={20} rx={3} />
+      <text class="mid firm-axis" x={x + wide / 2} y={HEIGHT - BELOW + 14}>
+        {shortenedTo(name, wide - 6, "axis")}
+      </text>
+    </g>
   );
 }
 

@@ -20,6 +20,8 @@ export interface LanePart {
   label: string;
   colour: string;
   hatched: boolean;
+  /** Its segments leave their room. */
+  hidden?: boolean;
 }
 
 export interface DepthLane {
@@ -147,7 +149,8 @@ function Worker({ lane, parts, top, height, named, visible, time }: WorkerProps)
         </text>
       )}
       <rect class="empty" x={time.left} y={top} width={time.width - time.left} height={thick} />
-      {parts.map(({ colour, hatched, label }, part) => {
+      {parts.map(({ colour, hatched, label, hidden }, part) => {
+        if (hidden) return null;
         const path = segmentsPath(lane, part, top, thick, visible, time);
         if (!path) return null;
         return hatched ? (

@@ -7,16 +7,16 @@ import type { Line } from "../../charts/bars/chain_layout";
 import type { TipContent } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { Keys } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { hint } from "../../dom/hint";
 import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { scaleOf } from "../../scale";
-import { readingOf } from "../choices";
+import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
 import { signed } from "./difference";
 import type { Experiment } from "./experiments";
 import { intervalText, NOT_CLEAR } from "./interval";
+import { stepScales } from "./step_scales";
 
 interface ChainPictureProps {
   title: string;
@@ -24,51 +24,66 @@ interface ChainPictureProps {
   said: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
+  /** Puts an experiment of the group at another place. */
+  move(from: number, to: number): void;
   tab: Tab;
 }
 
-export function ChainPicture({ title, said, group, choose, tab }: ChainPictureProps) {
+export function ChainPicture({ title, said, group, choose, move, tab }: ChainPictureProps) {
   const { meanings } = tab;
   const { unit } = readingOf(tab);
-  const scale = useMemo(
+  const off = hiddenParts(tab.state);
+  const scales = useMemo(
     () =>
-      scaleOf(
+      stepScales(
         group.map(({ link }) => link.step_ns),
-        "ns",
         unit,
       ),
     [group, unit],
   );
+  const scaleOf = ({ link }: Experiment) => scales.of(link.step_ns);
   const columns = useMemo(
-    () => group.map((each, at) => columnOf(each, at === 0, meanings, scale)),
-    [group, meanings, scale],
+    () => group.map((each, at) => shownOf(columnOf(each, at === 0, meanings, scales.of(each.link.step_ns)), off)),
+    [group, meanings, scales, off],
   );
   const shown = meanings.parts.filter(({ id }) => group.some(({ link }) => link.parts_ns[id as keyof Parts] > 0));
   return (
     <Picture
       title={title}
+      below
       sub={[said, "mean step, its change from the one before and from the first"].filter(Boolean).join("; ")}
       name={`${title.replace("?", "")} experiments`}
       table={() => tableOf(group, meanings)}
       link={() => tab.address()}
     >
       <ChainColumns
-        label={group.map(({ name, link }) => `${name} ${scale.text(link.step_ns)}`).join(", ")}
+        label={group.map((each) => `${each.name} ${scaleOf(each).text(each.link.step_ns)}`).join(", ")}
         columns={columns}
-        scale={scale}
+        scale={scales.all}
         choose={(column) => choose(group[column]!)}
-        tip={(column) => tipOf(group[column]!, column === 0, meanings, scale)}
+        move={move}
+        tip={(column) => tipOf(group[column]!, column === 0, meanings, scaleOf(group[column]!))}
       />
-      <ul class="keys" aria-label="Parts of the mean step">
-        {shown.map(({ id, label, meaning, colour, hatched }) => (
-          <li key={id} {...hint(meaning)}>
-            <Swatch colour={colour} hatched={hatched} /> {label}
-          </li>
-        ))}
-      </ul>
+      <Keys
+        label="Parts of the mean step"
+        keys={shown.map(({ id, label, meaning, colour, hatched }) => ({
+          id,
+          label,
+          meaning,
+          mark: <Swatch colour={colour} hatched={hatched} />,
+        }))}
+        off={off}
+        choose={(next) => tab.update(keysOfHidden(next))}
+      />
     </Picture>
   );
 }
+
+/** The lines above a column stay: they are of the whole step. */
+const shownOf = (column: ChainColumn, off: ReadonlySet<string>): ChainColumn => ({
+  ...column,
+  parts: column.parts.filter(({ id }) => !off.has(id)),
+});
 
 const OTHER_WORK: Line = ["other work", "other"];
 

@@ -1,5 +1,6 @@
 /** Which runs stand in the chain of experiments: those chosen in Trends, else the newest. */
 
+import { compareKey, selections } from "../../address/selection";
 import type { Index, RunEntry } from "../../api.gen";
 import { counted } from "../../format";
 import { namedRuns } from "../choices";
@@ -19,16 +20,24 @@ export function chainRuns({ index, state }: Pick<Tab, "index" | "state">): Chain
   const all = index.runs.map(({ name }) => name);
   const named = namedRuns(state, all);
   const asked = named.length > 0 ? index.runs.filter(({ name }) => named.includes(name)) : index.runs;
-  const runs = newest(asked);
+  const runs = newest(asked, comparedRuns({ index, state }));
   if (runs.length === all.length) return { runs: [], said: null };
   const of = `of ${counted(all.length, "run")}`;
-  if (runs.length < asked.length) return { runs, said: `the ${MOST_RUNS} newest ${of}; choose others in Trends` };
+  if (runs.length < asked.length)
+    return { runs, said: `${MOST_RUNS} ${of}, the newest and those that are compared; choose others in Trends` };
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 
+/** Those that are held against each other stand among them, whatever their age. */
+const comparedRuns = ({ index, state }: Pick<Tab, "index" | "state">): readonly (string | undefined)[] => [
+  state.run,
+  selections(index).find((each) => compareKey(each) === state.with)?.run.name,
+];
+
 /** In the order of the index. */
-function newest(runs: Index["runs"]): readonly string[] {
-  const last = [...runs].sort((a, b) => recorded(b) - recorded(a)).slice(0, MOST_RUNS);
+function newest(runs: Index["runs"], kept: readonly (string | undefined)[]): readonly string[] {
+  const first = ({ name }: RunEntry): number => Number(kept.includes(name));
+  const last = [...runs].sort((a, b) => first(b) - first(a) || recorded(b) - recorded(a)).slice(0, MOST_RUNS);
   return runs.filter((run) => last.includes(run)).map(({ name }) => name);
 }
 

@@ -4,12 +4,12 @@ import type { StepChange } from "../../api.gen";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
-import { scaleOf } from "../../scale";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { signed } from "./difference";
 import type { Actions, Experiment } from "./experiments";
-import { bareInterval } from "./interval";
+import { intervalText } from "./interval";
+import { type StepScales, stepScales } from "./step_scales";
 
 interface ExperimentTableProps extends Actions {
   all: readonly Experiment[];
@@ -17,20 +17,19 @@ interface ExperimentTableProps extends Actions {
 }
 
 export function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
-  const scale = scaleOf(
+  const scales = stepScales(
     all.map(({ link }) => link.step_ns),
-    "ns",
     readingOf(tab).unit,
   );
   return (
     <section class="devices">
       <div class="head">
         <h2>Which two are compared?</h2>
-        <span class="sub">in the order in which they were recorded</span>
+        <span class="sub">{tab.state.order ? "in your order" : "in the order in which they were recorded"}</span>
       </div>
       <Table
         label="Experiments"
-        columns={columnsOf(actions, scale)}
+        columns={columnsOf(actions, scales)}
         rows={all}
         rowKey={({ of }) => of.spans.join()}
         maxRows={14}
@@ -40,10 +39,10 @@ export function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) 
   );
 }
 
-function columnsOf(actions: Actions, scale: Scale): Column<Experiment>[] {
+function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
   const change = (id: "from_previous" | "from_first", label: string, meaning: string): Column<Experiment> => ({
-    ...{ id, label, meaning, numeric: true, width: "184px" },
-    cell: ({ link }) => changeText(link[id], scale),
+    ...{ id, label, meaning, numeric: true, width: "212px" },
+    cell: ({ link }) => changeText(link[id], scales.of(link.step_ns)),
     missing: "The first of all, or the two do other work.",
     order: ({ link }) => (link[id] === null ? null : link[id].candidate_ns - link[id].base_ns),
   });
@@ -71,6 +70,7 @@ function columnsOf(actions: Actions, scale: Scale): Column<Experiment>[] {
     {
       ...{ id: "step", label: "Mean step", width: "96px" },
       figures: { of: ({ link }) => link.step_ns, unit: "ns" },
+      cell: ({ link }) => scales.of(link.step_ns).text(link.step_ns),
     },
     { ...{ id: "steps", label: "Steps", width: "64px" }, figures: { of: ({ link }) => link.steps, unit: "count" } },
     change("from_previous", "From the one before", "Change of the mean step and its 95 % interval."),
@@ -83,7 +83,7 @@ function columnsOf(actions: Actions, scale: Scale): Column<Experiment>[] {
 function changeText(change: StepChange | null, scale: Scale): string {
   if (change === null) return DASH;
   const moved = signed(change.candidate_ns - change.base_ns, scale);
-  const interval = bareInterval(change, scale);
+  const interval = intervalText(change, scale);
   if (interval === "") return moved;
   return change.distinguishable ? `${moved} (${interval})` : `${moved}, not distinguishable`;
 }

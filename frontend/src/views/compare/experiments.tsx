@@ -1,5 +1,6 @@
 /** The chain of experiments: what each gained against the one before and the first. A press compares one. */
 
+import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain } from "../../api.gen";
@@ -7,6 +8,7 @@ import { Late } from "../../components/late";
 import { Note } from "../../components/note";
 import type { Asked } from "../../server/use_answer";
 import type { Tab } from "../props";
+import { movedTo } from "./chain_order";
 import { ChainPicture } from "./chain_picture";
 import { chainRuns } from "./chain_runs";
 import { ExperimentTable } from "./experiment_table";
@@ -29,6 +31,7 @@ interface ExperimentsProps {
 
 export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const { answer, trouble } = asked;
+  const order = useOrder(tab);
   if (answer?.kind === "problem" || trouble) {
     const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
     return <Note cause="The chain of experiments did not come.">{`${problem}. ${hint}`}</Note>;
@@ -53,16 +56,49 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
             <ChainPicture
               key={at}
               title={titleOf(mixed, at === 1)}
-              said={said}
+              said={at === 0 || !mixed ? said : null}
               group={group}
               choose={actions.candidate}
+              move={(from, to) => order.move(groups, at, from, to)}
               tab={tab}
             />
           ),
       )}
+      <p class="quiet small aside">
+        Drag a column, or choose it and press Shift with an arrow key, to put it at another place.
+        {tab.state.order && (
+          <>
+            {" "}
+            <button class="link" onClick={order.asRecorded}>
+              Order as recorded
+            </button>
+          </>
+        )}
+        <span class="visually-hidden" role="status">
+          {order.said}
+        </span>
+      </p>
       <ExperimentTable all={all} {...actions} tab={tab} />
     </>
   );
+}
+
+/** The order that the address holds: of all experiments, the recorded ones before the simulated. */
+function useOrder(tab: Tab) {
+  const [said, setSaid] = useState("");
+  return {
+    said,
+    move(groups: readonly (readonly Experiment[])[], of: number, from: number, to: number) {
+      const group = groups[of]!;
+      const next = groups.map((each) => (each === group ? movedTo(group, from, to) : each));
+      tab.update({ order: next.flat().map((each) => each.of.run) });
+      setSaid(`${group[from]!.name} is at place ${to + 1} of ${group.length}.`);
+    },
+    asRecorded() {
+      tab.update({ order: null });
+      setSaid("The experiments stand as they were recorded.");
+    },
+  };
 }
 
 const titleOf = (mixed: boolean, simulated: boolean): string =>

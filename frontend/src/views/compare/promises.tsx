@@ -1,6 +1,7 @@
 /** What cards of the base promised, beside what came of it. */
 
 import type { Prediction } from "../../api.gen";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
@@ -19,12 +20,20 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
         <h2>What did the advice for {name} gain?</h2>
         {predictions.length > 0 && <span class="sub">a step; predicted: at most</span>}
       </div>
-      {predictions.length === 0 ? (
-        <p class="quiet small">
-          {own} does nothing that the cards of {name} advise, as far as the traces show it, or the two do different
-          work.
-        </p>
-      ) : (
+      <p class="quiet small">
+        {found.comparison.changes.length === 0
+          ? `The traces show nothing that ${own} does otherwise, or the two do different work.`
+          : `What ${own} does otherwise, as the traces show: `}
+        {found.comparison.changes.map((change, at) => (
+          <>
+            {at > 0 && "; "}
+            <b>{found.changes[change] ?? change}</b>
+          </>
+        ))}
+        {found.comparison.changes.length > 0 &&
+          (predictions.length > 0 ? "." : `. No card of ${name} that says what it would gain advises it.`)}
+      </p>
+      {predictions.length > 0 && (
         <Table
           label="Predicted and measured gains"
           columns={columnsOf(pair, tab, scale)}
@@ -33,6 +42,12 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
           {...sorting(tab, "promises")}
         />
       )}
+      {predictions.map(({ insight, change }, at) => (
+        <p key={insight} class="quiet small aside">
+          {predictions.length > 1 && `${found.changes[change] ?? change}: `}
+          <Sentence phrase={found.residuals[at]!} />
+        </p>
+      ))}
     </section>
   );
 }

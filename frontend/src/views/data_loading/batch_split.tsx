@@ -45,7 +45,6 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
     <Picture
       title={title}
       name={`a batch ${name}`}
-      drawn={false}
       table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
       link={() => tab.address()}
     >

@@ -1,6 +1,7 @@
 import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
 import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Swatch } from "../../colour";
+import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
@@ -17,7 +18,13 @@ export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== n
 /** Each batch's wait in order: whether long ones come back, and how often. */
 export function BurstPicture({ result, titles, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
   const { waits, period } = burst;
-  const scale = scaleFor(Math.max(...waits.map((wait) => wait.wait_ns)), "ns");
+  const [off, hide] = useHidden();
+  const columns = waits.map((wait) => ({
+    key: wait.step,
+    ns: off.has(kindOf(wait)) ? 0 : wait.wait_ns,
+    long: wait.long,
+  }));
+  const scale = scaleFor(Math.max(...columns.map((column) => column.ns)), "ns");
   const title = titles.burst ?? QUESTION;
   const check = titles.burst_check;
   const jitter = result.causes?.jitter;
@@ -30,11 +37,11 @@ export function BurstPicture({ result, titles, burst, chosen, tab, name }: Loade
           `${spoken(waits)}.`
         }
         height={HEIGHT}
-        columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
+        columns={columns}
         colour="data"
         axis="step that takes the batch"
         scale={scale}
-        periods={period === null ? [] : periodsOf(waits, period)}
+        periods={period === null || off.has("long") ? [] : periodsOf(waits, period)}
         periodText={period === null ? "" : counted(period, "batch", "batches")}
         hovered={chosen.hovered}
         selected={chosen.selected}
@@ -42,7 +49,9 @@ export function BurstPicture({ result, titles, burst, chosen, tab, name }: Loade
         select={(key) => chosen.select(key ?? chosen.selected)}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
-      {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && <Keys />}
+      {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
+        <Keys label="Kinds of waits" keys={KEYS} off={off} choose={hide} />
+      )}
       {period !== null && (
         <p class="quiet small aside">
           {patternOf(burst)}
@@ -59,20 +68,20 @@ export function BurstPicture({ result, titles, burst, chosen, tab, name }: Loade
   );
 }
 
-function Keys() {
-  return (
-    <p class="small keys">
-      <span class="key">
+const KEYS = [
+  { id: "long", label: "long wait", mark: <Swatch colour="data" /> },
+  {
+    id: "usual",
+    label: "usual wait",
+    mark: (
+      <span class="short">
         <Swatch colour="data" />
-        long wait
       </span>
-      <span class="key short">
-        <Swatch colour="data" />
-        usual wait
-      </span>
-    </p>
-  );
-}
+    ),
+  },
+];
+
+const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 
 const QUESTION = "Do long waits come back?";
 

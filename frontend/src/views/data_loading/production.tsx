@@ -1,8 +1,8 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import { Production } from "../../charts/time/production";
 import { Swatch } from "../../colour";
+import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { hint } from "../../dom/hint";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -32,15 +32,15 @@ export interface RecordedProps {
 export function ProductionPicture({ recorded, titles, chosen, tab, name }: RecordedProps) {
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to } = recorded;
   const title = titles.workers_over_time!;
-  if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
   const parts = laneParts(tab.meanings);
+  const [off, hide] = useHidden();
+  if (lanes.length === 0) return null;
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
   const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
     <Picture
       title={title}
-      sub={<Keys parts={partsOfLanes(tab.meanings, lanes)} />}
       name={`workers over time ${name}`}
       table={() => segmentsTable(lanes, named, from, parts)}
       link={() => tab.address()}
@@ -53,7 +53,7 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
         from={from}
         to={to}
         scale={scaleFor(to - from, "ns")}
-        parts={parts}
+        parts={parts.map((part) => ({ ...part, hidden: off.has(part.id) }))}
         steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
         depths={queues.map((queue) => ({
@@ -67,6 +67,12 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
         select={(key) => chosen.select(key ?? chosen.selected)}
         segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from, tab.meanings)}
       />
+      <Keys
+        label="Parts of batch production"
+        keys={partsOfLanes(tab.meanings, lanes).map(keyOf)}
+        off={off}
+        choose={hide}
+      />
       {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
     </Picture>
   );
@@ -79,18 +85,13 @@ function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames
   return [names.before(loader, `${share(late)} of the requests find their batch not ready`)];
 }
 
-function Keys({ parts }: { parts: readonly ProductionPart[] }) {
-  return (
-    <>
-      {parts.map((part) => (
-        <span key={part.id} class="key" {...hint(part.meaning)}>
-          <Swatch colour={part.colour} hatched={part.hatched} />
-          {part.label.toLowerCase()}
-        </span>
-      ))}
-    </>
-  );
-}
+/** In the lanes of the main process what is idle elsewhere is training. */
+const keyOf = ({ id, label, meaning, colour, hatched }: ProductionPart) => ({
+  id: id === "trains" ? "idle" : id,
+  label: label.toLowerCase(),
+  meaning,
+  mark: <Swatch colour={colour} hatched={hatched} />,
+});
 
 function tipOf(lane: ProductionLane, name: string, segment: number, from: number, meanings: Meanings) {
   const own = laneParts(meanings)[lane.part[segment]!]!;

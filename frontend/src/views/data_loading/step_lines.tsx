@@ -2,6 +2,7 @@ import type { LoaderStep } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine } from "../../charts/lines/line_layout";
 import { LineSample, Swatch } from "../../colour";
+import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { rangeText, type Scale, scaleFor } from "../../format";
 import { type LoaderPictureProps, waitsTable } from "./step_table";
@@ -15,6 +16,7 @@ const PAD = 0.6;
 
 /** Each step as it is and as it would be without its exposed wait, which is what lies between the two lines. */
 export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictureProps) {
+  const [off, hide] = useHidden();
   const names = steps.map((step) => step.name);
   const scale = scaleFor(Math.max(...steps.map((step) => step.duration_ns)), "ns");
   const segment = { from: 0, to: names.length - 1, caption: "step", marks: names.map((text, at) => ({ at, text })) };
@@ -40,7 +42,7 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
         segments={[segment]}
         stops={names.map((key, at) => ({ key, segment: 0, at }))}
         pad={PAD}
-        lines={linesOf(steps)}
+        lines={linesOf(steps, off)}
         scale={scale}
         hovered={chosen.hovered}
         selected={chosen.selected}
@@ -48,28 +50,22 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
         select={chosen.select}
         tip={(at) => tipOf(steps[at]!, scale)}
       />
-      <p class="small keys">
-        <span class="key">
-          <LineSample focus />
-          step time
-        </span>
-        <span class="key">
-          <LineSample focus={false} />
-          without the wait
-        </span>
-        <span class="key">
-          <Swatch colour="data" />
-          exposed wait
-        </span>
-      </p>
+      <Keys label="Lines" keys={KEYS} off={off} choose={hide} />
     </Picture>
   );
 }
 
 const without = (step: LoaderStep): number => step.duration_ns - step.exposed_ns;
 
-function linesOf(steps: readonly LoaderStep[]): ChartLine[] {
-  return [
+const KEYS = [
+  { id: "step", label: "step time", mark: <LineSample focus /> },
+  { id: "rest", label: "without the wait", mark: <LineSample focus={false} /> },
+  { id: "wait", label: "exposed wait", mark: <Swatch colour="data" /> },
+];
+
+/** The exposed wait is the band below the step's time. */
+function linesOf(steps: readonly LoaderStep[], off: ReadonlySet<string>): ChartLine[] {
+  const lines: ChartLine[] = [
     {
       key: "rest",
       name: "without the wait",
@@ -83,11 +79,11 @@ function linesOf(steps: readonly LoaderStep[]): ChartLine[] {
       points: steps.map((step, stop) => ({
         stop,
         value: step.duration_ns,
-        low: without(step),
-        high: step.duration_ns,
+        ...(off.has("wait") ? {} : { low: without(step), high: step.duration_ns }),
       })),
     },
   ];
+  return lines.filter(({ key }) => !off.has(key));
 }
 
 function tipOf(step: LoaderStep, scale: Scale) {

@@ -1,16 +1,15 @@
 import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { hint } from "../../dom/hint";
 import { percent } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Tab } from "../props";
+import { BinKeys, hiddenBins } from "../tensor_cores/bin_keys";
 import { type Bin, binsOf } from "../tensor_cores/bins";
 import type { OtherGpu } from "./other";
 
@@ -24,8 +23,6 @@ interface KernelSplitProps {
   other: OtherGpu | null;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** Kernel time in four; why is given in its own view. */
 export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
@@ -37,7 +34,6 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       name={`kernel time split ${name}`}
       table={() => tableOf(device, binsOf(tab.meanings))}
       link={() => tab.address()}
-      drawn={false}
       below
       sub={
         <>
@@ -51,23 +47,10 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       <SplitBar
         label={`${sentence(title)}. ${whole}: ` + `${parts.map((part) => part.title).join("; ")}.`}
         parts={parts}
-        off={NONE}
+        off={hiddenBins(tab)}
       />
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
-      <ul class="parts split-parts">
-        {parts.map((part) => (
-          <li key={part.id} {...hint(part.meaning)}>
-            <span class="k">
-              {part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}
-              {part.label}
-            </span>
-            <span class="v">
-              {part.time}
-              <span>{percent(part.share)}</span>
-            </span>
-          </li>
-        ))}
-      </ul>
+      <BinKeys parts={parts} tab={tab} />
     </Picture>
   );
 }
@@ -92,7 +75,7 @@ function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; 
       <p class="quiet small aside">
         {name}, {whole}
       </p>
-      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={hiddenBins(tab)} />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
+import { Keys } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { rangeText, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -93,9 +94,18 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
         select={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
       <Keys
-        reasons={present}
+        label="Reasons why the GPU is idle"
+        keys={present.map(({ id, label, meaning, colour, hatched }) => ({
+          id,
+          label,
+          meaning,
+          mark: <Swatch colour={colour} hatched={hatched} />,
+        }))}
         off={off}
-        press={(id) => tab.update(keysOfHidden(withToggled(result.segments, id, hidden)))}
+        choose={(next) => {
+          const pressed = present.filter(({ id }) => next.has(id) !== off.has(id));
+          tab.update(keysOfHidden(pressed.reduce((all, { id }) => withToggled(result.segments, id, all), hidden)));
+        }}
       />
     </Picture>
   );
@@ -122,33 +132,6 @@ function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
     heads: lengths.map(scale.number),
     parts: shown.map((reason) => ({ ...reason, values: bars.map(({ idle }) => scale.of(reasonOf(idle, reason))) })),
   };
-}
-
-interface KeysProps {
-  reasons: readonly PartMeaning[];
-  off: ReadonlySet<string>;
-  press(id: string): void;
-}
-
-/** The reasons by colour; a press hides one. */
-function Keys({ reasons, off, press }: KeysProps) {
-  return (
-    <ul class="reason-keys" aria-label="Reasons why the GPU is idle. A button shows or hides its reason.">
-      {reasons.map(({ id, label, meaning, colour, hatched }) => (
-        <li key={id}>
-          <button
-            class={off.has(id) ? "off" : ""}
-            aria-pressed={!off.has(id)}
-            data-hint={meaning}
-            onClick={() => press(id)}
-          >
-            {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
-            {label}
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 function tableOf(bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData {

@@ -1,17 +1,14 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
-import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { percent } from "../../format";
 import { sentence } from "../../phrase";
-
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Names, Tab } from "../props";
-
+import { BinKeys, hiddenBins } from "./bin_keys";
 import { type Bin, binsOf, matrixUnits } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
@@ -21,8 +18,6 @@ interface SplitProps {
   title: Phrase;
   /** The sum over all kernels, in words. */
   kernelTime: Phrase;
-  off: ReadonlySet<string>;
-  choose(off: ReadonlySet<string>): void;
   tab: Tab;
   name: string;
   /** The same device in the span that is compared with. */
@@ -30,8 +25,9 @@ interface SplitProps {
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, kernelTime, off, choose, tab, name, other }: SplitProps) {
+export function SplitPicture({ device, title, kernelTime, tab, name, other }: SplitProps) {
   const { total } = device;
+  const off = hiddenBins(tab);
   const reading = readingOf({ ...tab, steps: device.steps.length });
   const shown = (ns: number) => ns * factorOf("recording", reading);
   const scale = scaleOf([shown(total.kernel_ns)], "ns", reading.unit);
@@ -47,35 +43,10 @@ export function SplitPicture({ device, title, kernelTime, off, choose, tab, name
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
       link={() => tab.address()}
-      drawn={false}
     >
       <SplitBar label={`${sentence(title)}. ${whole}: ${spoken}.`} parts={parts} off={off} />
       {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}
-      <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
-        {parts.map((each) => (
-          <li key={each.id}>
-            <button
-              class={off.has(each.id) ? "off" : ""}
-              aria-pressed={!off.has(each.id)}
-              data-hint={each.meaning}
-              onClick={() => choose(toggled(each.id, off))}
-            >
-              <span class="k">
-                {off.has(each.id) || each.share === 0 ? (
-                  <i class="swatch hollow" />
-                ) : (
-                  <Swatch colour={each.colour} hatched={each.hatched} />
-                )}
-                {each.label}
-              </span>
-              <span class="v">
-                {scale.text(shown(each.of(total)))}
-                <span>{percent(each.share)}</span>
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <BinKeys parts={parts} tab={tab} />
       <Counts device={device} tab={tab} />
     </Picture>
   );
@@ -87,10 +58,12 @@ function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading)
   const scale = scaleOf([factor * total.kernel_ns], "ns", reading.unit);
   return bins.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
+    const time = scale.text(factor * bin.of(total));
     return {
       ...bin,
       share,
-      title: `${bin.label} ${scale.text(factor * bin.of(total))} ${totalsText(reading)}, ${percent(share)}`,
+      time,
+      title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}`,
     };
   });
 }

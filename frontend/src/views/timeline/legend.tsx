@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { type Colour, Swatch } from "../../colour";
+import { Keys } from "../../components/keys";
 import { counted } from "../../format";
 
 const meaningsFor = (matrixUnits: string): readonly (readonly [Colour, string])[] => [
@@ -26,6 +27,9 @@ interface TracksAndLegendProps {
   all: number;
   /** Those that occur. */
   colours: ReadonlySet<Colour>;
+  /** Those whose events are dimmed. */
+  off: ReadonlySet<string>;
+  dim(off: ReadonlySet<string>): void;
   /** "tensor cores", as the maker of the GPU calls them. */
   matrixUnits: string;
   /** What else is chosen of the tracks. */
@@ -40,6 +44,8 @@ export function TracksAndLegend({
   shown,
   all,
   colours,
+  off,
+  dim,
   matrixUnits,
   children,
 }: TracksAndLegendProps) {
@@ -70,16 +76,14 @@ export function TracksAndLegend({
         {filter.trim() !== "" && `${shown} of ${counted(all, "track")}`}
       </span>
       {children}
-      <ul aria-label="Colours">
-        {meaningsFor(matrixUnits)
+      <Keys
+        label="Colours"
+        keys={meaningsFor(matrixUnits)
           .filter(([colour]) => colours.has(colour))
-          .map(([colour, meaning]) => (
-            <li key={colour}>
-              <Swatch colour={colour} />
-              {meaning}
-            </li>
-          ))}
-      </ul>
+          .map(([colour, label]) => ({ id: colour, label, mark: <Swatch colour={colour} /> }))}
+        off={off}
+        choose={dim}
+      />
     </div>
   );
 }

@@ -36,6 +36,8 @@ export interface Scene {
   step: TimelineStep;
   scale: Scale;
   matches: Matcher | null;
+  /** Colours whose boxes are dimmed. */
+  off: ReadonlySet<string>;
   pointed: Box | null;
   /** The track whose name the pointer or the keys are at. */
   head: number | null;

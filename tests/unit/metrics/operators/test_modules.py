@@ -45,7 +45,7 @@ def cells(rows: list[ModuleRow], *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_module_has_its_own_time_that_of_those_inside_and_what_the_backward_pass_runs_for_it():
-    rows, more = module_rows(net(), module_calls(net(), "steps"), folded=False)
+    rows, more = module_rows(net(), module_calls(net()), folded=False)
     assert more == 0
     columns = ("name", "parent", "host_total_ns", "host_self_ns", "python_ns", "backward_host_ns", "device_total_ns",
                "device_self_ns", "backward_device_ns", "launches")  # fmt: skip
@@ -59,7 +59,7 @@ def test_a_module_has_its_own_time_that_of_those_inside_and_what_the_backward_pa
 
 
 def test_repeated_layers_are_folded():
-    rows, _ = module_rows(net(), module_calls(net(), "steps"), folded=True)
+    rows, _ = module_rows(net(), module_calls(net()), folded=True)
     columns = ("name", "parent", "instances", "occurrences", "device_total_ns", "slowest_ns")
     assert cells(rows, *columns) == [
         ("Net", -1, 1, 1, 8_000, 8_000),
@@ -75,7 +75,7 @@ def test_lightnings_marks_are_calls_of_modules():
         user [pl][module]torch.nn.modules.linear.Linear: net.0      | .bbb...... |
         user [pl][module]torch.nn.modules.linear.Linear: net.1      | ....ccc... |
         op                                                          | ..d...e... |""")
-    calls = module_calls(trace, "steps")
+    calls = module_calls(trace)
     assert cells(module_rows(trace, calls, folded=False)[0], "name", "parent", "host_total_ns", "device_total_ns") == [
         ("net", -1, 8_000, None),
         ("net.0", 0, 3_000, None),
@@ -97,7 +97,7 @@ def test_what_a_checkpoint_computes_again_is_of_the_same_module():
         names=NAMES,
     )
     columns = ("name", "parent", "occurrences", "host_total_ns")
-    assert cells(module_rows(trace, module_calls(trace, "steps"), folded=False)[0], *columns) == [
+    assert cells(module_rows(trace, module_calls(trace), folded=False)[0], *columns) == [
         ("Net_0", -1, 1, 13_000),
         ("Block_0", 0, 2, 9_000),
         ("Linear_0", 1, 1, 3_000),
@@ -113,7 +113,7 @@ def test_a_launch_outside_any_op_is_of_the_module_around_it():
         kernel 7      | ...xxxx... |""",
         names=NAMES,
     )
-    (row,) = module_rows(trace, module_calls(trace, "steps"), folded=False)[0]
+    (row,) = module_rows(trace, module_calls(trace), folded=False)[0]
     assert (row.device_total_ns, row.launches) == (4_000, 1)
 
 
@@ -121,10 +121,10 @@ def test_without_frames_there_are_no_modules():
     trace = timeline("""
         step          | 0000000000 |
         op            | aaaaaa.... |""")
-    assert module_rows(trace, module_calls(trace, "steps"), folded=True) == ([], 0)
+    assert module_rows(trace, module_calls(trace), folded=True) == ([], 0)
 
 
 def test_small_modules_are_counted_where_there_are_too_many(monkeypatch):
     monkeypatch.setattr("tb_steptime.metrics.operators.module_tree.MODULE_ROWS", 2)
-    rows, more = module_rows(net(), module_calls(net(), "steps"), folded=False)
+    rows, more = module_rows(net(), module_calls(net()), folded=False)
     assert ([row.name for row in rows], more) == (["Net_0", "Block_1"], 3)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.op_costs import Window
-from tb_steptime.metrics.operators.op_tree import Where, op_tree
-from tb_steptime.metrics.operators.table import OperatorRow, op_costs, operator_rows
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import as_one_step
 from tests.drawn.timeline import timeline
 
 
-def rows_of(trace: Trace, by: By = "name", where: Where = "ran", window: Window = "steps") -> list[OperatorRow]:
-    return operator_rows(trace, op_costs(trace, op_tree(trace, where), window), by)
+def rows_of(trace: Trace, by: By = "name", where: Where = "ran") -> list[OperatorRow]:
+    (rows,) = operator_tables(trace, [Sort(by, where)])
+    return rows
 
 
 def linear() -> Trace:
@@ -90,7 +91,7 @@ def test_ops_of_the_host_within_a_step_count_whatever_the_device_still_does():
         runtime       | ..k................. |
         kernel 7      | ...kkkkkkkkkkkkkkkkk |""")
     assert [row.name for row in rows_of(trace)] == ["a"]
-    assert [(row.name, row.idle_ns) for row in rows_of(trace, window="recording")] == [("a", None), ("b", None)]
+    assert [row.name for row in rows_of(as_one_step(trace))] == ["a", "b"]
 
 
 def test_without_a_device_nothing_is_said_of_one():

@@ -56,7 +56,7 @@ export interface Brush {
 
 /** Edges lie on whole device pixels: sharp, and drawn faster. */
 export function walkRow(
-  scene: Pick<Scene, "time" | "width" | "matches" | "palette">,
+  scene: Pick<Scene, "time" | "width" | "matches" | "palette" | "off">,
   layer: Layer,
   key: number,
   density: number,
@@ -74,12 +74,13 @@ export function walkRow(
   const matches = scene.matches?.(boxes) ?? null;
   const { first, end } = inSight(boxes, row, layer);
   const fills = boxes.colours.map((colour) => palette.fills.get(colour)!);
+  const dimmed = boxes.colours.map((colour) => scene.off.has(colour));
   let at = first;
   while (at < end) {
     const left = Math.max(edge.left, pixelAt(boxes.from[at]!));
     const right = Math.min(edge.right, pixelAt(boxes.to[at]!));
     const fill = fills[boxes.colour[at]!]![boxes.shades[boxes.name[at]!]!]!;
-    const faded = matches !== null && !matches[boxes.name[at]!];
+    const faded = dimmed[boxes.colour[at]!]! || (matches !== null && !matches[boxes.name[at]!]);
     if (right - left <= NARROW) brush.narrow(left, Math.max(left + 1, right), faded ? fill.dimPixel : fill.plainPixel);
     else brush.wide(at, fill, { left: GUTTER_PX + left / density, right: GUTTER_PX + right / density, faded });
     at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, time.ns(GUTTER_PX + (left + 0.5) / density), matches);

@@ -53,10 +53,11 @@ export const groundOf = ({
   palette,
   step,
   matches,
+  off,
   scroll,
   width,
   height,
-}: Scene): readonly unknown[] => [visible, layout, layers, palette, step, matches, scroll, width, height];
+}: Scene): readonly unknown[] => [visible, layout, layers, palette, step, matches, off, scroll, width, height];
 
 export function paintOver(pen: Pen, scene: Scene): void {
   const { width, height } = scene;

@@ -1,0 +1,55 @@
+/** What each op costs on the CPU and on the GPU, told apart by shapes, module or line, and what each module costs. */
+
+import { WHOLE_RECORDING } from "../address/selection";
+import { Chips } from "../components/chips";
+import { Sentence } from "../components/sentence";
+import { OpDetails } from "./operators/detail";
+import { Modules } from "./operators/modules";
+import { OpTable } from "./operators/op_table";
+import type { OperatorPart } from "./operators/part";
+import type { SpanViewProps, Tab } from "./props";
+
+/** What is not recorded, with what adds it. */
+const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
+
+export function Operators({ page, tab }: SpanViewProps<"operators">) {
+  const { result, head, titles } = page;
+  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const opened = tab.state.op;
+  const missing = MISSING.flatMap((id) => titles[id] ?? []);
+  return (
+    <div class="view" data-view="operators">
+      <WindowChips tab={tab} />
+      {result.recorded.ops && <OpTable {...part} />}
+      {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
+      {result.folded.length > 0 && <Modules {...part} />}
+      {missing.length > 0 && (
+        <ul class="missing quiet small">
+          {missing.map((phrase) => (
+            <li key={phrase.template}>
+              <Sentence phrase={phrase} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Sums over the steps, or over all that was recorded as one step. */
+function WindowChips({ tab }: { tab: Tab }) {
+  return (
+    <div class="controls">
+      <Chips
+        label="Which part of the recording"
+        name="Sums over"
+        chosen={tab.state.steps === WHOLE_RECORDING ? "recording" : "steps"}
+        options={[
+          { id: "steps", label: "Steps", meaning: "Ops that begin within the steps." },
+          { id: "recording", label: "Recording", meaning: "All ops; the whole recording is one step." },
+        ]}
+        choose={(id) => tab.update({ steps: id === "recording" ? WHOLE_RECORDING : null })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+/** Columns of the table of ops: labels and meanings from the catalogue, widths and looks from here. */
+
+import type { OperatorRow } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import type { TableData } from "../../components/data_table";
+import type { Column } from "../../components/table";
+import { DASH, percent } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { type Grouping, shapesText, tensorShares } from "./tables";
+
+const TIME = 84;
+
+/** Frames of a call stack stand on lines of their own where there is room. */
+const FRAMES = ";";
+
+export function columnsOf(
+  grouping: Grouping,
+  rows: readonly OperatorRow[],
+  meanings: Meanings,
+  hasDevice: boolean,
+): Column<OperatorRow>[] {
+  const ownOf = (row: OperatorRow) => (hasDevice ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
+  const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
+  const time = (id: string, metric: string, of: (row: OperatorRow) => number | null): Column<OperatorRow> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: `${TIME}px`,
+    figures: { of, unit: "ns", adds: "recording", siblings: "time" },
+  });
+  const host = [
+    time("host_total", "op_host_total", (row) => row.host_total_ns),
+    time("host_self", "op_host_self", (row) => row.host_self_ns),
+  ];
+  const device: Column<OperatorRow>[] = [
+    { ...time("runtime", "op_runtime", (row) => row.runtime_ns), extra: true },
+    time("device_total", "op_device_total", (row) => row.device_total_ns),
+    {
+      ...time("device_self", "op_device_self", (row) => row.device_self_ns),
+      width: "150px",
+      cell: (row, written) => <Bar share={ownOf(row) / longest} colour="kernel" written={written} />,
+    },
+    {
+      id: "launches",
+      ...columnHead(meanings, "op_launches"),
+      width: "72px",
+      figures: { of: (row) => row.launches, unit: "count", adds: "recording" },
+    },
+    {
+      id: "tensor",
+      ...columnHead(meanings, "op_tensor_share"),
+      width: "86px",
+      numeric: true,
+      order: (row) => tensorShares(row)?.[0] ?? null,
+      cell: (row) => tensorText(row),
+      missing: "No kernel of its own or of the ops inside it, or no tensor cores.",
+    },
+    time("idle", "op_idle", (row) => row.idle_ns),
+  ];
+  return [
+    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
+    ...(grouping.id === "name" ? [] : [secondOf(grouping)]),
+    {
+      id: "calls",
+      ...columnHead(meanings, "op_calls"),
+      width: "64px",
+      figures: { of: (row) => row.calls, unit: "count", adds: "recording" },
+    },
+    ...(hasDevice
+      ? [...host, ...device]
+      : [
+          host[0]!,
+          {
+            ...host[1]!,
+            width: "150px",
+            cell: (row: OperatorRow, written: string) => (
+              <Bar share={ownOf(row) / longest} colour="cpu" written={written} />
+            ),
+          },
+        ]),
+  ];
+}
+
+function Bar({ share, colour, written }: { share: number; colour: string; written: string }) {
+  return (
+    <span class="total">
+      <InlineBar segments={[{ share, colour }]} />
+      {written}
+    </span>
+  );
+}
+
+const secondOf = ({ id, second }: Grouping): Column<OperatorRow> => ({
+  id: "second",
+  label: second,
+  width: id === "phase" ? "110px" : id === "module" ? "190px" : "30%",
+  order: (row) => row.key,
+  cell: ({ key }) =>
+    key === null ? (
+      DASH
+    ) : (
+      <span data-hint={id === "stack" ? key.split(FRAMES).join("\n") : key}>
+        {id === "shape" ? shapesText(key) : id === "stack" ? key.split(FRAMES)[0] : key}
+      </span>
+    ),
+  missing: id === "shape" ? "The op has no inputs with shapes." : "Nothing of this is recorded around the op.",
+});
+
+/** "63 %", or "63 – 71 %" where some kernels do not tell. */
+export function tensorText(row: Parameters<typeof tensorShares>[0]): string {
+  const shares = tensorShares(row);
+  if (shares === null) return DASH;
+  const [low, high] = shares.map((share) => percent(share)) as [string, string];
+  return low === high ? low : `${low.replace(/\u00a0?%$/, "")}–${high}`;
+}
+
+const IN_FILE = [
+  ["op_calls", "calls"],
+  ["op_host_total", "host_total_ns"],
+  ["op_host_self", "host_self_ns"],
+  ["op_runtime", "runtime_ns"],
+  ["op_device_total", "device_total_ns"],
+  ["op_device_self", "device_self_ns"],
+  ["op_launches", "launches"],
+  ["op_idle", "idle_ns"],
+] as const;
+
+export const csvOf = (rows: readonly OperatorRow[], grouping: Grouping, meanings: Meanings): TableData => ({
+  columns: [
+    { label: "Op" },
+    { label: grouping.second || "Key" },
+    ...IN_FILE.map(([id]) => ({ label: meanings.metric(id).label, unit: meanings.metric(id).unit })),
+  ],
+  rows: rows.map((row) => [row.name, row.key, ...IN_FILE.map(([, field]) => row[field])]),
+});

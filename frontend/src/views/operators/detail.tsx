@@ -1,0 +1,248 @@
+/** One op: how long its calls last, when they come, its kernels, and on which shapes and lines it takes its time. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { rangeInTimeline } from "../../address/timeline";
+import type { OperatorDetail, OperatorRow } from "../../api.gen";
+import { Calls } from "../../charts/bars/calls";
+import { Histogram } from "../../charts/bars/histogram";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { CopyButton } from "../../components/copy";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { useFocusBack } from "../../dom/focus_back";
+import { count, counted, ns, percent, scaleFor } from "../../format";
+import type { OperatorPart } from "./part";
+import { type Grouping, groupingsOf, keyOf, shapesText, tableOf } from "./tables";
+
+interface OpDetailProps extends OperatorPart {
+  op: string;
+  close(): void;
+}
+
+const HEIGHT = 172;
+
+export function OpDetails({ op, close, ...part }: OpDetailProps) {
+  const root = useRef<HTMLElement>(null);
+  useFocusBack(root);
+  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
+  const { result, tab } = part;
+  const detail = result.details.find((each) => each.name === op);
+  return (
+    <section
+      class="kernel-detail op-detail"
+      ref={root}
+      aria-label="The chosen op"
+      onKeyDown={(event) => event.key === "Escape" && close()}
+    >
+      <div class="head">
+        <h2>{op}</h2>
+        <CopyButton text={() => op} class="button low">
+          Copy name
+        </CopyButton>
+        {detail && (
+          <button class="button low" onClick={() => tab.update(rangeInTimeline(detail.longest))}>
+            Longest call in the Timeline
+          </button>
+        )}
+        <button class="button low" onClick={close}>
+          Close
+        </button>
+      </div>
+      {detail ? (
+        <div class="kernel-pictures">
+          <Lengths detail={detail} {...part} />
+          <CallsOverTime detail={detail} {...part} />
+          <Kernels detail={detail} {...part} />
+        </div>
+      ) : (
+        <p class="quiet">
+          Single calls are kept for the {counted(result.details.length, "op")} with most time. This op is not one of
+          them.
+        </p>
+      )}
+      <div class="op-shares">
+        {groupingsOf(result)
+          .filter(({ id }) => id !== "name")
+          .map((grouping) => (
+            <Shares key={grouping.id} op={op} grouping={grouping} {...part} />
+          ))}
+      </div>
+    </section>
+  );
+}
+
+function Lengths({ detail: { lengths }, tab, name }: OperatorPart & { detail: OperatorDetail }) {
+  const { edges_ns: edges, count: counts } = lengths;
+  const [low, high] = [edges[0]!, edges[edges.length - 1]!];
+  const calls = counts.reduce((sum, each) => sum + each, 0);
+  const title = ns(low) === ns(high) ? `A call takes ${ns(low)}` : `A call takes ${ns(low)} to ${ns(high)}`;
+  return (
+    <Picture
+      title={title}
+      sub={`${counted(calls, "call")} on the host`}
+      name={`lengths ${name}`}
+      link={() => tab.address()}
+      table={() => ({
+        columns: [
+          { label: "From", unit: "ns" },
+          { label: "To", unit: "ns" },
+          { label: "Calls", unit: "count" },
+        ],
+        rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
+      })}
+    >
+      <Histogram
+        label={`${title}: ${counted(calls, "call")} by length.`}
+        edges={edges}
+        counts={counts}
+        axis="calls"
+        colour="cpu"
+        scale={scaleFor(high, "ns")}
+        height={HEIGHT}
+      />
+    </Picture>
+  );
+}
+
+function CallsOverTime({ detail: { calls }, result, tab, name }: OperatorPart & { detail: OperatorDetail }) {
+  const whole = result.end_ns - result.start_ns;
+  const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
+  const all = calls.count.reduce((sum, each) => sum + each, 0);
+  return (
+    <Picture
+      title={`The host is in it for ${percent(busy)} of the span`}
+      sub="calls by start"
+      name={`calls ${name}`}
+      link={() => tab.address()}
+      table={() => ({
+        columns: [
+          { label: "From", unit: "ns" },
+          { label: "Calls", unit: "count" },
+          { label: "Time in the op", unit: "ns" },
+        ],
+        rows: calls.count.map((each, bin) => [bin * calls.bin_ns, each, calls.busy_ns[bin]!]),
+      })}
+    >
+      <Calls
+        label={`The host is in it for ${percent(busy)} of the span: ${counted(all, "call")}.`}
+        bin={calls.bin_ns}
+        counts={calls.count}
+        busy={calls.busy_ns}
+        steps={result.steps.map((step) => ({
+          key: step.name,
+          from: step.start_ns - result.start_ns,
+          to: step.end_ns - result.start_ns,
+        }))}
+        whole={whole}
+        axis="calls"
+        colour="cpu"
+        scale={scaleFor(whole, "ns")}
+        height={HEIGHT}
+      />
+    </Picture>
+  );
+}
+
+/** The kernels that it and the ops inside it launch, each of which leads to its own launches. */
+function Kernels({
+  detail: { kernels, more_kernels: more },
+  result,
+  tab,
+  name,
+}: OperatorPart & { detail: OperatorDetail }) {
+  if (!result.has_device) return null;
+  const whole = kernels.reduce((sum, each) => sum + each.total_ns, 0);
+  return (
+    <Picture
+      title={kernels.length > 0 ? `It launches ${counted(kernels.length + more, "kernel")}` : "It launches no kernel"}
+      sub="in the steps"
+      name={`kernels ${name}`}
+      drawn={false}
+      link={() => tab.address()}
+      table={() => ({
+        columns: [{ label: "Kernel" }, { label: "Launches", unit: "count" }, { label: "Total", unit: "ns" }],
+        rows: kernels.map((each) => [each.name, each.count, each.total_ns]),
+      })}
+    >
+      <ul class="op-kernels">
+        {kernels.map((each) => (
+          <li key={each.name}>
+            <button
+              class="link clip"
+              data-hint={each.name}
+              onClick={() => tab.update({ view: "gpu", opened: each.name, by: null })}
+            >
+              {each.short}
+            </button>
+            <span class="num">{count(each.count)}</span>
+            <span class="total">
+              <InlineBar segments={[{ share: each.total_ns / (whole || 1), colour: "kernel" }]} />
+              {ns(each.total_ns)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {more > 0 && <p class="quiet small">and {counted(more, "more kernel")}</p>}
+    </Picture>
+  );
+}
+
+/** The rows of another grouping that are of this op, with their share of its own time. */
+function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string; grouping: Grouping }) {
+  const rows = tableOf(result, grouping.id, tab.state.work ?? "ran").rows.filter((row) => row.name === op);
+  if (rows.length === 0) return null;
+  const own = (row: OperatorRow) =>
+    (result.has_device ? row.device_self_ns : null) || row.host_self_ns + row.runtime_ns;
+  const onDevice = result.has_device && rows.some((row) => (row.device_self_ns ?? 0) > 0);
+  const of = (row: OperatorRow) => (onDevice ? (row.device_self_ns ?? 0) : own(row));
+  const whole = rows.reduce((sum, row) => sum + of(row), 0);
+  const columns: Column<OperatorRow>[] = [
+    {
+      id: "key",
+      label: grouping.second,
+      cell: ({ key }) => (
+        <span data-hint={key?.replaceAll(";", "\n") ?? "not recorded"}>{shownKey(grouping, key)}</span>
+      ),
+    },
+    {
+      id: "calls",
+      label: "Calls",
+      width: "56px",
+      figures: { of: (row) => row.calls, unit: "count", adds: "recording" },
+    },
+    {
+      id: "share",
+      label: onDevice ? "Share on GPU" : "Share on host",
+      width: "92px",
+      figures: { of: (row) => (whole > 0 ? of(row) / whole : null), unit: "fraction" },
+    },
+  ];
+  return (
+    <Picture
+      title={`By ${grouping.second.toLowerCase()}`}
+      sub={counted(rows.length, "row")}
+      name={`${grouping.id} ${name}`}
+      drawn={false}
+      link={() => tab.address()}
+      table={() => ({
+        columns: [{ label: grouping.second }, { label: "Calls", unit: "count" }, { label: "Own time", unit: "ns" }],
+        rows: rows.map((row) => [row.key, row.calls, of(row)]),
+      })}
+    >
+      <Table
+        label={`${grouping.second} of the chosen op`}
+        columns={columns}
+        rows={[...rows].sort((a, b) => of(b) - of(a))}
+        rowKey={keyOf}
+        sort={undefined}
+        onSort={null}
+        maxRows={6}
+      />
+    </Picture>
+  );
+}
+
+function shownKey({ id }: Grouping, key: string | null): string {
+  if (key === null) return "not recorded";
+  return id === "shape" ? shapesText(key) : id === "stack" ? key.split(";")[0]! : key;
+}

@@ -1,0 +1,220 @@
+import { useMemo, useState } from "preact/hooks";
+import type { ModuleRow } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Chips } from "../../components/chips";
+import type { TableData } from "../../components/data_table";
+import { totalsText } from "../../components/figures";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { counted } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { readingOf, sorting } from "../choices";
+import { tensorText } from "./columns";
+import { linesOf, type ModuleLine, openAtFirst } from "./module_lines";
+import type { OperatorPart } from "./part";
+import { toggled } from "./toggled";
+
+/** Lines before the table scrolls. */
+const MOST = 18;
+
+const LAYERS = [
+  { id: "folded", label: "Folded", meaning: "Repeated layers are one row." },
+  { id: "single", label: "One by one", meaning: "A row for each module." },
+];
+
+/** Modules as they nest, repeated layers folded or one by one. */
+export function Modules({ result, titles, tab, name }: OperatorPart) {
+  const layers = tab.state.layers ?? "folded";
+  const rows = layers === "single" ? result.modules : result.folded;
+  return (
+    <Picture
+      title={titles.modules ?? "Which modules take the time?"}
+      sub={totalsText(readingOf(tab))}
+      name={`modules ${name}`}
+      drawn={false}
+      table={() => csvOf(rows)}
+      link={() => tab.address()}
+      tools={
+        <div class="groupings">
+          <Chips
+            label="Repeated layers"
+            name="Layers"
+            chosen={layers}
+            options={LAYERS}
+            choose={(id) => tab.update({ layers: id === "single" ? "single" : null })}
+          />
+        </div>
+      }
+    >
+      <Tree key={layers} rows={rows} part={{ result, titles, tab, name }} folded={layers !== "single"} />
+      {layers === "single" && result.more_modules > 0 && (
+        <p class="quiet small aside">
+          {counted(result.more_modules, "module")} with less time {result.more_modules === 1 ? "is" : "are"} left out;
+          the modules around them count what is inside.
+        </p>
+      )}
+    </Picture>
+  );
+}
+
+function Tree({ rows, part, folded }: { rows: readonly ModuleRow[]; part: OperatorPart; folded: boolean }) {
+  const { result, tab } = part;
+  const [open, setOpen] = useState(() => openAtFirst(rows, MOST));
+  const lines = useMemo(() => linesOf(rows, open), [rows, open]);
+  const window = result.steps.reduce((sum, step) => sum + step.end_ns - step.start_ns, 0);
+  return (
+    <Table
+      label="Modules"
+      columns={columnsOf(tab.meanings, { window, onDevice: result.has_device, folded, rows })}
+      rows={lines}
+      rowKey={(line) => line.key}
+      choice={sorting(tab, "modules").choice}
+      sort={undefined}
+      onSort={null}
+      branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
+      onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
+      maxRows={MOST}
+    />
+  );
+}
+
+interface Shown {
+  /** Of the steps, ns. */
+  window: number;
+  onDevice: boolean;
+  folded: boolean;
+  rows: readonly ModuleRow[];
+}
+
+const INDENT = 14;
+
+function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown): Column<ModuleLine>[] {
+  const wholeOf = (row: ModuleRow) =>
+    onDevice ? (row.device_total_ns ?? 0) + (row.backward_device_ns ?? 0) : row.host_total_ns + row.backward_host_ns;
+  const backward = rows.some((row) => row.backward_host_ns > 0);
+  const time = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: "80px",
+    figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
+  });
+  const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
+  return [
+    { id: "module", label: "Module", cell: (line) => <Name line={line} /> },
+    {
+      id: "occurrences",
+      ...columnHead(meanings, "module_occurrences"),
+      width: "56px",
+      figures: { of: ({ row }) => row.occurrences, unit: "count", adds: "recording" },
+    },
+    {
+      id: "share",
+      ...columnHead(meanings, "module_share"),
+      width: "128px",
+      figures: { of: ({ row }) => (window ? wholeOf(row) / window : null), unit: "fraction" },
+      cell: ({ row }, written) => (
+        <span class="total">
+          <InlineBar
+            segments={[{ share: window ? Math.min(1, wholeOf(row) / window) : 0, colour: onDevice ? "kernel" : "cpu" }]}
+          />
+          {written}
+        </span>
+      ),
+    },
+    ...when(
+      folded,
+      {
+        id: "each",
+        ...columnHead(meanings, "module_each"),
+        width: "76px",
+        figures: { of: ({ row }) => eachOf(row), unit: "ns", siblings: "call" },
+      },
+      {
+        id: "slowest",
+        ...columnHead(meanings, "module_slowest"),
+        width: "76px",
+        figures: { of: ({ row }) => (row.instances > 1 ? row.slowest_ns : null), unit: "ns", siblings: "call" },
+        missing: "There is one of it.",
+      },
+    ),
+    time("host_total", "op_host_total", (row) => row.host_total_ns),
+    time("host_self", "op_host_self", (row) => row.host_self_ns),
+    { ...time("python", "module_python", (row) => row.python_ns), extra: true },
+    ...when(
+      onDevice,
+      time("device_total", "op_device_total", (row) => row.device_total_ns),
+      time("device_self", "op_device_self", (row) => row.device_self_ns),
+    ),
+    ...when(
+      backward,
+      time("backward_host", "module_backward_host", (row) => row.backward_host_ns),
+    ),
+    ...when(
+      backward && onDevice,
+      time("backward_device", "module_backward_device", (row) => row.backward_device_ns),
+    ),
+    ...when(
+      onDevice,
+      {
+        id: "tensor",
+        ...columnHead(meanings, "op_tensor_share"),
+        width: "80px",
+        numeric: true,
+        cell: ({ row }) => tensorText(row),
+        missing: "It launches no kernel, or there are no tensor cores.",
+      },
+      { ...time("idle", "op_idle", (row) => row.idle_ns), extra: true },
+    ),
+  ];
+}
+
+/** Mean of a call in the forward pass. */
+const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_total_ns) / Math.max(1, row.occurrences);
+
+function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
+  return (
+    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={row.name}>
+      <svg viewBox="0 0 8 8" aria-hidden="true">
+        {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
+      </svg>
+      {row.instances > 1 && <span class="quiet">{row.instances} ×</span>}
+      <span class="clip">{row.name}</span>
+    </span>
+  );
+}
+
+function csvOf(rows: readonly ModuleRow[]): TableData {
+  const paths: string[] = [];
+  const times = [
+    "Host, total",
+    "Host, self",
+    "Python",
+    "Device, total",
+    "Device, self",
+    "Backward, host",
+    "Backward, device",
+  ];
+  return {
+    columns: [
+      { label: "Module" },
+      { label: "Modules", unit: "count" },
+      { label: "Calls", unit: "count" },
+      ...times.map((label) => ({ label, unit: "ns" as const })),
+    ],
+    rows: rows.map((row, at) => {
+      paths[at] = row.parent < 0 ? row.name : `${paths[row.parent]} / ${row.name}`;
+      return [
+        paths[at]!,
+        row.instances,
+        row.occurrences,
+        row.host_total_ns,
+        row.host_self_ns,
+        row.python_ns,
+        row.device_total_ns,
+        row.device_self_ns,
+        row.backward_host_ns,
+        row.backward_device_ns,
+      ];
+    }),
+  };
+}

@@ -1,0 +1,118 @@
+import { useMemo } from "preact/hooks";
+import { Chips } from "../../components/chips";
+import { totalsText } from "../../components/figures";
+import { Filter } from "../../components/filter";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
+import { type Foot, Table } from "../../components/table";
+import { counted } from "../../format";
+import { readingOf, sorting } from "../choices";
+import { marking } from "../marks";
+import { columnsOf, csvOf } from "./columns";
+import type { OperatorPart } from "./part";
+import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf } from "./tables";
+
+/** Rows before the table scrolls. */
+const MOST = 16;
+
+const WAYS = [
+  { id: "ran", label: "Where it ran", meaning: "Work of the backward pass counts for the ops of that pass." },
+  {
+    id: "made",
+    label: "Where it was made",
+    meaning:
+      "Work of the backward pass counts for the op of the forward pass that made it, and for its line and module.",
+  },
+];
+
+/** Ops by time, told apart as the person wishes. */
+export function OpTable({ result, titles, tab, name }: OperatorPart) {
+  const grouping = groupingOf(result, tab.state.by);
+  const where = tab.state.work ?? "ran";
+  const table = tableOf(result, grouping.id, knowsWhere(result) ? where : "ran");
+  const typed = tab.state.ops ?? "";
+  const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
+  const opened = tab.state.op;
+  return (
+    <Picture
+      title={titles.operators ?? "Which ops take the time?"}
+      sub={totalsText(readingOf(tab))}
+      name={`ops by ${grouping.id} ${name}`}
+      table={() => csvOf(rows, grouping, tab.meanings)}
+      link={() => tab.address()}
+      drawn={false}
+      tools={
+        <>
+          <div class="groupings">
+            <Chips
+              label="Tell ops of one name apart by"
+              chosen={grouping.id}
+              options={groupingsOf(result)}
+              choose={(by) => tab.update({ by })}
+            />
+            {knowsWhere(result) && (
+              <Chips
+                label="Where work of the backward pass counts"
+                name="Backward"
+                chosen={where}
+                options={WAYS}
+                choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
+              />
+            )}
+          </div>
+          <Filter
+            label="Filter ops"
+            placeholder="Filter names"
+            typed={typed}
+            change={(ops) => tab.update({ ops })}
+            shown={rows.length}
+            all={table.rows.length}
+            folded={table.rest.rows}
+          />
+        </>
+      }
+    >
+      <Table
+        label={grouping.id === "name" ? "Ops" : `Ops by ${grouping.label.toLowerCase()}`}
+        columns={columnsOf(grouping, table.rows, tab.meanings, result.has_device)}
+        rows={rows}
+        rowKey={keyOf}
+        {...marking(tab.state, "operators", rows, (row) => row.name, keyOf)}
+        maxRows={MOST}
+        {...sorting(tab, "operators")}
+        onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}
+        chosen={opened === undefined ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
+        empty={
+          typed ? (
+            <>
+              Nothing here matches <code>{typed}</code>.{" "}
+              <button class="link" onClick={() => tab.update({ ops: null })}>
+                Clear
+              </button>
+            </>
+          ) : (
+            "No op begins in the steps."
+          )
+        }
+        foot={footOf(restOf(table, rows))}
+      />
+      {titles.outside && (
+        <p class="quiet small aside">
+          <Sentence phrase={titles.outside} />
+        </p>
+      )}
+    </Picture>
+  );
+}
+
+/** What is folded or filtered away, so that the columns of own times still tell the whole. */
+const footOf = (rest: ReturnType<typeof restOf>): Foot | false =>
+  rest.rows > 0 && {
+    name: `${counted(rest.rows, "more row")}`,
+    cells: {
+      calls: rest.calls,
+      host_self: rest.host_self_ns,
+      runtime: rest.runtime_ns,
+      device_self: rest.device_self_ns,
+    },
+  };

@@ -1,0 +1,81 @@
+/** Ops as the server groups them: which table is shown, which of its rows, and what is left out. */
+
+import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
+
+export type By = OperatorTable["by"];
+export type Where = OperatorTable["where"];
+
+export interface Grouping {
+  /** OperatorTable.by, and in the address. */
+  id: By;
+  label: string;
+  meaning: string;
+  /** Head of the second column. */
+  second: string;
+}
+
+const ALL: readonly [Grouping, ...Grouping[]] = [
+  { id: "name", label: "Op", meaning: "A row for each op.", second: "" },
+  { id: "shape", label: "Shapes", meaning: "A row for each op and the shapes of its inputs.", second: "Shapes" },
+  { id: "module", label: "Module", meaning: "A row for each op and the module that it runs in.", second: "Module" },
+  { id: "line", label: "Line", meaning: "A row for each op and the line of your code.", second: "Line" },
+  { id: "stack", label: "Stack", meaning: "A row for each op and its call stack.", second: "Call stack" },
+  { id: "phase", label: "Phase", meaning: "A row for each op and the phase of the step.", second: "Phase" },
+];
+
+/** Those for which something is recorded. */
+export const groupingsOf = ({ tables }: OperatorsResult): readonly Grouping[] =>
+  ALL.filter(({ id }) => tables.some(({ by }) => by === id));
+
+export const groupingOf = (result: OperatorsResult, id: string | undefined): Grouping =>
+  groupingsOf(result).find((each) => each.id === id) ?? ALL[0];
+
+const NOTHING: OperatorTable = {
+  by: "name",
+  where: "ran",
+  rows: [],
+  rest: { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null },
+};
+
+export const tableOf = ({ tables }: OperatorsResult, id: By, where: Where): OperatorTable =>
+  tables.find((table) => table.by === id && table.where === where) ?? NOTHING;
+
+/** Whether the links to the forward pass are known. */
+export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(({ where }) => where === "made");
+
+export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
+
+/** Rows whose op or second key holds what was typed, in any case. */
+export function matching(rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] {
+  const wanted = typed.trim().toLowerCase();
+  if (wanted === "") return rows;
+  return rows.filter((row) => [row.name, row.key].some((name) => name?.toLowerCase().includes(wanted)));
+}
+
+/** What the shown rows lack to the whole table. */
+export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRow[]): OperatorRest {
+  const lacks = (of: (row: OperatorRow) => number) =>
+    rows.reduce((sum, row) => sum + of(row), 0) - shown.reduce((sum, row) => sum + of(row), 0);
+  const device = rest.device_self_ns !== null || rows.some((row) => row.device_self_ns !== null);
+  return {
+    rows: rest.rows + rows.length - shown.length,
+    calls: rest.calls + lacks((row) => row.calls),
+    host_self_ns: rest.host_self_ns + lacks((row) => row.host_self_ns),
+    runtime_ns: rest.runtime_ns + lacks((row) => row.runtime_ns),
+    device_self_ns: device ? (rest.device_self_ns ?? 0) + lacks((row) => row.device_self_ns ?? 0) : null,
+  };
+}
+
+/** Of a row's kernel time the least and the greatest share on tensor cores; null where it has none. */
+export function tensorShares(
+  row: Pick<OperatorRow, "kernel_ns" | "tensor_ns" | "unknown_ns">,
+): [number, number] | null {
+  const { kernel_ns: whole, tensor_ns: low, unknown_ns: open } = row;
+  return whole && low !== null && open !== null ? [low / whole, (low + open) / whole] : null;
+}
+
+/** Shapes without the inputs that have none: "[512] [141, 512]". */
+export function shapesText(key: string): string {
+  const inputs = [...key.slice(1, -1).matchAll(/\[[^[\]]+\]/g)].map(([shape]) => shape.replaceAll(",", ", "));
+  return inputs.length > 0 ? inputs.join(" ") : "no tensors";
+}

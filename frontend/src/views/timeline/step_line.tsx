@@ -1,0 +1,103 @@
+/** Under the picture while a step is cut out as a trace of its own: how far that is, then what can be done with it. */
+
+import { useEffect, useState } from "preact/hooks";
+import { type Handed, handToPerfetto } from "../../dom/perfetto";
+import { saveBlob } from "../../dom/save";
+import { bytes, bytesOf } from "../../format";
+import type { Answer, SavedFile } from "../../server/client";
+import type { EventSource } from "../props";
+import { useStepFile } from "./data/step_file";
+
+/** What a step is wanted for. */
+export interface WantedStep {
+  step: string;
+  /** Saved at once; else it waits for a press, because a browser opens windows for presses only. */
+  saved: boolean;
+  /** When it was asked for, so that the same is saved again when it is asked for again. */
+  pressed_ms: number;
+}
+
+interface StepLineProps {
+  events: EventSource;
+  span: string;
+  wanted: WantedStep;
+  /** Opens the window's title: the recording. */
+  recording: string;
+  close(): void;
+}
+
+export function StepLine({ events, span, wanted: { step, saved }, recording, close }: StepLineProps) {
+  const answer = useStepFile(events, span, step);
+  const file = answer?.kind === "ready" ? answer.value : null;
+  useEffect(() => {
+    if (saved && file) saveBlob(file.name, file.blob);
+  }, [saved, file]);
+  return (
+    <div class="range-line">
+      {file ? (
+        <Ready file={file} step={step} saved={saved} recording={recording} />
+      ) : (
+        <p role="status">{notYet(answer, step)}</p>
+      )}
+      <button class="button low" onClick={close}>
+        {file ? "Close" : "Cancel"}
+      </button>
+    </div>
+  );
+}
+
+function notYet(answer: Answer<SavedFile> | null, step: string): string {
+  if (answer?.kind === "problem" || answer?.kind === "gone") return `${answer.value.problem}. ${answer.value.hint}`;
+  const progress = answer?.kind === "waiting" ? answer.value.progress : null;
+  const far = progress && progress.total_bytes > 0 ? `: ${bytesOf(progress.read_bytes, progress.total_bytes)}` : "";
+  return `Cutting step ${step} out of the trace${far}`;
+}
+
+interface ReadyProps extends Pick<StepLineProps, "recording"> {
+  file: SavedFile;
+  step: string;
+  saved: boolean;
+}
+
+function Ready({ file, step, saved, recording }: ReadyProps) {
+  const [handed, setHanded] = useState<Handed | "waiting" | null>(null);
+  const [content, setContent] = useState<ArrayBuffer | null>(null);
+  useEffect(() => {
+    void file.blob.arrayBuffer().then(setContent);
+  }, [file]);
+  const open = () => {
+    if (content === null) return;
+    setHanded("waiting");
+    void handToPerfetto({ title: `${recording}, step ${step}`, name: file.name, bytes: content }).then(setHanded);
+  };
+  return (
+    <>
+      <p role="status">
+        {handed === null
+          ? `${saved ? `Saved as ${file.name}` : `Step ${step} is ready`}, ${bytes(file.blob.size)}. ${WHERE_IT_GOES}`
+          : SAID[handed]}
+      </p>
+      <button class="button low" disabled={content === null || handed === "waiting"} onClick={open}>
+        Open in Perfetto
+      </button>
+      {!saved && (
+        <button class="button low" onClick={() => saveBlob(file.name, file.blob)}>
+          Download
+        </button>
+      )}
+    </>
+  );
+}
+
+const WHERE_IT_GOES = "Perfetto gets it in a window of this browser, at ui.perfetto.dev. Nothing is uploaded.";
+
+const BY_HAND = "Download the step, and open the file there or in chrome://tracing.";
+
+const SAID: Readonly<Record<Handed | "waiting", string>> = {
+  waiting: "Waiting for Perfetto in the new window.",
+  given: "Perfetto has it, in the new window. Nothing was uploaded.",
+  blocked: `The browser blocked the new window. Allow pop-ups for this page and press again. Or: ${BY_HAND}`,
+  offline: `This browser is offline, and Perfetto is a page on the internet. ${BY_HAND}`,
+  closed: "The window was closed before Perfetto was ready.",
+  silent: `Perfetto did not answer: is ui.perfetto.dev reachable from here? ${BY_HAND}`,
+};

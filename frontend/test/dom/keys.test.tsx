@@ -1,0 +1,53 @@
+/** A legend turns its series off and on, by pointer and by keys, and says so. */
+
+import { fireEvent, render, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { Keys, useHidden } from "../../src/components/keys";
+import { BurstPicture } from "../../src/views/data_loading/burst";
+import { tab } from "../fixtures/figures";
+import { TITLES, WORKERS } from "../fixtures/loading";
+
+const SERIES = ["kernel", "copy", "data"].map((id) => ({ id, label: id, mark: <i class={`swatch of-${id}`} /> }));
+
+function Legend() {
+  const [off, hide] = useHidden();
+  return <Keys label="Parts" keys={SERIES} off={off} choose={hide} />;
+}
+
+const button = (name: string) => screen.getByRole("button", { name });
+const pressed = () => SERIES.map(({ id }) => button(id).getAttribute("aria-pressed") === "true");
+
+test("a press hides a series, another shows it; its swatch is hollow meanwhile", () => {
+  render(<Legend />);
+  expect(screen.getByRole("list", { name: "Parts. A button shows or hides its series." })).toBeTruthy();
+  expect(pressed()).toEqual([true, true, true]);
+  fireEvent.click(button("copy"));
+  expect(pressed()).toEqual([true, false, true]);
+  expect(button("copy").querySelector(".swatch")!.className).toBe("swatch hollow");
+  fireEvent.click(button("copy"));
+  expect(pressed()).toEqual([true, true, true]);
+});
+
+test("Alt and a press shows a series alone, and all again", () => {
+  render(<Legend />);
+  fireEvent.click(button("data"), { altKey: true });
+  expect(pressed()).toEqual([false, false, true]);
+  fireEvent.click(button("data"), { altKey: true });
+  expect(pressed()).toEqual([true, true, true]);
+});
+
+test("without the long waits the usual ones fill the picture", () => {
+  const chosen = { hovered: null, selected: null, hover: () => undefined, select: () => undefined };
+  const waits = WORKERS.burst!.waits.map((wait) => (wait.long ? wait : { ...wait, wait_ns: 1e6 }));
+  const burst = { ...WORKERS.burst!, waits };
+  const { container } = render(
+    <BurstPicture result={WORKERS} titles={TITLES} burst={burst} chosen={chosen} tab={tab()} name="run" />,
+  );
+  const drawn = () => [...container.querySelectorAll(".wait-columns path.mark")].map((path) => path.getAttribute("d"));
+  const [long, usual] = drawn();
+  expect(long).not.toBe("");
+  fireEvent.click(button("long wait"));
+  const [gone, larger] = drawn();
+  expect(gone).toBe("");
+  expect(larger).not.toBe(usual);
+});

@@ -1,0 +1,127 @@
+"""Operators: what each op costs on host and device, by name, shapes, stack, module, line or phase; and each module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.analyses.base import Analysis
+from tb_steptime.metrics.operators.details import OperatorDetail, operator_details
+from tb_steptime.metrics.operators.keys import By
+from tb_steptime.metrics.operators.module_calls import module_calls
+from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.op_costs import outside_ops
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+#: Rows of each table, those with most time; the rest is one line.
+ROWS: dict[By, int] = {"name": 200, "shape": 120, "stack": 80, "module": 120, "line": 100, "phase": 120}
+#: Ops whose calls can be opened.
+OPENED_OPS = 80
+
+
+class OperatorStep(msgspec.Struct, frozen=True):
+    """Where a step is, relative to the span's origin."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+class OperatorRest(msgspec.Struct, frozen=True):
+    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device."""
+
+    rows: int = 0
+    calls: int = 0
+    host_self_ns: int = 0
+    runtime_ns: int = 0
+    device_self_ns: int | None = None
+
+
+class OperatorTable(msgspec.Struct, frozen=True):
+    """Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops."""
+
+    by: By
+    where: Where
+    rows: list[OperatorRow]
+    rest: OperatorRest
+
+
+class OutsideOps(msgspec.Struct, frozen=True):
+    """What no recorded op launched, in the steps."""
+
+    launches: int = 0
+    device_ns: int = 0
+
+
+class OperatorsResult(msgspec.Struct, frozen=True):
+    """Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
+    forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
+    folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+
+    Empty in a summary of a release that did not measure ops.
+    """
+
+    start_ns: int = 0
+    end_ns: int = 0
+    steps: list[OperatorStep] = []
+    has_device: bool = False
+    recorded: OpsRecorded = OpsRecorded()
+    tables: list[OperatorTable] = []
+    outside: OutsideOps = OutsideOps()
+    details: list[OperatorDetail] = []
+    folded: list[ModuleRow] = []
+    modules: list[ModuleRow] = []
+    more_modules: int = 0
+
+
+def analyse(trace: Trace) -> OperatorsResult:
+    (low, high), said = find_steps(trace).window, recorded(trace)
+    sorts = _sorts(said)
+    tables = [_table(sort, rows) for sort, rows in zip(sorts, operator_tables(trace, sorts), strict=True)]
+    calls, outside = module_calls(trace), outside_ops(trace)
+    modules, more = module_rows(trace, calls, folded=False)
+    return OperatorsResult(
+        start_ns=low,
+        end_ns=high,
+        steps=[OperatorStep(step.name, step.start_ns, step.end_ns) for step in find_steps(trace).steps],
+        has_device=len(find_launches(trace).activity) > 0,
+        recorded=said,
+        tables=tables,
+        outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
+        details=operator_details(trace, [row.name for row in tables[0].rows[:OPENED_OPS]]),
+        folded=module_rows(trace, calls, folded=True)[0],
+        modules=modules,
+        more_modules=more,
+    )
+
+
+def _sorts(said: OpsRecorded) -> list[Sort]:
+    """What is recorded tells ops apart; the first one is by name, where work ran."""
+    there: dict[By, bool] = {
+        "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
+        "phase": True,
+    }  # fmt: skip
+    ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
+    return [Sort(by, where) for where in ways for by, is_there in there.items() if is_there]
+
+
+def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
+    shown, more = list(rows[: ROWS[sort.by]]), rows[ROWS[sort.by] :]
+    device = [row.device_self_ns for row in more if row.device_self_ns is not None]
+    rest = OperatorRest(
+        rows=len(more),
+        calls=sum(row.calls for row in more),
+        host_self_ns=sum(row.host_self_ns for row in more),
+        runtime_ns=sum(row.runtime_ns for row in more),
+        device_self_ns=sum(device) if device else None,
+    )
+    return OperatorTable(sort.by, sort.where, shown, rest)
+
+
+ANALYSIS = Analysis("operators", "Operators", OperatorsResult, analyse)

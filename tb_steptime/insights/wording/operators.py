@@ -1,0 +1,91 @@
+"""Titles of the Operators view: which op and which module take most, and what a recording lacks to say more."""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.insights.base import Titles
+from tb_steptime.insights.facts import Facts
+from tb_steptime.metrics.operators.module_tree import ModuleRow
+from tb_steptime.metrics.operators.table import OperatorRow
+from tb_steptime.text import Phrase, code, count, fraction, phrase, text
+
+
+def operator_titles(facts: Facts) -> Titles:
+    """ "operators", "modules", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is missing."""
+    result = facts.operators
+    if result is None or not result.tables:
+        return {}
+    said = result.recorded
+    missing = {"no_shapes": said.shapes, "no_stacks": said.stacks, "no_modules": said.modules}
+    titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if said.ops and not is_there}
+    if not said.ops:
+        return {"no_ops": MISSING["no_ops"]}
+    titles["operators"] = _operators(result)
+    if result.folded:
+        titles["modules"] = _modules(result)
+    if result.outside.launches:
+        titles["outside"] = phrase("{launches} launches are outside any op.", launches=count(result.outside.launches))
+    return titles
+
+
+#: What adds what is not recorded, and what that costs.
+MISSING: dict[str, Phrase] = {
+    "no_ops": phrase("CPU ops are not recorded: {flag} adds them.", flag=code("ProfilerActivity.CPU")),
+    "no_shapes": phrase(
+        "Shapes are not recorded. {flag} adds them; files grow, and inputs are kept a little longer.",
+        flag=code("record_shapes=True"),
+    ),
+    "no_stacks": phrase(
+        "Lines and call stacks are not recorded. {flag} adds them, and slows Python more than anything else.",
+        flag=code("with_stack=True"),
+    ),
+    "no_modules": phrase(
+        "Modules are not recorded. {flag} names them, and slows Python; Lightning's profiler marks them by itself.",
+        flag=code("with_stack=True"),
+    ),
+}
+
+
+def _operators(result: OperatorsResult) -> Phrase:
+    """The op with most time of its own: on the GPU where anything ran there, else on the host."""
+    rows = result.tables[0].rows
+    whole = _whole(result)
+    if not rows or not whole:
+        return phrase("Which ops take the time?")
+    most = max(rows, key=lambda row: _own(result, row))
+    share = fraction(_own(result, most) / whole)
+    if result.has_device:
+        return phrase("{op} takes {share} of the GPU's work", op=text(most.name), share=share)
+    return phrase("{op} takes {share} of the time in ops", op=text(most.name), share=share)
+
+
+def _own(result: OperatorsResult, row: OperatorRow) -> int:
+    return (row.device_self_ns or 0) if result.has_device else row.host_self_ns + row.runtime_ns
+
+
+def _whole(result: OperatorsResult) -> int:
+    """Own times of all ops and of what no op launched."""
+    rows, rest = result.tables[0].rows, result.tables[0].rest
+    rest_ns = (rest.device_self_ns or 0) if result.has_device else rest.host_self_ns + rest.runtime_ns
+    return sum(_own(result, row) for row in rows) + rest_ns + result.outside.device_ns
+
+
+def _modules(result: OperatorsResult) -> Phrase:
+    """The class of modules with most time of its own in the forward pass."""
+    most = max(result.folded, key=lambda row: _of_module(result, row))
+    whole = sum(_of_module(result, row) for row in result.folded)
+    if not whole:
+        return phrase("Which modules take the time?")
+    share = fraction(_of_module(result, most) / whole)
+    if most.instances == 1:
+        return phrase("{module} takes {share} of the modules' forward pass", module=text(most.name), share=share)
+    return phrase(
+        "{number} x {module} take {share} of the modules' forward pass",
+        number=count(most.instances),
+        module=text(most.name),
+        share=share,
+    )
+
+
+def _of_module(result: OperatorsResult, row: ModuleRow) -> int:
+    return (row.device_self_ns or 0) if result.has_device else row.host_self_ns

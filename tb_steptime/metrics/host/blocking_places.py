@@ -1,0 +1,105 @@
+"""Blocking calls by where they come from: what two recordings are matched by.
+
+base        aten::item   cudaMemcpyAsync + cudaStreamSynchronize   forward   train.py: step     2 calls a step, 14 ms
+candidate   (no such row)                                                                       gone
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.copy_directions import directions
+from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, blocking_groups
+from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import outermost
+from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.table import Int64, Kind
+
+#: Places with most time are kept; those of the others are short.
+PLACES = 200
+
+_LINE = re.compile(r"\(\d+\)")
+
+
+class BlockingPlace(msgspec.Struct, frozen=True):
+    """Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
+    host; deviation_ns: the standard deviation of that per step, None of one step. source: without the number of the
+    line, which moves when a line is added above it."""
+
+    call: str
+    kind: BlockingKind
+    op: str | None
+    outer_op: str | None
+    phase: PhaseId
+    direction: str | None
+    module: str | None
+    source: str | None
+    count: int
+    total_ns: int
+    deviation_ns: float | None
+
+
+def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
+    """Of `blocking_groups` that are in one of so many steps (step: of each of them, -1 in none), longest blocked
+    first."""
+    kept = np.flatnonzero(step >= 0)
+    if not len(kept):
+        return []
+    stand, blocked = _Stand(trace, kept), blocking_groups(trace).blocked_ns[kept]
+    alike = Groups.of(*stand.keys())
+    figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
+                  alike.deviation(blocked, step[kept], steps).tolist(), strict=True)  # fmt: skip
+    found = [stand.place(row, count, ns, known(spread))
+             for row, (count, ns, spread) in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
+    return sorted(found, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
+
+
+class _Stand:
+    """Where some of `blocking_groups` stand. op, outer_op: rows of the string table, -1 for none."""
+
+    def __init__(self, trace: Trace, kept: Int64) -> None:
+        groups, events = blocking_groups(trace), trace.events
+        op, self._call = groups.op[kept], groups.call[kept]
+        outer = outermost(trace, events.rows(Kind.CPU_OP), op)
+        self._trace, self._kind, self._names = trace, groups.kind[kept], groups.names[kept]
+        self._op, self._outer = (np.where(row >= 0, events.name[row], -1).astype(np.int64) for row in (op, outer))
+        self._site = site_of(trace, self._call)
+        self._direction = directions(trace, groups.copy[kept])
+        self._module, self._source = modules(trace, self._call), _without_lines(sources(trace, self._call))
+
+    def keys(self) -> list[Int64]:
+        words = (self._direction, self._module, self._source)
+        columns = (self._kind, self._op, self._outer, self._site, *self._names.T, *(each.number for each in words))
+        return [np.asarray(column, np.int64) for column in columns]
+
+    def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:
+        return BlockingPlace(
+            call=" + ".join(self._trace.strings[name] for name in self._names[row].tolist() if name >= 0),
+            kind=KINDS[int(self._kind[row])],
+            op=self._text(int(self._op[row])),
+            outer_op=self._text(int(self._outer[row])),
+            phase=SITES[int(self._site[row])].phase,
+            direction=self._direction[row],
+            module=self._module[row],
+            source=self._source[row],
+            count=count,
+            total_ns=total_ns,
+            deviation_ns=deviation_ns,
+        )
+
+    def _text(self, name: int) -> str | None:
+        return self._trace.strings[name] if name >= 0 else None
+
+
+def _without_lines(words: Words) -> Words:
+    """ "train.py(54): step" is "train.py: step", whatever the line."""
+    texts = [_LINE.sub("", text) for text in words.texts]
+    distinct = list(dict.fromkeys(texts))
+    place = np.array([*(distinct.index(text) for text in texts), -1], np.int32)
+    return Words(place[words.number], distinct)

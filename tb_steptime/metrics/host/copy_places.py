@@ -1,0 +1,85 @@
+"""Copies by the kinds of memory between which they go and by where they come from: what two recordings are matched by.
+
+base        HtoD  Pageable -> Device   aten::to   forward    2 a step, 1.3 ms
+candidate   HtoD  Pinned -> Device     aten::to   forward    2 a step, 0.3 ms     the same place, other memory
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.copy_directions import Way
+from tb_steptime.metrics.host.copies import copies_in_steps
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.host_ranges import short_range
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import places
+from tb_steptime.trace.table import Int32, Int64
+
+#: Places with most time are kept; those of the others are short.
+PLACES = 100
+
+
+class CopyPlace(msgspec.Struct, frozen=True):
+    """Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
+    range around it; bytes: None where the trace does not say all; deviation_ns: the standard deviation of their time
+    per step, None of one step."""
+
+    direction: str
+    source: str
+    target: str
+    op: str | None
+    phase: PhaseId
+    count: int
+    total_ns: int
+    bytes: int | None
+    deviation_ns: float | None
+
+
+def copy_places(trace: Trace, step: Int64, steps: int) -> list[CopyPlace]:
+    """Of copies that begin in one of so many steps (step: of each event of the table, -1 in none), most time first."""
+    rows, number, ways = copies_in_steps(trace)
+    activity = find_launches(trace).activity[rows]
+    kept = step[activity] >= 0
+    rows, number, activity = rows[kept], number[kept], activity[kept]
+    if not len(rows):
+        return []
+    maker, phase, dur_ns = _makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]], trace.events.dur_ns[activity]
+    alike, nbytes = Groups.of(number, maker, phase), _bytes(trace, activity)
+    figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
+                  map(known, alike.deviation(dur_ns, step[activity], steps).tolist()), strict=True)  # fmt: skip
+    found = [_place(trace, ways[number[row]], int(maker[row]), PHASES[int(phase[row])], of)
+             for row, of in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
+    return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
+
+
+def _makers(trace: Trace, rows: Int64) -> Int64:
+    """Of copies, rows of `find_launches`: the outermost op, else the named range; rows of the string table, -1 for
+    none."""
+    around = places(trace, find_launches(trace).call[rows])
+    row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
+    return np.where(row >= 0, trace.events.name[row], -1).astype(np.int64)
+
+
+def _bytes(trace: Trace, activity: Int32) -> Int64:
+    """-1 where it is not said."""
+    if trace.events.bytes is None:
+        return np.full(len(activity), -1, np.int64)
+    return trace.events.bytes[activity].astype(np.int64)
+
+
+def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:
+    unsaid = alike.sum((nbytes < 0).astype(np.int64)).tolist()
+    return [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unsaid, strict=True)]
+
+
+def _place(
+    trace: Trace, way: Way, maker: int, phase: PhaseId, figures: tuple[int, int, int | None, float | None]
+) -> CopyPlace:
+    count, total_ns, nbytes, deviation_ns = figures
+    op = short_range(trace.strings[maker]) if maker >= 0 else None
+    return CopyPlace(way.direction, way.source, way.target, op, phase, count, total_ns, nbytes, deviation_ns)

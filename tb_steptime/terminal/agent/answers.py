@@ -1,0 +1,151 @@
+"""Recordings of a log directory: which there are, one in short, two compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.compare.comparison import compare
+from tb_steptime.compare.tables import table_of
+from tb_steptime.compare.waterfall import Contribution
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.states import Problem
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.terminal.agent import contract
+from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
+from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
+from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+from tb_steptime.terminal.printer import plain
+
+#: Recordings in a list, kernels in a comparison; an agent asks for one by name.
+_LISTED, _KERNELS = 100, 10
+_SHOWN = dict.fromkeys((*TILES, *HOST_TILES, *DATA_LOADING_TILES))
+_METRICS = {metric.id: metric for metric in METRICS}
+
+
+def runs(logs: Logs) -> contract.Runs:
+    spans, problems = logs.spans()
+    listed = [_run_line(span) for span in spans[:_LISTED]]
+    return contract.Runs(listed, len(spans) - len(listed), [f"{each.file}: {each.problem}." for each in problems])
+
+
+def _run_line(span: FoundSpan) -> contract.RunLine:
+    measured = at_hand(span)
+    if measured is None:
+        return contract.RunLine(span.run, span.worker, span.number, False)
+    facts = measured.facts
+    bound = judge(measured.results).verdict.bound.value
+    step_ms, gpu = maybe_ms(facts.mean_step_ns), ", ".join(facts.device_names) or None
+    return contract.RunLine(span.run, span.worker, span.number, True, step_ms, facts.step_count, bound, gpu)
+
+
+def summary(logs: Logs, which: Which) -> contract.Summary:
+    """Raises RefusalError."""
+    span = logs.find(which)
+    measured = logs.measured(span)
+    judged = judge(measured.results)
+    overview = measured.result("overview", OverviewResult)
+    return contract.Summary(
+        run=span.run,
+        worker=span.worker,
+        span=span.number,
+        job=plain(judged.job.line),
+        verdict=plain(judged.verdict.text),
+        steps=len(overview.steps),
+        step_ms=ms(overview.mean_duration_ns),
+        parts_ms=_times(overview.mean_parts_ns),
+        gpu_idle_ms=_idle(measured),
+        figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
+        cards=[_card(each) for each in judged.insights],
+        notes=[f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, measured.facts.notes)],
+    )
+
+
+def _times(parts: msgspec.Struct) -> dict[str, float]:
+    return {name: ms(ns) for name, ns in msgspec.structs.asdict(parts).items() if ns}
+
+
+def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
+    host = measured.result("host", HostResult)
+    mean = next((each.mean for each in host.devices if each.device == host.device), None)
+    return None if mean is None else _times(mean)
+
+
+def _figure(series: Series) -> contract.FigureLine:
+    metric = _METRICS[series.metric]
+    why = plain(explain(series.reason)) if series.reason else None
+    return contract.FigureLine(metric.id, in_unit(series.value, metric), unit_of(metric), why)
+
+
+def _card(card: Insight) -> contract.CardLine:
+    return contract.CardLine(
+        card.id, card.severity.value, plain(card.title), plain(card.why), card.how, ms(card.gain_ns),
+        card.confidence.value,
+    )  # fmt: skip
+
+
+def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
+    """Raises RefusalError."""
+    problems: list[Problem] = []
+    folders = [_folder(logs, Which(run)) for run in (base, candidate)]
+    try:
+        sides = [side for _, side in compared_sides(folders, problems, "found")]
+    except AskedWronglyError as error:
+        raise RefusalError(str(error)) from error
+    if problems or len(sides) < 2:
+        raise RefusalError("; ".join(f"{each.file}: {each.problem}. {each.hint}" for each in problems))
+    found = compare(*sides)
+    step = found.step
+    return contract.Comparison(
+        headline=plain(comparison_headline(found)),
+        distinguishable=step.distinguishable,
+        step=contract.ChangeLine(
+            "step", ms(step.base_ns), ms(step.candidate_ns), ms(step.change_ns), maybe_ms(step.low),
+            maybe_ms(step.high),
+        ),
+        parts=_changes(found.waterfalls[0].rows),
+        kernels=[
+            contract.KernelChangeLine(
+                _short(row.base_name), _short(row.candidate_name), row.matched_by, ms(row.base_ns), ms(row.candidate_ns)
+            )
+            for row in table_of("kernels", found.tables).rows[:_KERNELS]
+        ],
+        predictions=[
+            contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
+            for each in found.predictions
+        ],
+        warnings=[f"{plain(note.cause)} {plain(note.effect)}" for note in warning_texts(found)],
+    )  # fmt: skip
+
+
+def _short(kernel: str | None) -> str | None:
+    return None if kernel is None else short_name(kernel)
+
+
+def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:
+    return [
+        contract.ChangeLine(
+            CONTRIBUTION_LABELS.get(row.id, row.id), ms(row.base_ns), ms(row.candidate_ns), ms(row.change_ns),
+            maybe_ms(row.low), maybe_ms(row.high),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _folder(logs: Logs, which: Which) -> Path:
+    """Of a run. Raises RefusalError where there is none."""
+    run = logs.find(which).run
+    return logs.folder if run == "." else logs.folder / run

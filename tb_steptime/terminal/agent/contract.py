@@ -1,0 +1,180 @@
+"""The answers of the tools, as JSON: fields may be added, never renamed.
+
+Times are ms with four significant digits, shares 0 to 1; null is "not measurable". A missing field is one without
+content.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A recording. step_ms, bound, gpu: where its figures are at hand already; read: whether they are."""
+
+    run: str
+    worker: str
+    span: int
+    read: bool
+    step_ms: float | None = None
+    steps: int | None = None
+    bound: str | None = None
+    gpu: str | None = None
+
+
+class Runs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """more: recordings that are not listed. problems: files that cannot be read."""
+
+    recordings: list[RunLine]
+    more: int = 0
+    problems: list[str] = []
+
+
+class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """why_none: why it is not measurable in this recording."""
+
+    metric: str
+    value: float | None
+    unit: str
+    why_none: str | None = None
+
+
+class CardLine(msgspec.Struct, frozen=True):
+    """A recommendation. gain_ms: est. gain per step, at most; 0: not computed."""
+
+    id: str
+    severity: str
+    title: str
+    why: str
+    how: str | None
+    gain_ms: float
+    confidence: str
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A recording. parts_ms sum to the mean step. gpu_idle_ms: the busiest GPU, per step, by reason; null without."""
+
+    run: str
+    worker: str
+    span: int
+    job: str
+    verdict: str
+    steps: int
+    step_ms: float
+    parts_ms: dict[str, float]
+    gpu_idle_ms: dict[str, float] | None
+    figures: list[FigureLine]
+    cards: list[CardLine]
+    notes: list[str]
+
+
+class ChangeLine(msgspec.Struct, frozen=True):
+    """low_ms, high_ms: 95 % interval of the change; null: too few steps."""
+
+    of: str
+    base_ms: float
+    candidate_ms: float
+    change_ms: float
+    low_ms: float | None
+    high_ms: float | None
+
+
+class KernelChangeLine(msgspec.Struct, frozen=True):
+    """base or candidate is null for a kernel that only the other one has."""
+
+    base: str | None
+    candidate: str | None
+    matched_by: str
+    base_ms: float
+    candidate_ms: float
+
+
+class PredictionLine(msgspec.Struct, frozen=True):
+    """A card of the base that the candidate follows: its gain, and what the change measures."""
+
+    card: str
+    predicted_ms: float
+    measured_ms: float
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Two runs, by the mean step. distinguishable: more than noise; null: too few steps to say."""
+
+    headline: str
+    distinguishable: bool | None
+    step: ChangeLine
+    parts: list[ChangeLine]
+    kernels: list[KernelChangeLine]
+    predictions: list[PredictionLine]
+    warnings: list[str]
+
+
+class KernelLine(msgspec.Struct, frozen=True):
+    """total_ms: over all steps; share: of the GPU's kernel time."""
+
+    device: int
+    kernel: str
+    launches: int
+    total_ms: float
+    share: float
+    tensor_core: str
+    op: str | None
+    module: str | None
+    est_occupancy: float | None
+
+
+class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
+    """more: kernels that are not listed; more_ms: their time. why_none: why there are none."""
+
+    kernels: list[KernelLine]
+    more: int = 0
+    more_ms: float | None = None
+    why_none: str | None = None
+
+
+class BlockingLine(msgspec.Struct, frozen=True):
+    """Calls that are alike, per step. bubble_ms: for so long the GPU idles for them."""
+
+    call: str
+    op: str | None
+    source: str | None
+    phase: str
+    calls: float
+    blocked_ms: float
+    bubble_ms: float
+
+
+class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
+    blocking_calls: list[BlockingLine]
+    more: int = 0
+    why_none: str | None = None
+
+
+class EventLine(msgspec.Struct, frozen=True):
+    """start_ms: from the begin of the recording."""
+
+    kind: str
+    name: str
+    track: str
+    start_ms: float
+    duration_ms: float
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The events that cover most of a window, in time order. more: those that are not listed."""
+
+    start_ms: float
+    end_ms: float
+    events: list[EventLine]
+    more: int
+
+
+class Definition(msgspec.Struct, frozen=True):
+    metric: str
+    label: str
+    unit: str
+    meaning: str
+
+
+class Definitions(msgspec.Struct, frozen=True):
+    definitions: list[Definition]

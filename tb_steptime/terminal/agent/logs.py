@@ -1,0 +1,118 @@
+"""The log directory of an agent: which recordings there are, and what was read of them lately."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.summaries import fresh_summary, read_summary
+from tb_steptime.terminal.spans import find_spans, measured_span, trace_of
+from tb_steptime.trace.model import Trace
+
+T = TypeVar("T")
+
+#: An agent asks several things of one recording, or compares two. A trace may take hundreds of megabytes.
+_MEASURED_KEPT, _TRACES_KEPT = 8, 1
+#: Names in a refusal; more do not help.
+_NAMED = 20
+
+
+class RefusalError(Exception):
+    """One line for the agent: what is wrong, and what to ask for instead."""
+
+
+@dataclass(frozen=True)
+class Which:
+    """A recording as an agent names it; None where there is only one, or the first is meant."""
+
+    run: str | None = None
+    worker: str | None = None
+    span: int | None = None
+
+
+@dataclass
+class Logs:
+    """folder: the log directory, or a trace file. Looks at it again for each question."""
+
+    folder: Path
+    _measured: OrderedDict[Hashable, MeasuredSpan] = field(default_factory=OrderedDict)
+    _traces: OrderedDict[Hashable, Trace] = field(default_factory=OrderedDict)
+
+    def spans(self) -> tuple[list[FoundSpan], list[Problem]]:
+        problems: list[Problem] = []
+        return list(find_spans([self.folder], problems)), problems
+
+    def find(self, which: Which) -> FoundSpan:
+        """Raises RefusalError."""
+        spans, problems = self.spans()
+        if not spans:
+            raise RefusalError(_said(problems[0]) if problems else f"{self.folder} holds no recording.")
+        run = _chosen("run", which.run, [span.run for span in spans])
+        of_run = [span for span in spans if span.run == run]
+        worker = _chosen("worker", which.worker or of_run[0].worker, [span.worker for span in of_run])
+        of_worker = [span for span in of_run if span.worker == worker]
+        number = _chosen("span", str(which.span or 1), [str(span.number) for span in of_worker])
+        return next(span for span in of_worker if str(span.number) == number)
+
+    def measured(self, span: FoundSpan) -> MeasuredSpan:
+        """From its summary file, or from the trace, which may take a while. Raises RefusalError."""
+        read = partial(measured_span, span, _silent, ("timeline",))
+        return _kept(self._measured, (span.id, span.stamp), _MEASURED_KEPT, read)
+
+    def trace(self, span: FoundSpan) -> Trace:
+        """Raises RefusalError."""
+        return _kept(self._traces, (span.id, span.stamp), _TRACES_KEPT, partial(trace_of, span, _silent))
+
+
+def at_hand(span: FoundSpan) -> MeasuredSpan | None:
+    """What its summary file says, where that needs no reading of the trace."""
+    with contextlib.suppress(TraceError, OSError):
+        if span.trace is not None:
+            return fresh_summary(span.trace)
+        return read_summary(span.summary) if span.summary else None
+    return None
+
+
+def _silent(_: object) -> None:
+    """Nobody watches how far the reading is."""
+
+
+def _kept(known: OrderedDict[Hashable, T], key: Hashable, most: int, read: Callable[[], T]) -> T:
+    if key not in known:
+        try:
+            known[key] = read()
+        except TraceError as error:
+            raise RefusalError(str(error)) from error
+        while len(known) > most:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return known[key]
+
+
+def _chosen(what: str, asked: str | None, known: Iterable[str]) -> str:
+    """Raises RefusalError."""
+    names = list(dict.fromkeys(known))
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked in names:
+        return str(asked)
+    begin = f"Name a {what}." if asked is None else f'There is no {what} "{asked}".'
+    raise RefusalError(f"{begin} The {what}s are: {_listed(names)}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _said(problem: Problem) -> str:
+    return f"{problem.file}: {problem.problem}. {problem.hint}"

@@ -1,0 +1,128 @@
+"""The tools over MCP's stdio transport. The only module that knows the SDK.
+
+What a tool's docstring and its arguments say is what the agent reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import msgspec
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from tb_steptime import __version__
+from tb_steptime.terminal.agent import answers, contract, tables
+from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
+
+P = ParamSpec("P")
+
+INSTRUCTIONS = (
+    "Figures of torch.profiler recordings: where the time of a training step goes, why the GPU is idle, what to do. "
+    "Begin with list_runs, then summarize. Times are ms per step unless a field says otherwise; shares are 0 to 1; "
+    "null is not measurable, and why_none says why."
+)
+
+Run = Annotated[str | None, Field(description="A run as list_runs names it; may be left out where there is one.")]
+Worker = Annotated[str | None, Field(description="A worker of the run; default: its first.")]
+Span = Annotated[int | None, Field(description="Recordings of a worker count from 1; default: 1.", ge=1)]
+Limit = Annotated[int, Field(description="Rows at most.", ge=1, le=200)]
+
+
+def serve(folder: Path) -> None:
+    """Answers until stdin ends."""
+    server(folder).run("stdio")
+
+
+def server(folder: Path) -> MCPServer:
+    logs = Logs(folder)
+    made = MCPServer("tb-steptime", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    for tool in (*_of_runs(logs), *_of_tables(logs), _definitions()):
+        made.tool(structured_output=False)(tool)
+    return made
+
+
+def _of_runs(logs: Logs) -> list[Callable[..., str]]:
+    @_answering
+    def list_runs() -> contract.Runs:
+        """The recordings in the log directory, with mean step and what limits it where that is known already."""
+        return answers.runs(logs)
+
+    @_answering
+    def summarize(run: Run = None, worker: Worker = None, span: Span = None) -> contract.Summary:
+        """One recording: what limits the step, its parts, why the GPU is idle, the main figures, and recommendations
+        with their estimated gain."""
+        return answers.summary(logs, Which(run, worker, span))
+
+    @_answering
+    def compare(
+        base: Annotated[str, Field(description="The run before.")],
+        candidate: Annotated[str, Field(description="The run after.")],
+    ) -> contract.Comparison:
+        """Two runs: how much the step changed, whether that is more than noise, and which parts and kernels changed."""
+        return answers.comparison(logs, base, candidate)
+
+    return [list_runs, summarize, compare]
+
+
+def _of_tables(logs: Logs) -> list[Callable[..., str]]:
+    @_answering
+    def kernels(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15) -> contract.Kernels:
+        """The kernels with most time over all steps of a recording."""
+        return tables.kernels(logs, Which(run, worker, span), limit)
+
+    @_answering
+    def blocking_calls(
+        run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15
+    ) -> contract.BlockingCalls:
+        """Calls in which the CPU waits for the GPU, those after which the GPU idles longest first."""
+        return tables.blocking_calls(logs, Which(run, worker, span), limit)
+
+    @_answering
+    def timeline(
+        run: Run = None,
+        worker: Worker = None,
+        span: Span = None,
+        step: Annotated[str | None, Field(description="Name of a step; default: the first one.")] = None,
+        start_ms: Annotated[float | None, Field(description="From the begin of the recording.")] = None,
+        end_ms: Annotated[float | None, Field(description="Both times, in place of a step.")] = None,
+        limit: Limit = 40,
+    ) -> contract.Window:
+        """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
+        return tables.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
+
+    return [kernels, blocking_calls, timeline]
+
+
+def _definitions() -> Callable[..., str]:
+    @_answering
+    def definitions(
+        metrics: Annotated[list[str] | None, Field(description="Ids of metrics; default: all of them.")] = None,
+    ) -> contract.Definitions:
+        """What the metrics mean and what unit they have."""
+        return tables.definitions(metrics or [])
+
+    return definitions
+
+
+#: One question after the other: they share what was read.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _answering(answer: Callable[P, msgspec.Struct]) -> Callable[P, str]:
+    """As JSON text; a refusal is a tool's error with the same words."""
+
+    @functools.wraps(answer)
+    def text(*args: P.args, **kwargs: P.kwargs) -> str:
+        try:
+            with _ONE_AT_A_TIME:
+                return msgspec.json.encode(answer(*args, **kwargs)).decode()
+        except RefusalError as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+    return text

@@ -1,0 +1,41 @@
+"""`tb-steptime mcp LOGDIR`: the tab's figures for a coding agent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tb_steptime.terminal.commands.base import Command
+
+#: The SDK is not installed, or there is no such folder.
+NOT_STARTED = 2
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="LOGDIR", type=Path, help="a log directory")
+
+
+def _run(options: argparse.Namespace) -> int:
+    if not options.path.is_dir():
+        sys.stderr.write(f"{options.path}: This is no folder. Name a log directory.\n")
+        return NOT_STARTED
+    try:
+        from tb_steptime.terminal.agent.server import serve
+    except ModuleNotFoundError as missing:
+        if not missing.name or missing.name.partition(".")[0] not in ("mcp", "pydantic"):
+            raise
+        sys.stderr.write("The MCP SDK is not installed: pip install 'tb-steptime[mcp]'\n")
+        return NOT_STARTED
+    serve(options.path)
+    return 0
+
+
+COMMAND = Command(
+    "mcp",
+    "answer a coding agent",
+    "Serve the recordings of a log directory to a coding agent, over MCP on stdin and stdout: list runs, summarize "
+    "one, compare two, kernels, blocking calls, events of a window, definitions of the metrics. Needs the extra [mcp].",
+    _add_arguments,
+    _run,
+)

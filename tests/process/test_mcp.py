@@ -1,0 +1,104 @@
+"""`tb-steptime mcp` as a coding agent meets it: a server over stdio, asked by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+
+import pytest
+
+from tb_steptime import cli
+from tests.drawn.small_trace import write_trace
+
+
+def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "tb_steptime.terminal.agent.server", raising=False)
+    assert cli.main(["mcp", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "The MCP SDK is not installed: pip install 'tb-steptime[mcp]'\n"
+    assert cli.main(["mcp", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'none'}: This is no folder. Name a log directory.\n"
+
+
+#: In the order in which the agent asks.
+QUESTIONS = (
+    ("list_runs", {}),
+    ("summarize", {"run": "a"}),
+    ("kernels", {"run": "a"}),
+    ("blocking_calls", {"run": "a"}),
+    ("timeline", {"run": "a", "step": "6", "limit": 2}),
+    ("timeline", {"run": "a", "start_ms": 0.05, "end_ms": 0.06}),
+    ("compare", {"base": "a", "candidate": "b"}),
+    ("definitions", {"metrics": ["step_time"]}),
+    ("summarize", {}),
+    ("kernels", {"run": "a", "span": 2}),
+    ("timeline", {"run": "a", "step": "99"}),
+    ("definitions", {"metrics": ["speed"]}),
+)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What the server says to each question: whether it is an error, and the text."""
+    mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'tb-steptime[mcp]'")
+    logs = tmp_path_factory.mktemp("logs")
+    write_trace(logs / "a" / "w.pt.trace.json")
+    write_trace(logs / "b" / "w.pt.trace.json", op_us=12)
+    command = ["-m", "tb_steptime.cli", "mcp", str(logs)]
+    server = mcp.StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+
+    async def ask():
+        async with mcp.Client(server) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert set(tools) == {name for name, _ in QUESTIONS}
+            assert all(tool.description for tool in tools.values())
+            return [await client.call_tool(name, arguments) for name, arguments in QUESTIONS]
+
+    return [(each.is_error, each.content[0].text) for each in asyncio.run(ask())]
+
+
+def test_each_tool_answers_in_few_words_with_units(answers):
+    assert [error for error, _ in answers] == [False] * 8 + [True] * 4
+    assert max(len(text) for _, text in answers) < 6_000
+    runs, summary, kernels, blocking, step, window, comparison, definitions = (
+        json.loads(text) for _, text in answers[:8]
+    )
+    assert [(each["run"], each["span"], each["read"]) for each in runs["recordings"]] == [
+        ("a", 1, False),
+        ("b", 1, False),
+    ]
+    assert (summary["step_ms"], summary["steps"]) == (0.1, 3)
+    assert sum(summary["parts_ms"].values()) == pytest.approx(0.1)
+    figures = {each["metric"]: each for each in summary["figures"]}
+    assert figures["gpu_utilization"] == {"metric": "gpu_utilization", "value": 0.4, "unit": "share, 0 to 1"}
+    assert all((each["value"] is None) == ("why_none" in each) for each in figures.values())
+    assert kernels == {
+        "kernels": [
+            {
+                "device": 0, "kernel": "gemm f32 64x64", "launches": 3, "total_ms": 0.12, "share": 1.0,
+                "tensor_core": "no", "op": "aten::mm", "module": None, "est_occupancy": None,
+            }
+        ]
+    }  # fmt: skip
+    assert blocking == {"blocking_calls": []}
+    assert (step["start_ms"], step["end_ms"], step["more"]) == (0.1, 0.2, 2)
+    assert [each["name"] for each in step["events"]][1:] == ["volta_sgemm_64x64_nt"]
+    assert window["events"] == [
+        {"kind": "kernel", "name": "volta_sgemm_64x64_nt", "track": "GPU 0, stream 7", "start_ms": 0.05,
+         "duration_ms": 0.04}
+    ]  # fmt: skip
+    assert comparison["step"]["change_ms"] == 0.0
+    assert comparison["headline"].startswith("b is not distinguishable from a with 3 steps: ")
+    assert definitions["definitions"][0]["unit"] == "ms"
+
+
+def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):
+    begin = "Error executing tool "
+    assert [text.removeprefix(begin) for _, text in answers[8:11]] == [
+        "summarize: Name a run. The runs are: a, b.",
+        'kernels: There is no span "2". The spans are: 1.',
+        'timeline: There is no step "99". The steps are: 5, 6, 7.',
+    ]
+    assert answers[11][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")

@@ -1,0 +1,129 @@
+"""What is passed on names no machine, no user, no path and nothing of the environment; a directory of summaries is
+enough for every view but the timeline."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.ingest.summaries import SUFFIX
+
+pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+PROJECT = Path(__file__).parents[2]
+
+#: Of the machine, the user, the folders and the environment; whatever holds it is not passed on.
+TELLTALE = b"telltale"
+
+#: Not below sys.path, as an editable install or what torch.compile writes.
+OUTSIDE = """
+import time, torch
+
+class Images(torch.utils.data.Dataset):
+    def __len__(self):
+        return 400
+    def __getitem__(self, index):
+        end = time.perf_counter() + 0.004
+        while time.perf_counter() < end:
+            sum(range(100))
+        return torch.rand(8)
+
+def step(net, batch):
+    return net(batch).sum().backward()
+"""
+
+SCRIPT = """
+import importlib.util, os, socket
+socket.gethostname = lambda: "telltale-machine"
+import torch
+from tb_steptime.record import profile_steps
+
+torch.set_num_threads(1)
+spec = importlib.util.spec_from_file_location("outside", os.path.expanduser("~/telltale-lib/job/outside.py"))
+outside = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(outside)
+net = torch.nn.Linear(8, 4)
+with profile_steps("logs/run", skip_first=1, wait=0, warmup=1, active=4, repeat=1, shapes=True, stack=True) as prof:
+    for batch in prof.watch(torch.utils.data.DataLoader(outside.Images(), 20, num_workers=1)):
+        with torch.profiler.record_function(f"from {os.getcwd()}/images"):
+            outside.step(net, batch)
+        prof.step()
+        if prof.profiler is None:
+            break
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The log directory of a training by a user, on a machine, in folders and an environment that all say so."""
+    home = tmp_path_factory.mktemp("home") / "telltale-user"
+    (home / "telltale-lib" / "job").mkdir(parents=True)
+    (home / "telltale-lib" / "job" / "outside.py").write_text(OUTSIDE)
+    (home / "telltale-job").mkdir()
+    (home / "telltale-job" / "train.py").write_text(SCRIPT)
+    names = {"HOME": str(home), "USER": "telltale-user", "LOGNAME": "telltale-user", "TOKEN": "telltale-secret"}
+    subprocess.run(
+        [sys.executable, "train.py"],
+        cwd=home / "telltale-job",
+        env=os.environ | names | {"PYTHONPATH": str(PROJECT)},
+        check=True,
+        capture_output=True,
+    )
+    return home / "telltale-job" / "logs"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def unpacked(path):
+    content = path.read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+def holds_it(folder, pattern="*"):
+    return sorted(path.name for path in folder.rglob(pattern) if path.is_file() and TELLTALE in unpacked(path))
+
+
+def test_what_is_written_names_neither_user_nor_machine_nor_folder(recorded, tmp_path, capsys):
+    assert cli.main(["index", str(recorded)]) == 0
+    assert holds_it(recorded, f"*{SUFFIX}") == []
+    for kind in ("--scalars", "--csv", "--jsonl"):
+        folder = tmp_path / kind.strip("-")
+        assert cli.main(["export", str(recorded), kind, "-o", str(folder)]) == 0
+        assert holds_it(folder) == []
+        assert [str(path) for path in folder.rglob("*") if "telltale" in str(path.relative_to(folder))] == []
+    assert (tmp_path / "scalars" / "run" / "step_insights" / "worker1").is_dir()
+
+
+def test_the_recording_itself_holds_them(recorded):
+    """Otherwise nothing would be tested above. Traces and the recorder's files are raw: they are not for passing on."""
+    (trace,) = recorded.rglob("*.pt.trace.json.gz")
+    text = unpacked(trace)
+    assert trace.name.startswith("telltale-machine_")
+    assert b"telltale-lib/job/outside.py(" in text
+    assert b"telltale-job/images" in text
+    assert holds_it(recorded, "*.loader") == sorted(path.name for path in recorded.rglob("*.loader"))
+    assert TELLTALE in _results(measure_file(trace, keep_paths=True))
+    assert TELLTALE not in _results(measure_file(trace))
+    assert b"telltale-secret" not in text
+
+
+def _results(measured):
+    return msgspec.json.encode(measured.results)
+
+
+def test_whole_paths_are_kept_where_that_is_asked_for_and_go_again(recorded, capsys):
+    for arguments, expected in ((["--keep-paths"], 1), ([], 0)):
+        assert cli.main(["index", str(recorded), *arguments]) == 0
+        assert len(holds_it(recorded, f"*{SUFFIX}")) == expected
+        assert capsys.readouterr().out.splitlines() == ["1 summary file written, 0 up to date, 0 failed"]
