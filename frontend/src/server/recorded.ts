@@ -61,7 +61,7 @@ export function openRecorded(recorded: Recorded): Client {
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
-    chain: async (runs) => readyOr(sameRuns(runs, recorded) ? recorded.chain : undefined),
+    chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async () => ready({ tags: [], series: [] }),
     timeline: noEvents,
     busy: noEvents,

@@ -31,12 +31,12 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
 
 
 def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """shown: the runs that stand in a chain; of those before it each is held against the one before."""
+    """shown: the runs that stand in a chain; of the others each is held against the one before, too."""
     for simulated in (False, True):
         in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
-        yield from pairwise(in_order)
         in_chain = [span for span in in_order if span.found.run in shown]
-        yield from ((in_chain[0], other) for other in in_chain[2:] if in_chain)
+        from_first = ((in_chain[0], other) for other in in_chain[1:])
+        yield from dict.fromkeys([*pairwise(in_order), *pairwise(in_chain), *from_first])
 
 
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
