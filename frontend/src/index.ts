@@ -4,8 +4,10 @@ import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
-import { App } from "./frame/app";
+import { App, firstPage } from "./frame/app";
 import { openClient } from "./server/client";
+import { opened } from "./server/opening";
+import type { AnswerCache } from "./server/use_answer";
 
 export function render(): void {
   document.documentElement.lang = "en";
@@ -14,7 +16,10 @@ export function render(): void {
   style.textContent = styleSheet();
   document.head.append(style);
   const outer = outerPage();
+  const url = openUrlStore(outer);
+  const known: AnswerCache = new Map();
+  const client = opened(openClient(), url.read(), firstPage(url.read()), known);
   followTheme(outer);
   printView();
-  draw(h(App, { client: openClient(), url: openUrlStore(outer) }), document.body);
+  draw(h(App, { client, url, known }), document.body);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
@@ -76,6 +78,11 @@ class Facts:
         return self.result("host", HostResult)
 
     @property
+    def memory(self) -> MemoryResult:
+        """Without devices where allocations were not recorded."""
+        return self.result("memory", MemoryResult)
+
+    @property
     def gpu(self) -> GpuResult | None:
         """None where it was left out: the command line prints nothing of it."""
         return self.result("gpu", GpuResult) if "gpu" in self.results else None
@@ -85,7 +92,7 @@ class Facts:
         """None where it was left out, as `gpu`."""
         return self.result("operators", OperatorsResult) if "operators" in self.results else None
 
-    @property
+    @cached_property
     def step_ns(self) -> int:
         """The mean step without what is left out: work from before the recording, what comes once, the tail."""
         steps = self.overview.steps

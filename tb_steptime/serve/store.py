@@ -7,19 +7,24 @@ may be called from any thread and answers at once; traces are read only where `w
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import LogDirectory
+from tb_steptime.serve.opening import Address, first_span
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
@@ -27,12 +32,25 @@ from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import trends_page
-from tb_steptime.serve.wire import ChainPage, ComparePage, Index, SpanPage, TrendsPage, Waiting
+from tb_steptime.serve.wire import (
+    ChainPage,
+    ComparePage,
+    Index,
+    Opening,
+    SpanEntry,
+    SpanPage,
+    TrendsPage,
+    Waiting,
+    encode,
+)
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.memory import MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,14 +66,31 @@ class SpanNames:
         return all(not names or name in names for names, name in named)
 
 
+@dataclass(frozen=True)
+class MemoryAsked:
+    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
+
+    device: int
+    window: tuple[int, int]
+    bins: int
+    at_ns: int | None = None
+
+
 class Store:
     def __init__(self, places: Sequence[Place], processes: int = 0) -> None:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
 
-    def scan_soon(self) -> None:
-        """Have the log directory scanned in the background, unless that was done just now."""
-        self.directory.scan_soon()
+    def get_ready(self) -> None:
+        """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both
+        are done before another plugin's work holds the processors."""
+        threading.Thread(target=self._get_ready, daemon=True, name="tb_steptime opening").start()
+
+    def _get_ready(self) -> None:
+        try:
+            encode(self.opening(Address(), ANALYSES[0].id, work=False))
+        except Exception:  # a thread of its own: nobody else would hear of it
+            logger.exception("tb_steptime could not prepare its first page")
 
     def has_spans(self, patience_seconds: float) -> bool:
         """Whether there is anything to show, as far as is known; waits for the first scan only."""
@@ -93,6 +128,20 @@ class Store:
             raise UnknownSpan(view) from None
         except (OSError, DamagedSummary) as error:
             return self.reader.again(span, error, work=work)
+
+    def opening(self, address: Address, view: str, *, work: bool) -> Opening:
+        """What the first picture shows. Raises UnknownSpan where there is no such view."""
+        index = self.index(work=work)
+        span = first_span(index, address)
+        return Opening(index, catalogue(), None if span is None else self._first_page(span, address, view, work=work))
+
+    def _first_page(self, span: SpanEntry, address: Address, view: str, *, work: bool) -> SpanPage | None:
+        """None: the tab asks for it as for any other page, and hears why it is not there."""
+        try:
+            page = self.page(address.id_of(span), view, work=work)
+        except SpanFailed:
+            return None
+        return None if isinstance(page, Waiting) else page
 
     def trends(self, named: SpanNames, focus: str | None = None, *, work: bool) -> TrendsPage:
         """The trends of some spans; focus as in `judge_trends`."""
@@ -142,6 +191,16 @@ class Store:
         """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
+
+    def memory(self, id: str, asked: MemoryAsked, *, work: bool) -> MemoryPage | Waiting:
+        """How much a device has allocated. Raises UnknownSpan, UnknownEvent (of no such device), SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        if isinstance(events, Waiting):
+            return events
+        page = memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns)
+        if page is None:
+            raise UnknownEvent(asked.device)
+        return page
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""

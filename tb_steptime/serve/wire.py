@@ -6,6 +6,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
     catalogue                       200 Catalogue
+    opening?view=VIEW_ID            200 Opening: both, and the page with which the tab opens. With an ETag.
+          &run=R&worker=W&number=N  What its address names, each optional.
+          &steps=recording          With the recording as one step.
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
@@ -15,6 +18,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Problem (failed, or the trace itself is gone and only its summary is left)
     busy?span=ID&from=NS&to=NS&bins=N
                                     200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
+    memory?span=ID&device=N&from=NS&to=NS&bins=N
+                                    200 MemoryPage of the Nth device of the view · 202, 400, 404, 422 likewise
+          &at=NS                    Optional: what is alive at this instant, too.
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
           &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
@@ -49,6 +55,7 @@ from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.memory import MemoryPage
 from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
@@ -163,6 +170,15 @@ class Neighbour(msgspec.Struct, frozen=True):
     steps: dict[str, list[float | None]]
 
 
+class Opening(msgspec.Struct, frozen=True):
+    """All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
+    cannot be."""
+
+    index: Index
+    catalogue: Catalogue
+    page: SpanPage | None
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue."""
 
@@ -238,6 +254,7 @@ RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for ana
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Index,
     SpanPage,
+    Opening,
     Waiting,
     TrendsPage,
     Scalars,
@@ -245,6 +262,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     ChainPage,
     TimelinePage,
     BusyBins,
+    MemoryPage,
     EventDetail,
     SearchPage,
     Catalogue,

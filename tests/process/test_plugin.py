@@ -198,9 +198,10 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
     once_read(client, route)
     (logs / "a" / "host.1.pt.trace.json.gz").unlink()
     get(client, "index")  # looks at the directory
-    problem = get(client, route, 422)
-    assert "summary" in problem["problem"]
-    assert problem["file"] == "a/host.1.pt.trace.json.gz"
+    for refused in (route, f"slice?span={span}&first=6&last=6"):
+        problem = get(client, refused, 422)
+        assert "summary" in problem["problem"]
+        assert problem["file"] == "a/host.1.pt.trace.json.gz"
     assert get(client, f"view?span={span}&view=overview")["head"]["id"] == span
 
 
@@ -249,9 +250,10 @@ def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path)
 def test_a_slice_that_makes_no_sense_is_a_problem(client):
     id = read(client)["a/host.1.pt.trace.json.gz"]["id"]
     for _ in range(2):  # it is said again when it is asked for again
-        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=900").get_data())
-        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 900", "Its steps are 5 to 7.")
+        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=810").get_data())
+        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 810", "Its steps are 5 to 7.")
     assert "`last`" in get(client, f"slice?span={id}&first=7&last=5", 400)["problem"]
+    assert get(client, f"slice?span={id}&first=5&last=25", 422)["problem"] == "At most 20 steps are downloaded at once"
     assert "one step" in get(client, f"slice?span={id}~recording&first=0&last=0", 422)["problem"]
 
 
@@ -303,10 +305,20 @@ def test_an_unchanged_answer_is_not_sent_again(client):
     first = client.get(PREFIX + "index", headers=WORK)
     again = client.get(PREFIX + "index", headers={**WORK, "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.get_data()) == (304, b"")
-    for route in ("catalogue", "trends"):
+    for route in ("catalogue", "trends", "opening?view=overview"):
         first = client.get(PREFIX + route, headers=WORK)
         again = client.get(PREFIX + route, headers={**WORK, "If-None-Match": first.headers["ETag"]})
         assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_the_first_answer_holds_all_of_the_first_picture(client):
+    assert get(client, "opening?view=host&run=bad")["page"] is None
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    opening = get(client, "opening?view=host&run=a&worker=host&number=2")
+    assert opening["page"] == get(client, f"view?span={span}&view=host")
+    assert opening["catalogue"] == get(client, "catalogue")
+    assert opening["index"] | {"scanned_at_ms": 0} == get(client, "index") | {"scanned_at_ms": 0}
+    assert get(client, "opening?view=none", 404)["problem"] == "There is no such span or view"
 
 
 def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):

@@ -29,10 +29,12 @@ import { CONTENT, SkipLink } from "./skip";
 interface AppProps {
   client: Client;
   url: UrlStore;
+  /** Answers that are there already, or will be when the index is. */
+  known?: AnswerCache;
 }
 
-export function App({ client, url }: AppProps) {
-  const cache = useRef<AnswerCache>(new Map()).current;
+export function App({ client, url, known }: AppProps) {
+  const cache = useRef<AnswerCache>(known ?? new Map()).current;
   const state = useUrl(url);
   const [watched, watch] = useIndex(client);
   const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
@@ -117,6 +119,12 @@ async function summaryOf(selection: Selection | null, { client }: Source, { mean
 }
 
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");
+
+/** The view of a span whose page the address needs first: other views need the head that every page has. */
+export function firstPage(address: Address): ViewId {
+  const view = viewOf(address);
+  return VIEWS[view].of === "span" ? view : "overview";
+}
 
 function useUrl(url: UrlStore): Address {
   const [state, setState] = useState(url.read);

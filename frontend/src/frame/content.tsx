@@ -7,7 +7,7 @@ import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
 import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
-import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
+import { type AnswerCache, type Asked, pageName, useAnswer } from "../server/use_answer";
 import { isReading, type Watched } from "../server/watch";
 import { Boundary } from "../states/failed";
 import { Gone } from "../states/gone";
@@ -105,7 +105,7 @@ function usePage(
 ): Asked<PageOf<ViewId>> {
   const { id, state, error } = selection.span;
   const failed = state === "failed" && error !== null;
-  const asked = useAnswer(cache, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, (signal) =>
+  const asked = useAnswer(cache, failed ? null : pageName(view, id), `${spanVersion(selection)} ${tries}`, (signal) =>
     client.view(id, view, signal),
   );
   const { again } = asked;
@@ -166,7 +166,7 @@ function useComparison(
 ): Comparison | null {
   const other = ofSpan ? comparedWith(tab.index, tab.state, chosen) : null;
   const version = other ? spanVersion(other) : "";
-  const { answer } = useAnswer(cache, other && `${view} ${other.span.id}`, version, (signal) =>
+  const { answer } = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
     client.view(other!.span.id, view, signal),
   );
   if (!other) return null;

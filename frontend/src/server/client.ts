@@ -10,6 +10,8 @@ import type {
   ComparePage,
   EventDetail,
   Index,
+  MemoryPage,
+  Opening,
   PageOf,
   Problem,
   Scalars,
@@ -58,6 +60,12 @@ export interface Client {
   ): Promise<Answer<TimelinePage>>;
   /** How busy a range of a span was, in so many bins. */
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
+  /** How much a device of a span had allocated in a range, and what was alive at an instant. */
+  memory(
+    span: string,
+    asked: { device: number; from: number; to: number; bins: number; at: number | null },
+    signal: AbortSignal,
+  ): Promise<Answer<MemoryPage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -79,16 +87,22 @@ export interface Client {
   retry(span: string): Promise<Answer<never>>;
 }
 
+/** The first answer, for a page that has none: all of the first picture, of what the address names. */
+export interface Opener {
+  opening(asked: Record<string, string>): Promise<Answer<Opening>>;
+}
+
 /** The routes begin work only for requests with this header, which a link from another page cannot carry. */
 const HEADERS = { "X-Tb-Steptime": "1" };
 
 /** A server that has not answered for so long is gone: a proxy may hold a dead connection open for minutes. */
 const PATIENCE_MS = 20_000;
 
-export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client {
+export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
   const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
+    opening: (asked) => ask("opening", asked),
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
@@ -101,6 +115,15 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask(
         "timeline",
         { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
+        signal,
+      ),
+    memory: (span, { at, ...range }, signal) =>
+      ask(
+        "memory",
+        [
+          ["span", span],
+          ...Object.entries({ ...range, ...(at === null ? {} : { at }) }).map(([key, value]) => [key, String(value)]),
+        ],
         signal,
       ),
     event: (span, { event, folded }, signal) =>
@@ -147,16 +170,6 @@ async function request<T>(fetched: typeof fetch, url: string, abandoned?: AbortS
   }
 }
 
-/** Writing it takes as long as there is to write. */
-async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
-  try {
-    const response = await fetched(url, { headers: HEADERS });
-    return response.ok ? await response.blob() : null;
-  } catch {
-    return null;
-  }
-}
-
 const NAMED = /filename="([^"]+)"/;
 
 /** Only the answer's beginning is waited for with patience: a file may take long. */
@@ -173,6 +186,16 @@ async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortS
     return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Writing it takes as long as there is to write. */
+async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
+  try {
+    const response = await fetched(url, { headers: HEADERS });
+    return response.ok ? await response.blob() : null;
+  } catch {
+    return null;
   }
 }
 

@@ -14,6 +14,9 @@ const MAX_CACHED = 40;
 
 export type AnswerCache = Map<string, Answer<unknown>>;
 
+/** How the cache names a view of a span. */
+export const pageName = (view: string, span: string): string => `${view} ${span}`;
+
 export interface Asked<T> {
   /** The last one that came, never "gone"; null: none yet. */
   answer: Answer<T> | null;

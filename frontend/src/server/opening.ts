@@ -1,0 +1,56 @@
+/**
+ * One request brings all of the first picture, asked for before anything is drawn. Beside a plugin that holds the
+ * server each request waits long, and index and page would wait one after the other.
+ */
+
+import type { Address } from "../address/keys";
+import type { Opening, PageOf, ViewId } from "../api.gen";
+import type { Answer, Client, Opener } from "./client";
+import { type AnswerCache, pageName } from "./use_answer";
+
+/**
+ * The client, whose first index, catalogue and page are those of the opening; the page stands in the cache before the
+ * index is there. `view`: of a span. A server that is gone is gone for all of them; one of another release, which does
+ * not know the route, is asked as usual.
+ */
+export function opened(client: Client & Opener, address: Address, view: ViewId, cache: AnswerCache): Client {
+  const pages: AnswerCache = new Map();
+  const opening = client.opening(named(address, view)).then((answer) => {
+    if (answer.kind === "ready" && answer.value.page) {
+      const page: Answer<unknown> = { kind: "ready", value: answer.value.page };
+      for (const known of [pages, cache]) known.set(pageName(view, answer.value.page.head.id), page);
+    }
+    return answer;
+  });
+  return {
+    ...client,
+    index: first(opening, ({ index }) => index, client.index),
+    catalogue: first(opening, ({ catalogue }) => catalogue, client.catalogue),
+    view<V extends ViewId>(span: string, view: V, signal?: AbortSignal) {
+      const name = pageName(view, span);
+      const page = pages.get(name) as Answer<PageOf<V>> | undefined;
+      pages.delete(name);
+      return page ? Promise.resolve(page) : client.view(span, view, signal);
+    },
+  };
+}
+
+type Ask<T> = (signal?: AbortSignal) => Promise<Answer<T>>;
+
+/** Answers the first request with a part of the opening. */
+function first<T>(opening: Promise<Answer<Opening>>, part: (opening: Opening) => T, ask: Ask<T>): Ask<T> {
+  let asked = false;
+  return async (signal) => {
+    if (asked) return ask(signal);
+    asked = true;
+    const answer = await opening;
+    if (answer.kind === "ready") return { kind: "ready", value: part(answer.value) };
+    return answer.kind === "gone" ? answer : ask(signal);
+  };
+}
+
+function named({ run, worker, span, steps }: Address, view: ViewId): Record<string, string> {
+  const names = { run, worker, number: span?.toString(), steps };
+  const known = Object.entries(names).filter((each): each is [string, string] => each[1] !== undefined);
+  return { view, ...Object.fromEntries(known) };
+}

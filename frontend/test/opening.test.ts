@@ -1,0 +1,64 @@
+import { expect, test, vi } from "vitest";
+import type { Index, Opening } from "../src/api.gen";
+import type { Answer, Client, Opener } from "../src/server/client";
+import { SILENT } from "../src/server/client";
+import { opened } from "../src/server/opening";
+import { type AnswerCache, pageName } from "../src/server/use_answer";
+import { CATALOGUE } from "./fixtures/meanings";
+import { index, PAGE, run, span } from "./fixtures/pages";
+
+const INDEX = index([run("a", [span(1)])]);
+const FIRST: Opening = { index: INDEX, catalogue: CATALOGUE, page: PAGE };
+const LATER: Answer<Index> = { kind: "ready", value: { ...INDEX, version: "later" } };
+const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
+
+function over(opening: Answer<Opening>) {
+  const cache: AnswerCache = new Map();
+  const asked = {
+    opening: vi.fn(async () => opening),
+    index: vi.fn(async () => LATER),
+    catalogue: vi.fn(async () => ready(CATALOGUE)),
+    view: vi.fn(async () => ready({ ...PAGE, notes: [] })),
+  };
+  const server = asked as unknown as Client & Opener;
+  const client = opened(server, { run: "a b", span: 2, steps: "recording" }, "overview", cache);
+  return { asked, cache, client };
+}
+
+test("one request is sent at once, and answers the first three", async () => {
+  const { asked, cache, client } = over(ready(FIRST));
+  expect(asked.opening).toHaveBeenCalledWith({ view: "overview", run: "a b", number: "2", steps: "recording" });
+  expect(await client.index()).toEqual(ready(INDEX));
+  expect(cache.get(pageName("overview", PAGE.head.id))).toEqual(ready(PAGE));
+  expect(await client.catalogue()).toEqual(ready(CATALOGUE));
+  expect(await client.view(PAGE.head.id, "overview")).toEqual(ready(PAGE));
+  expect([asked.index, asked.catalogue, asked.view].map((each) => each.mock.calls.length)).toEqual([0, 0, 0]);
+});
+
+test("later requests go to the server, and so do those for another page", async () => {
+  const { asked, client } = over(ready(FIRST));
+  await client.index();
+  expect(await client.index()).toBe(await LATER);
+  await client.view(PAGE.head.id, "gpu");
+  await client.view(PAGE.head.id, "overview");
+  expect(asked.view).toHaveBeenCalledTimes(1);
+  await client.view(PAGE.head.id, "overview");
+  expect(asked.view).toHaveBeenCalledTimes(2);
+});
+
+test("a span that is not read has no page yet", async () => {
+  const { asked, cache, client } = over(ready({ ...FIRST, page: null }));
+  expect(await client.index()).toEqual(ready(INDEX));
+  expect(cache.size).toBe(0);
+  await client.view(PAGE.head.id, "overview");
+  expect(asked.view).toHaveBeenCalledTimes(1);
+});
+
+test("a server that is gone is not waited for twice; one that lacks the route is asked as before", async () => {
+  const gone = over({ kind: "gone", value: SILENT });
+  expect(await gone.client.index()).toEqual({ kind: "gone", value: SILENT });
+  expect(gone.asked.index).not.toHaveBeenCalled();
+  const older = over({ kind: "problem", value: SILENT });
+  expect(await older.client.index()).toEqual(LATER);
+  expect(await older.client.catalogue()).toEqual(ready(CATALOGUE));
+});
