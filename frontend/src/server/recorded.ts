@@ -45,7 +45,7 @@ export const NOT_HELD: Problem = {
 export const NO_EVENTS: Problem = {
   problem: "Single events are not in the report",
   file: "",
-  hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
+  hint: "Open the log directory in TensorBoard.",
 };
 
 /** Whether to ask again is of no use: a report says tomorrow what it says today. */
