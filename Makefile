@@ -61,7 +61,7 @@ words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idl
 	@$(BIN)/python -m tools.words $(ARGS)
 
 golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
-	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py
+	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py tests/process/test_golden_compare.py
 
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
 	@$(BIN)/python -m benchmarks.bench $(ARGS)

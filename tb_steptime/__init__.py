@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+#: As in `typing`, which type checkers know by this name; importing that takes ten times as long as all of this.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import os
+
     from tb_steptime.notebook.comparing import RunComparison
     from tb_steptime.notebook.span import Span
     from tb_steptime.notebook.spans import Spans

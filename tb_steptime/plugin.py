@@ -67,9 +67,11 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/chain": self._chain,
             "/timeline": self._timeline,
             "/busy": self._busy,
+            "/memory": self._memory,
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
+            "/report": self._report,
             "/retry": self._retry,
             "/index.js": self._bundle,
             "/parts/*": self._part,
@@ -102,11 +104,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(opening, etag=version_of(opening))
 
     def _view(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
-
         span, view = request.args.get("span", ""), request.args.get("view", "")
-        page = self.store.page(span, view, work=_may_work(request))
-        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+        return _now_or_later(self.store.page(span, view, work=_may_work(request)))
 
     def _trends(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
@@ -122,11 +121,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
 
     def _compare(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
-
         base, candidate = request.args.get("base", ""), request.args.get("candidate", "")
-        page = self.store.compare(base, candidate, work=_may_work(request))
-        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+        return _now_or_later(self.store.compare(base, candidate, work=_may_work(request)))
 
     def _chain(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
@@ -135,41 +131,34 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(self.store.chain(SpanNames(runs), order, work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
-
-        start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
-        if start >= end:
-            raise _BadRequest("from", "must be less than to")
+        window, detail = _window(request), _whole_number(request, "detail")
         span, folded = request.args.get("span", ""), _is_folded(request)
-        page = self.store.timeline(span, (start, end), detail, folded=folded, work=_may_work(request))
-        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+        return _now_or_later(self.store.timeline(span, window, detail, folded=folded, work=_may_work(request)))
 
     def _busy(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
+        (start, end), bins = _window(request), _whole_number(request, "bins")
+        return _now_or_later(self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request)))
 
-        start, end, bins = (_whole_number(request, key) for key in ("from", "to", "bins"))
-        if start >= end:
-            raise _BadRequest("from", "must be less than to")
-        busy = self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request))
-        return Answer(busy, 202 if isinstance(busy, Waiting) else 200)
+    def _memory(self, request: Request) -> Answer:
+        from tb_steptime.serve.store import MemoryAsked
+
+        device, bins = (_whole_number(request, key) for key in ("device", "bins"))
+        at = _whole_number(request, "at") if "at" in request.args else None
+        asked = MemoryAsked(device, _window(request), bins, at)
+        return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=_may_work(request)))
 
     def _event(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
-
         number = _whole_number(request, "event")
         span, folded = request.args.get("span", ""), _is_folded(request)
-        detail = self.store.event(span, number, folded=folded, work=_may_work(request))
-        return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
+        return _now_or_later(self.store.event(span, number, folded=folded, work=_may_work(request)))
 
     def _search(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import Waiting
         from tb_steptime.timeline.search import Search
 
         first, track = (_whole_number(request, key) if key in request.args else None for key in ("first", "track"))
         words, start = request.args.get("words", ""), _whole_number(request, "from")
         wanted = Search(words, start, first, track, _is_folded(request))
-        page = self.store.search(request.args.get("span", ""), wanted, work=_may_work(request))
-        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+        return _now_or_later(self.store.search(request.args.get("span", ""), wanted, work=_may_work(request)))
 
     def _slice(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting
@@ -180,9 +169,16 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         cut = self.store.step_slice(request.args.get("span", ""), (first, last), work=_may_work(request))
         return Answer(cut, 202) if isinstance(cut, Waiting) else Answer(cut.file, name=cut.name)
 
+    def _report(self, request: Request) -> Answer:
+        if not _may_work(request):
+            return _without_header()
+        from tb_steptime.serve.report import report_file
+
+        return Answer(report_file(self.store), name="report.html")
+
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
-            return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
+            return _without_header()
         return Answer(self.store.retry(request.args.get("span", "")), 202)
 
     def _bundle(self, request: Request) -> Answer:
@@ -210,6 +206,10 @@ def _is_folded(request: Request) -> bool:
     return request.args.get("frames") == "own"
 
 
+def _without_header() -> Answer:
+    return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
+
+
 class _BadRequest(ValueError):
     """A parameter that is missing or makes no sense."""
 
@@ -223,6 +223,20 @@ def _whole_number(request: Request, key: str) -> int:
     if not _WHOLE_NUMBER.fullmatch(written):
         raise _BadRequest(key, "must be a whole number")
     return int(written)
+
+
+def _window(request: Request) -> tuple[int, int]:
+    """Raises _BadRequest."""
+    start, end = (_whole_number(request, key) for key in ("from", "to"))
+    if start >= end:
+        raise _BadRequest("from", "must be less than to")
+    return start, end
+
+
+def _now_or_later(content: Any) -> Answer:
+    from tb_steptime.serve.wire import Waiting
+
+    return Answer(content, 202 if isinstance(content, Waiting) else 200)
 
 
 def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:

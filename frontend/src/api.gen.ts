@@ -8,6 +8,7 @@ export type ViewId =
   | "gpu"
   | "host"
   | "operators"
+  | "memory"
   | "compare"
   | "timeline";
 
@@ -56,7 +57,10 @@ export type SpanTitleId =
   | "no_ops"
   | "no_shapes"
   | "no_stacks"
-  | "no_modules";
+  | "no_modules"
+  | `memory_curve.${number}`
+  | `memory_parts.${number}`
+  | `memory_growth.${number}`;
 
 export type TrendsTitleId =
   | "steps"
@@ -120,6 +124,7 @@ export interface ResultOf {
   gpu: GpuResult;
   host: HostResult;
   operators: OperatorsResult;
+  memory: MemoryResult;
   compare: CompareResult;
   timeline: TimelineResult;
 }
@@ -135,6 +140,46 @@ export interface Activity {
   name: string | null;
   ns_per_batch: number;
   lines: LoaderLine[];
+}
+
+/**
+ * What a device has allocated after all that happens until an instant. categories: sum to allocated_bytes; None
+ * with why_unknown. rows: the largest, most bytes first; more_rows: how many others are alive.
+ */
+export interface AliveAt {
+  at_ns: number;
+  allocated_bytes: number;
+  reserved_bytes: number | null;
+  categories: CategoryBytes[] | null;
+  why_unknown: Reason | null;
+  rows: AllocationRow[];
+  more_rows: number;
+}
+
+/**
+ * An allocation. op: innermost, outer_op: outermost around it; None outside of ops. of the backward pass module and
+ * line are those of the forward op that it belongs to. died_ns: None where the recording ends before; lives_steps: in
+ * how many later steps it is freed, None where that is not known.
+ */
+export interface AllocationRow {
+  bytes: number;
+  category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
+  op: string | null;
+  outer_op: string | null;
+  module: string | null;
+  line: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  step: string | null;
+  born_ns: number;
+  died_ns: number | null;
+  lives_steps: number | null;
+}
+
+/** A call with which the caching allocator asks the driver for memory, or gives it back. */
+export interface AllocatorCall {
+  name: string;
+  start_ns: number;
+  dur_ns: number;
 }
 
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
@@ -295,9 +340,9 @@ export interface CardMeaning {
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
- * by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
- * terms: what is explained where it stands in a sentence.
+ * kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
+ * a worker; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on
+ * in any trace; terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -311,11 +356,19 @@ export interface Catalogue {
   phases: Record<string, string>;
   kernel_bins: BinMeaning[];
   production_parts: PartMeaning[];
+  memory_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
   amd_labels: Record<string, string>;
   cards: CardMeaning[];
   terms: Term[];
+}
+
+/** count: allocations; 0 of what was there before the recording. */
+export interface CategoryBytes {
+  category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
+  bytes: number;
+  count: number;
 }
 
 /**
@@ -364,6 +417,14 @@ export interface ChangeTable {
   of: "blocking" | "copies" | "kernels" | "ops";
   rows: RowChange[];
   more: number;
+}
+
+/** An op; None: outside of ops. Means per step; largest_bytes: of one allocation. */
+export interface ChurnRow {
+  op: string | null;
+  count: number;
+  bytes: number;
+  largest_bytes: number;
 }
 
 /**
@@ -470,8 +531,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
- * are empty where the two do not do the same work.
+ * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
+ * predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -479,7 +540,8 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
-  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
+  same_work: boolean;
+  changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
   warnings: Note[];
 }
@@ -561,13 +623,15 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
- * dtype: of the first input of most of that time, as torch writes it; None where it was not recorded.
+ * dtype: of the first input of most of that time, as torch writes it; None where it was not recorded. allocated_bytes:
+ * on the CPU, without the ops inside it, freed or not; None where memory was not recorded.
  */
 export interface CpuOpRow {
   op: string;
   calls: number;
   self_ns: number;
   dtype: string | null;
+  allocated_bytes: number | null;
 }
 
 /**
@@ -698,6 +762,34 @@ export interface DeviceLevel {
   communication_permille: number[];
   copy_permille: number[];
   run_ahead_ns: (number | null)[];
+}
+
+/**
+ * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
+ * whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
+ * event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
+ * with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording.
+ */
+export interface DeviceMemory {
+  type: number;
+  device: number | null;
+  name: string;
+  events: number;
+  whole: boolean;
+  start_bytes: number;
+  end_bytes: number;
+  peak: MemoryPeak;
+  reserved_peak: MemoryPeak | null;
+  step_peaks: number[];
+  growth: Growth;
+  makers: Maker[];
+  categories: CategoryBytes[] | null;
+  why_unknown: Reason | null;
+  largest: AllocationRow[];
+  churn: ChurnRow[];
+  by_op: OpMemory[];
+  curve: MemoryBins;
+  total_bytes: number | null;
 }
 
 /**
@@ -867,6 +959,17 @@ export interface GrownPart {
   id: string;
   label: string;
   excess_ns: number;
+}
+
+/**
+ * at_step_ends: allocated at the end of each step, bytes, by the host's marks. bytes_per_step: the mean difference
+ * from the first of these to the last; None with a reason. every_step: each is more than the one before.
+ */
+export interface Growth {
+  bytes_per_step: number | null;
+  reason: Reason | null;
+  every_step: boolean;
+  at_step_ends: number[];
 }
 
 /**
@@ -1410,7 +1513,7 @@ export interface LoaderStep {
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
  * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap.
+ * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all.
  */
 export interface LongGap {
   step: string;
@@ -1439,6 +1542,73 @@ export interface LongGaps {
   compiled_ns: number;
   unusual_ns: number;
   longest: LongGap[];
+}
+
+/**
+ * What makes memory in each of `steps` steps, from the step `since` on, that nothing frees. bytes_per_step,
+ * count_per_step: means over these; example: one of the allocations.
+ */
+export interface Maker {
+  bytes_per_step: number;
+  count_per_step: number;
+  since: string;
+  steps: number;
+  example: AllocationRow;
+}
+
+/**
+ * [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
+ * and least and most reserved (empty without a caching allocator), bytes.
+ */
+export interface MemoryBins {
+  start_ns: number;
+  end_ns: number;
+  least: number[];
+  most: number[];
+  reserved_least: number[];
+  reserved_most: number[];
+}
+
+/** A device in a window; alive: at the instant that was asked for. */
+export interface MemoryPage {
+  device: number;
+  curve: MemoryBins;
+  alive: AliveAt | null;
+}
+
+/**
+ * The first instant of the most. row: of the memory table; reserved_bytes: at the same instant, None without a
+ * caching allocator; step: None outside of all.
+ */
+export interface MemoryPeak {
+  row: number;
+  at_ns: number;
+  step: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  allocated_bytes: number;
+  reserved_bytes: number | null;
+}
+
+/**
+ * devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
+ * the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show.
+ */
+export interface MemoryResult {
+  unknown: Reason | null;
+  start_ns: number;
+  end_ns: number;
+  steps: MemoryStep[];
+  devices: DeviceMemory[];
+  calls: AllocatorCall[];
+  more_calls: number;
+}
+
+/** A step by the host's own marks: memory is allocated when the host asks for it. */
+export interface MemoryStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  phase_spans: PhaseSpan[];
 }
 
 /**
@@ -1585,6 +1755,21 @@ export interface OpKernel {
   short: string;
   count: number;
   total_ns: number;
+}
+
+/**
+ * Ops of one name: sums over the recording, bytes. increase_bytes: allocated less freed while they ran. An op
+ * inside another of its name is no call of its own, and counts once in what is allocated with children.
+ */
+export interface OpMemory {
+  op: string;
+  calls: number;
+  count: number;
+  allocated_bytes: number;
+  increase_bytes: number;
+  all_count: number;
+  all_allocated_bytes: number;
+  all_increase_bytes: number;
 }
 
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
@@ -1883,7 +2068,7 @@ export interface Piece {
  */
 export interface Prediction {
   insight: string;
-  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
+  change: "allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients";
   of: string | null;
   predicted_ns: number;
   measured_ns: number;
@@ -2225,7 +2410,8 @@ export interface Series {
 /**
  * runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
  * of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
- * them.
+ * them. half_share: of the calls of products and convolutions, those whose first input has 16 bits; None where no op
+ * says its types.
  */
 export interface Setup {
   runtime: string | null;
@@ -2233,6 +2419,7 @@ export interface Setup {
   with_shapes: boolean;
   with_memory: boolean;
   first_inputs: OpInputs[];
+  half_share: number | null;
 }
 
 /** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
@@ -2442,10 +2629,14 @@ export interface TensorCoresResult {
   tiles: Series[];
 }
 
-/** words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. */
+/**
+ * words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. views:
+ * where it is a head of a column or of a row, so that the view says in a line what it means.
+ */
 export interface Term {
   words: string[];
   meaning: string;
+  views: string[];
 }
 
 /**

@@ -29,6 +29,8 @@ export interface Meanings {
   kernel_bins: readonly BinMeaning[];
   /** Parts of the production of a batch. */
   production_parts: readonly PartMeaning[];
+  /** Kinds of memory, in their order. */
+  memory_parts: readonly PartMeaning[];
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];

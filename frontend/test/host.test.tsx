@@ -133,7 +133,7 @@ describe("the Host view", () => {
       busy_ns: 58_000_000,
       step_ns: 222_400_000,
     };
-    const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, dtype: "float" };
+    const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, dtype: "float", allocated_bytes: null };
     const cpu = { ...work, ops: [op], threads: 1, cores: null };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };
     const page = draw(alone);
@@ -143,6 +143,9 @@ describe("the Host view", () => {
     const unknown = draw({ ...alone, cpu: { ...cpu, cores: 8, rest_ns: 0, ops: [{ ...op, dtype: null }] } });
     expect(unknown).toContain("|a step, on 1 thread of 8 cores|");
     expect(unknown).not.toContain("|Input|");
+    expect(unknown).not.toContain("|Allocated|");
+    const recorded = draw({ ...alone, cpu: { ...cpu, ops: [{ ...op, allocated_bytes: 4096 }] } });
+    expect(recorded).toContain("|aten::addmm|4|58.0 ms|26.1 %|4 kB|float|");
   });
 
   test("a trace without steps and launches still stands", () => {

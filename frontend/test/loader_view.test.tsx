@@ -134,10 +134,14 @@ describe("the view of worker processes", () => {
   test("the exposed wait is shared out where it is for several things", () => {
     const shares = { first_ns: 11 * MS, late_ns: 9 * MS, jitter_ns: 0, overhead_ns: 1 * MS, others_ns: 2 * MS };
     const causes = { ...CAUSES, shares, starts: STARTS };
-    expect(view({ causes })).toContain(
+    const mean = (exposed: number) => ({ ...WORKERS.mean!, exposed_ns: exposed * MS });
+    expect(view({ causes, mean: mean(23) })).toContain(
       "|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 starts of epochs, |" +
         "1.0 ms| for receiving batches and |2.0 ms| for other loaders. New iterators take another " +
         "16.0 ms before they are asked for a batch.|",
+    );
+    expect(view({ causes, mean: mean(30) })).toContain(
+      "|2.0 ms| for other loaders; 7.0 ms are left out of the verdict.",
     );
     const alone = { ...causes, shares: { ...shares, late_ns: 0, overhead_ns: 0, others_ns: 0 } };
     expect(view({ causes: alone })).not.toContain("Exposed in the mean step");
@@ -164,6 +168,21 @@ describe("the view of worker processes", () => {
     expect(view({ causes: { ...CAUSES, overhead: { ...overhead, ns: null, why } } })).toContain(
       "|Late batches hide it.|",
     );
+  });
+
+  test("next to another span each step says how much more of it is exposed", () => {
+    const other = { ...WORKERS, steps: WORKERS.steps.map((step) => ({ ...step, exposed_ns: 0 })) };
+    const page = words(
+      <DataLoading
+        page={loaderPage(WORKERS, TITLES)}
+        tab={tab()}
+        compared={{ name: "b", own: "a", page: loaderPage(other) }}
+      />,
+    );
+    expect(page).toContain("|vs b|");
+    const first = WORKERS.steps[0]!;
+    expect(first.exposed_ns).toBeGreaterThan(0);
+    expect(page).toContain(`|+${(first.exposed_ns / MS).toFixed(1)} ms|`);
   });
 
   test("another span has its point where its number of workers is known, and a line where it is not", () => {

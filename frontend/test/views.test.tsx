@@ -115,7 +115,9 @@ describe("the Overview", () => {
     });
     const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
     const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
-    expect(page).toContain("|3|GPU 3|90.0 %|–|50.0 %|0 %|0|GPU 0|12.5 %|–|50.0 %|0 %|");
+    expect(page).toContain(
+      "|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|Without a value in this trace: Est. SM efficiency.|",
+    );
     expect(
       words(
         <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />,

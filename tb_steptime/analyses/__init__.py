@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_steptime.analyses import compare, data_loading, gpu, host, operators, overview, tensor_cores, timeline, trends
+from tb_steptime.analyses import (
+    compare,
+    data_loading,
+    gpu,
+    host,
+    memory,
+    operators,
+    overview,
+    tensor_cores,
+    timeline,
+    trends,
+)
 from tb_steptime.analyses.base import Analysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
@@ -15,6 +26,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     gpu.ANALYSIS,
     host.ANALYSIS,
     operators.ANALYSIS,
+    memory.ANALYSIS,
     compare.ANALYSIS,
     timeline.ANALYSIS,
 )

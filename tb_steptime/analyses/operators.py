@@ -20,9 +20,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 #: Rows of each table, those with most time; the rest is one line.
-ROWS: dict[By, int] = {"name": 200, "shape": 120, "stack": 80, "module": 120, "line": 100, "phase": 120}
+ROWS: dict[By, int] = {"name": 150, "shape": 100, "stack": 60, "module": 100, "line": 80, "phase": 80}
 #: Ops whose calls can be opened.
-OPENED_OPS = 80
+OPENED_OPS = 40
 
 
 class OperatorStep(msgspec.Struct, frozen=True):

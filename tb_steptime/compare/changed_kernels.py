@@ -28,6 +28,13 @@ def in_half_precision(base: Side, candidate: Side) -> bool:
     return _grows(base, candidate, "half")
 
 
+def in_half_on_cpu(base: Side, candidate: Side) -> bool:
+    """As the types of the ops' inputs say, where nothing ran on a GPU."""
+    if any(side.first.overview.has_device for side in (base, candidate)):
+        return False
+    return _turned_on(base, candidate, lambda side: side.first.compare.setup.half_share)
+
+
 def in_tf32(base: Side, candidate: Side) -> bool:
     return _grows(base, candidate, "tf32")
 

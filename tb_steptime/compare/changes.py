@@ -14,9 +14,9 @@ from tb_steptime.compare import changed_calls, changed_kernels, changed_loading
 from tb_steptime.compare.sides import Side
 
 ChangeId = Literal[
-    "workers", "smaller_batches", "pinned_memory", "non_blocking", "half_precision", "tf32", "tensor_cores",
-    "channels_last", "fused_attention", "item_removed", "syncs_removed", "allocator", "optimizer", "zero_gradients",
-    "compiled", "graphs", "gradient_buckets",
+    "workers", "smaller_batches", "pinned_memory", "non_blocking", "half_precision", "half_on_cpu", "tf32",
+    "tensor_cores", "channels_last", "fused_attention", "item_removed", "syncs_removed", "allocator", "optimizer",
+    "zero_gradients", "compiled", "graphs", "gradient_buckets",
 ]  # fmt: skip
 
 
@@ -45,6 +45,7 @@ KNOWN_CHANGES = (
     KnownChange("pinned_memory", changed_calls.pinned, ("pageable_copies", "pageable_batch_copies")),
     KnownChange("non_blocking", changed_calls.non_blocking, ("sync_bubble",)),
     KnownChange("half_precision", changed_kernels.in_half_precision, (*_PRODUCTS, "eager_attention")),
+    KnownChange("half_on_cpu", changed_kernels.in_half_on_cpu, ()),
     KnownChange("tf32", changed_kernels.in_tf32, _PRODUCTS),
     KnownChange("tensor_cores", changed_kernels.otherwise_on_tensor_cores, _PRODUCTS),
     KnownChange("channels_last", changed_kernels.fewer_layout_conversions, ("layout_conversion",)),

@@ -34,14 +34,15 @@ class StepChange(msgspec.Struct, frozen=True):
 
 class Comparison(msgspec.Struct, frozen=True):
     """base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
-    changes: what the candidate does otherwise, as far as the traces show it; predictions: of cards that advise it. Both
-    are empty where the two do not do the same work."""
+    same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
+    predictions: of cards that advise it. Both are empty where the two do not do the same work."""
 
     base: str
     candidate: str
     step: StepChange
     waterfalls: list[Waterfall]
     tables: list[ChangeTable]
+    same_work: bool
     changes: list[ChangeId]
     predictions: list[Prediction]
     warnings: list[Note]
@@ -58,6 +59,7 @@ def compare(base: Side, candidate: Side) -> Comparison:
         step=step_change(base, candidate),
         waterfalls=waterfalls(base, candidate),
         tables=tables(base, candidate),
+        same_work=same_work,
         changes=[change.id for change in made],
         predictions=predictions(base, candidate, made),
         warnings=warnings,

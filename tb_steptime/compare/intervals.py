@@ -23,6 +23,8 @@ LEVEL = 0.95
 DRAWS = 2000
 #: Values that are drawn at once: bounds memory.
 AT_ONCE = 2_000_000
+#: Means of more blocks than this are spread as the normal distribution, and need not be drawn one by one.
+MANY = 500
 #: More steps than this need no one more, and no number would help who has so many.
 MOST_STEPS = 10_000
 
@@ -72,6 +74,9 @@ def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> F
     """(DRAWS,): means of the values drawn again, in blocks that go round from the end to the start."""
     number = len(values) // block
     sums = np.convolve(np.concatenate([values, values[: block - 1]]).astype(np.float64), np.ones(block), "valid")
+    if number > MANY:
+        spread = float(sums.std()) / block / math.sqrt(number)
+        return float(values.mean()) + draws.normal(0.0, spread, DRAWS)
     found, rows = [], max(1, AT_ONCE // number)
     for first in range(0, DRAWS, rows):
         chosen = draws.integers(0, len(values), (min(rows, DRAWS - first), number))

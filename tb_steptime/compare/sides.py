@@ -23,8 +23,8 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-#: What a side is made of without its cards; a comparison also asks for tensor cores.
-COMPARED_VIEWS = ("overview", "host", "data_loading", "trends", "compare")
+#: What a side is made of without its cards.
+COMPARED_VIEWS = ("overview", "host", "data_loading", "trends", "compare", "tensor_cores")
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from tb_steptime.trace.frames import short_frame
 _SEGMENT = rb"""[^\s/\\"'()\[\]{}<>,;:=|*?]+"""
 #: Begins with its only literal sign: the search skips from one to the next. Not within a word, a type or an address.
 _POSIX = rb'/(?<=["\s(\'=:;,\[]/)' + _SEGMENT + rb"(?:/" + _SEGMENT + rb")+"
-#: The file of a Python frame may hold spaces. (`(?<="/)` looks at the quote before the slash that was read.)
-_FRAME = rb'/(?<="/)[^"\\;()]*\.py(?=\(\d)'
+#: The file of a Python frame may hold spaces: frames begin a text, or follow a ";" in a call stack.
+_FRAME = rb'/(?<=[";]/)[^"\\;()]*\.py(?=\(\d)'
 _WINDOWS = rb"\b[A-Za-z]:(?:(?:\\\\|/)" + _SEGMENT + rb")+"
-_WINDOWS_FRAME = rb'(?<=")[A-Za-z]:(?:\\\\|/)[^";()]*\.py(?=\(\d)'
+_WINDOWS_FRAME = rb'(?<=[";])[A-Za-z]:(?:\\\\|/)[^";()]*\.py(?=\(\d)'
 
 _MAY_HOLD_PATHS = re.compile(_POSIX + rb"|" + _FRAME)
 _PATH = re.compile(rb"|".join((_WINDOWS_FRAME, _WINDOWS, _FRAME, _POSIX)))

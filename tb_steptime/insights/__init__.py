@@ -55,11 +55,18 @@ def _shown_step(insights: list[Insight]) -> str | None:
     return next(iter([*(range.step for range in insights[0].evidence), *insights[0].steps]), None)
 
 
+#: Views whose headline has no share of a step.
+_WITHOUT_SHARES = ("memory",)
+
+
 def _headlines(facts: Facts, insights: list[Insight]) -> dict[str, Headline]:
     """Of each view that was measured, with what its shares are of."""
     basis = basis_of(facts)
     made = {view: headline(facts, insights) for view, headline in HEADLINES.items() if view in facts.results}
-    return {view: msgspec.structs.replace(headline, basis=basis) for view, headline in made.items()}
+    return {
+        view: headline if view in _WITHOUT_SHARES else msgspec.structs.replace(headline, basis=basis)
+        for view, headline in made.items()
+    }
 
 
 def _place(insight: Insight) -> tuple[int, int, int, int]:

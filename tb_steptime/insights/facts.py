@@ -12,6 +12,7 @@ import msgspec
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
@@ -75,6 +76,11 @@ class Facts:
     @property
     def host(self) -> HostResult:
         return self.result("host", HostResult)
+
+    @property
+    def memory(self) -> MemoryResult:
+        """Without devices where allocations were not recorded."""
+        return self.result("memory", MemoryResult)
 
     @property
     def gpu(self) -> GpuResult | None:

@@ -11,6 +11,7 @@ from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.wording.data_loading import main_label
+from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.catalogue import NO_DEVICE
@@ -215,6 +216,10 @@ def _starved(facts: Facts) -> list[Phrase]:
     return [phrase("{starved} of {phase} launches are starved.", starved=starved, phase=phase)]
 
 
+def memory(facts: Facts, insights: list[Insight]) -> Headline:
+    return memory_headline(facts.memory)
+
+
 def timeline(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(judge_span(facts).text)
 
@@ -225,5 +230,6 @@ HEADLINES = {
     "tensor_cores": tensor_cores,
     "gpu": gpu,
     "host": host,
+    "memory": memory,
     "timeline": timeline,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -25,11 +25,11 @@ _KINDS: dict[type[types.Type], Kind] = {
 }
 
 
-def kinds_of(kind: type[msgspec.Struct]) -> dict[str, Kind]:
-    """Of a flat type, by field."""
+def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
+    """Of a type, by field; all fields that are not left out hold single values."""
     found = types.type_info(kind)
     assert isinstance(found, types.StructType)
-    return {field.name: _kind(field.type) for field in found.fields}
+    return {field.name: _kind(field.type) for field in found.fields if field.name not in leave_out}
 
 
 def _kind(of: types.Type) -> Kind:

@@ -11,7 +11,7 @@ import msgspec
 
 from tb_steptime.compare.comparison import compare as compare_sides
 from tb_steptime.ingest.compared import compared_side
-from tb_steptime.notebook.columns import Kind
+from tb_steptime.notebook.columns import Kind, kinds_of
 from tb_steptime.notebook.opening import open_path
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
@@ -21,6 +21,7 @@ from tb_steptime.terminal.compare_contract import (
     ChangeReport,
     KernelChangeReport,
     PredictionReport,
+    RowChangeReport,
     StepChangeReport,
 )
 from tb_steptime.terminal.compare_report import candidate_report
@@ -74,9 +75,31 @@ class RunComparison:
         return table_of("kernels", KernelChangeReport, self._report.kernels)
 
     @property
+    def ops(self) -> Table:
+        """Ops by their own time on the host, most change first."""
+        return table_of("ops", RowChangeReport, self._report.ops)
+
+    @property
+    def blocking_calls(self) -> Table:
+        """By the time for which they block the host, most change first."""
+        return table_of("blocking calls", RowChangeReport, self._report.blocking)
+
+    @property
+    def copies(self) -> Table:
+        return table_of("copies", RowChangeReport, self._report.copies)
+
+    @property
+    def changes(self) -> list[str]:
+        """What the traces show that the candidate does otherwise, by id."""
+        return [str(change) for change in self._report.changes]
+
+    @property
     def predictions(self) -> Table:
-        """Cards of the base that the candidate follows: what they promised and what came of it."""
-        return table_of("predictions", PredictionReport, self._report.predictions)
+        """Cards of the base that the candidate follows: what they promised and what came of it. Where the rest of it
+        is, by part, is in `to_dict`."""
+        kinds = kinds_of(PredictionReport, leave_out=("residual",))
+        rows = [[getattr(each, field) for field in kinds] for each in self._report.predictions]
+        return Table("predictions", kinds, rows)
 
     @property
     def warnings(self) -> list[str]:

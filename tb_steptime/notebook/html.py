@@ -36,7 +36,7 @@ def span_html(name: str, facts: SpanFacts, overview: OverviewResult, judgement: 
         step_bar(overview, judgement.could_be),
         *map(_card, cards[:_CARDS]),
         f"<p class=more>{counted(more, 'more card')}: see <code>.cards</code></p>" if more > 0 else "",
-        *(f"<p class=more>{escape(note)}</p>" for note in notes),
+        *(f"<p class=more>{_quoted(escape(note))}</p>" for note in notes),
     )
 
 
@@ -82,7 +82,11 @@ def _words(*words: str) -> Iterator[str]:
 def _stressed(phrase: Phrase) -> str:
     """Escaped as a whole, between marks that no name holds."""
     text = escape(render(phrase, lambda words: f"\x01{words}\x02"))
-    return _QUOTED.sub(r"<code>\1</code>", text).replace("\x01", "<b>").replace("\x02", "</b>")
+    return _quoted(text).replace("\x01", "<b>").replace("\x02", "</b>")
+
+
+def _quoted(text: str) -> str:
+    return _QUOTED.sub(r"<code>\1</code>", text)
 
 
 def _cell(value: Cell) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.errors import TraceError
@@ -21,6 +22,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.kernels.table import By
+from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
@@ -123,6 +125,11 @@ class Span:
         return self.kernels_by("name")
 
     @cached_property
+    def operators(self) -> Table:
+        """A row for each op by name, those with most time first; sums over the steps."""
+        return self.operators_by("name")
+
+    @cached_property
     def blocking_calls(self) -> Table:
         """A row for calls that are alike and make the CPU wait for a GPU, per step."""
         return span_tables.blocking_table(self.result("host", HostResult))
@@ -147,6 +154,10 @@ class Span:
 
             rows = kernel_table(self._trace, by)
         return span_tables.kernels_table(span_tables.kept_kernels(gpu, by) if rows is None else rows)
+
+    def operators_by(self, by: OpsBy) -> Table:
+        """Ops by "name", "shape", "stack", "module", "line" or "phase"; empty where that is not recorded."""
+        return span_tables.operators_table(self.result("operators", OperatorsResult), by)
 
     @cached_property
     def events(self) -> Events:

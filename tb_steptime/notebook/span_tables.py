@@ -9,6 +9,7 @@ import msgspec
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult, StepRow
 from tb_steptime.insights.base import Insight
 from tb_steptime.metrics.data_loading.waits import LoaderStep
@@ -16,6 +17,8 @@ from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.kernels.table import By, KernelGroup
+from tb_steptime.metrics.operators.keys import By as OpsBy
+from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.notebook.columns import Cell, Kind
 from tb_steptime.notebook.tables import Table, table_of
@@ -89,6 +92,12 @@ def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
     """Those of the groups that a summary holds."""
     rows = [row for device in gpu.devices for table in device.tables if table.by == by for row in table.rows]
     return sorted(rows, key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+
+
+def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
+    """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
+    rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
+    return table_of("operators", OperatorRow, rows)
 
 
 def blocking_table(host: HostResult) -> Table:

@@ -22,6 +22,7 @@ from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import table as kernels
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
+from tb_steptime.metrics.memory import columns as memory
 from tb_steptime.metrics.operators import columns as operators
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -48,9 +49,9 @@ class Catalogue(msgspec.Struct, frozen=True):
     metrics can be measured of any span and step; figures are what else a view shows. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
-    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; amd_labels:
-    by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on in any trace;
-    terms: what is explained where it stands in a sentence.
+    kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
+    a worker; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on
+    in any trace; terms: what is explained where it stands in a sentence.
     """
 
     version: str
@@ -64,6 +65,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     phases: dict[PhaseId, str]
     kernel_bins: list[tensor_cores.BinMeaning]
     production_parts: list[PartMeaning]
+    memory_parts: list[PartMeaning]
     limits: dict[str, str]
     views: list[ViewMeaning]
     amd_labels: dict[str, str]
@@ -80,6 +82,7 @@ _COLUMNS = (
     *operators.COLUMNS,
     *data_loading.COLUMNS,
     *communication.COLUMNS,
+    *memory.COLUMNS,
 )
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
@@ -98,6 +101,7 @@ def catalogue() -> Catalogue:
         phases=PHASE_LABELS,
         kernel_bins=list(tensor_cores.KERNEL_BINS),
         production_parts=list(data_loading.PRODUCTION_PARTS),
+        memory_parts=list(memory.MEMORY_PARTS),
         limits=data_loading.LIMIT_WORDS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,

@@ -27,7 +27,7 @@ _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
 def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) -> ComparePage:
     """Spans that are measured, of one run and worker each, in time order. Raises OSError, DamagedSummary,
     KeyError, TraceError where one lacks the results of this release."""
-    sides = [_side(spans) for spans in (base, candidate)]
+    sides = _side(base), _side(candidate, with_gains=False)
     comparison = compare(*sides)
     return ComparePage(
         headline=comparison_headline(comparison),

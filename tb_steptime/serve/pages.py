@@ -24,7 +24,8 @@ from tb_steptime.text import Note
 
 #: The view that shows every insight; another with insights shows those that lead to it.
 _FIRST_VIEW = ANALYSES[0].id
-_WITH_INSIGHTS = ("host",)
+#: By view the views whose evidence it holds or leads to.
+_WITH_INSIGHTS = {"host": ("host", "timeline"), "memory": ("memory",)}
 
 
 def judgement(measured: MeasuredSpan) -> Judgement:
@@ -59,7 +60,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
 def _insights(view: str, judged: Judgement) -> list[Insight]:
     if view == _FIRST_VIEW:
         return judged.insights
-    return [insight for insight in judged.insights if view in _WITH_INSIGHTS and insight.view in (view, "timeline")]
+    return [insight for insight in judged.insights if insight.view in _WITH_INSIGHTS.get(view, ())]
 
 
 def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:

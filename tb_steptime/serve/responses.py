@@ -15,7 +15,8 @@ _GZIP_FROM_BYTES = 1_400
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
-_GZIP = "application/gzip"
+#: Of files to download, by how their name ends.
+_FILES = {".gz": "application/gzip", ".html": "text/html; charset=utf-8"}
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ def _content(request: Request, answer: Answer) -> Response:
 
 
 def _file(request: Request, answer: Answer) -> Response:
-    """A packed file as a stream, which closes it."""
+    """A file as a stream, which closes it."""
     from werkzeug import Response
     from werkzeug.wsgi import wrap_file
 
     headers = {
-        "Content-Type": _GZIP,
+        "Content-Type": _FILES[os.path.splitext(answer.name)[1]],
         "Content-Length": str(os.fstat(answer.content.fileno()).st_size),
         "Content-Disposition": f'attachment; filename="{answer.name}"',
         "X-Content-Type-Options": "nosniff",

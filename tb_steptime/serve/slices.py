@@ -19,6 +19,8 @@ from tb_steptime.serve.refusals import SpanFailed
 
 #: One step is downloaded, then opened in Perfetto; more are seldom asked for twice.
 MAX_SLICES = 4
+#: More are a large file, for which the command does not need a browser's memory.
+MAX_STEPS = 20
 #: What file names of every system hold.
 _UNUSUAL = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -78,7 +80,11 @@ class Slices:
 
 
 def slice_job(found: FoundSpan, steps: tuple[int, int]) -> Job:
-    """Its id changes with the file. Raises SpanFailed where there is no trace, or no step to cut out of it."""
+    """Its id changes with the file. Raises SpanFailed where there is no trace, nothing to cut out, or too much."""
+    first, last = steps
+    if last - first >= MAX_STEPS:
+        hint = f"`tb-steptime slice TRACE --steps {first}-{last} -o FILE` has no such limit."
+        raise SpanFailed(Problem(f"At most {MAX_STEPS} steps are downloaded at once", found.file, hint))
     if found.trace is None:
         hint = "Put the trace back next to its summary."
         raise SpanFailed(

@@ -46,6 +46,7 @@ from tb_steptime.serve.wire import (
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.memory import MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
 
@@ -63,6 +64,16 @@ class SpanNames:
     def hold(self, span: FoundSpan) -> bool:
         named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
         return all(not names or name in names for names, name in named)
+
+
+@dataclass(frozen=True)
+class MemoryAsked:
+    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
+
+    device: int
+    window: tuple[int, int]
+    bins: int
+    at_ns: int | None = None
 
 
 class Store:
@@ -180,6 +191,16 @@ class Store:
         """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
+
+    def memory(self, id: str, asked: MemoryAsked, *, work: bool) -> MemoryPage | Waiting:
+        """How much a device has allocated. Raises UnknownSpan, UnknownEvent (of no such device), SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        if isinstance(events, Waiting):
+            return events
+        page = memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns)
+        if page is None:
+            raise UnknownEvent(asked.device)
+        return page
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""

@@ -18,6 +18,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Problem (failed, or the trace itself is gone and only its summary is left)
     busy?span=ID&from=NS&to=NS&bins=N
                                     200 BusyBins, how busy the GPUs are in so many bins · 202, 400, 404, 422 likewise
+    memory?span=ID&device=N&from=NS&to=NS&bins=N
+                                    200 MemoryPage of the Nth device of the view · 202, 400, 404, 422 likewise
+          &at=NS                    Optional: what is alive at this instant, too.
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
           &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
@@ -25,6 +28,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Each optional: hits from this number on instead; only of this track; rows as above.
     slice?span=ID&first=N&last=N    200 a trace of these steps alone, gzip, with a file name · 202 Waiting (it is being
                                     cut out) · 400, 404, 422 likewise
+    report                          200 the tab and its answers as one HTML page · 403 Problem (without header)
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
@@ -51,6 +55,7 @@ from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.memory import MemoryPage
 from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
@@ -257,6 +262,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     ChainPage,
     TimelinePage,
     BusyBins,
+    MemoryPage,
     EventDetail,
     SearchPage,
     Catalogue,

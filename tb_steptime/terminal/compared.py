@@ -54,7 +54,11 @@ def compared_sides(paths: Sequence[Path], problems: list[Problem], steps: StepCh
     else:
         runs = [_the_one(path, runs) for path, runs in zip(paths, found, strict=True)]
     sides = zip(runs, names_of(runs), strict=True)
-    return [(run, side) for run, name in sides if (side := _side(name, run, problems, steps)) is not None]
+    return [
+        (run, side)
+        for place, (run, name) in enumerate(sides)
+        if (side := _side(name, run, problems, steps, is_base=place == 0)) is not None
+    ]
 
 
 def _runs_under(path: Path, problems: list[Problem]) -> list[WorkerOfRun]:
@@ -86,15 +90,15 @@ def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
     return [str(run.path) for run in runs]
 
 
-def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoice) -> Side | None:
-    """None where no span can be read."""
+def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoice, *, is_base: bool) -> Side | None:
+    """None where no span can be read. What cards promise is asked of the base alone."""
     lacking: list[Problem] = []
     spans = list(_measured(run.spans, problems, lacking, steps))
     if not spans:
         problems += lacking[:1]
         return None
     try:
-        return compared_side(name, spans)
+        return compared_side(name, spans, with_gains=is_base)
     except TraceError as error:
         problems.append(Problem(error.problem, error.path, error.hint))
         return None

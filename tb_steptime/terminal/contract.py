@@ -145,12 +145,14 @@ class JobReport(msgspec.Struct, frozen=True):
 
 
 class CpuOpReport(msgspec.Struct, frozen=True):
-    """An op on the CPU, per step: self_ns is its time without the ops inside it, dtype that of its first input."""
+    """An op on the CPU, per step: self_ns is its time without the ops inside it, dtype that of its first input;
+    allocated_bytes: by itself on the CPU, null where memory was not recorded."""
 
     op: str
     calls: float
     self_ns: int
     dtype: str | None
+    allocated_bytes: float | None
 
 
 class PhaseReport(msgspec.Struct, frozen=True):
@@ -240,6 +242,23 @@ class DataLoadingReport(msgspec.Struct, frozen=True):
     recorded: RecordedReport | None = None
 
 
+class MemoryReport(msgspec.Struct, frozen=True):
+    """A device whose memory was recorded; device is its number, null for the CPU, and name says which.
+
+    peak_allocated_bytes: of the whole device, null where the file has no totals, as before PyTorch 1.11; at_step: the
+    step of the peak, null outside of all. growth_bytes_per_step: from the end of the first step to that of the last;
+    null with fewer than three steps. by_category: what is alive at the peak; sums to it; null where it is not known.
+    """
+
+    device: int | None
+    name: str
+    peak_allocated_bytes: int | None
+    peak_reserved_bytes: int | None
+    at_step: str | None
+    growth_bytes_per_step: float | None
+    by_category: dict[str, int] | None
+
+
 class SpanReport(msgspec.Struct, frozen=True):
     run: str
     worker: str
@@ -262,6 +281,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     queue_depth: QueueDepthReport
     data_loading: DataLoadingReport
     cpu_ops: list[CpuOpReport]
+    memory: list[MemoryReport] | None
     insights: list[InsightReport]
     notes: list[NoteReport]
 

@@ -6,6 +6,7 @@ import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
@@ -30,6 +31,7 @@ from tb_steptime.terminal.contract import (
     InsightReport,
     JobReport,
     LoadingNs,
+    MemoryReport,
     NoteReport,
     PhaseReport,
     QueueDepthReport,
@@ -70,12 +72,33 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         blocking_calls=[_blocking_call(row) for row in host.blocking],
         queue_depth=_queue_depth(host),
         data_loading=_data_loading(loading),
-        cpu_ops=[CpuOpReport(row.op, row.calls, row.self_ns, row.dtype) for row in (host.cpu.ops if host.cpu else [])],
+        cpu_ops=[
+            CpuOpReport(row.op, row.calls, row.self_ns, row.dtype, row.allocated_bytes)
+            for row in (host.cpu.ops if host.cpu else [])
+        ],
+        memory=_memory(measured.result("memory", MemoryResult)),
         insights=[_insight(insight) for insight in judgement.insights],
         notes=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
             for note in map(worded, (*facts.notes, *loading.recorder_notes))
         ],
+    )
+
+
+def _memory(memory: MemoryResult) -> list[MemoryReport] | None:
+    """None where it was not recorded."""
+    return None if memory.unknown else [_device_memory(device) for device in memory.devices]
+
+
+def _device_memory(of: DeviceMemory) -> MemoryReport:
+    return MemoryReport(
+        device=of.device,
+        name=of.name,
+        peak_allocated_bytes=of.peak.allocated_bytes if of.whole else None,
+        peak_reserved_bytes=of.reserved_peak.reserved_bytes if of.reserved_peak else None,
+        at_step=of.peak.step,
+        growth_bytes_per_step=of.growth.bytes_per_step,
+        by_category=None if of.categories is None else {part.category: part.bytes for part in of.categories},
     )
 
 

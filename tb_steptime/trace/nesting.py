@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Int64, distinct_in
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
 def parents(start_ns: Int64, end_ns: Int64) -> Int64:
@@ -29,7 +29,7 @@ def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
     return less_children(end_ns - start_ns, parents(start_ns, end_ns))
 
 
-def less_children(length: Int64, parent: Int64) -> Int64:
+def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
     """Of each row its length less those of the rows whose parent it is."""
     inside = parent >= 0
     children = np.bincount(parent[inside], weights=length[inside], minlength=len(length))
@@ -45,7 +45,7 @@ def self_times(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     return np.concatenate([nothing, *by_thread]), np.concatenate([nothing, *own])
 
 
-def parent_places(trace: Trace, rows: Int64) -> Int64:
+def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
     """For each of these rows of the event table, ascending, the place among them of the one that encloses it most
     closely on its thread; -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int64)

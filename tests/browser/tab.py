@@ -26,6 +26,8 @@ VIEWS = {
     "Tensor cores": "tensor_cores",
     "GPU": "gpu",
     "Host": "host",
+    "Operators": "operators",
+    "Memory": "memory",
     "Compare": "compare",
     "Timeline": "timeline",
 }

@@ -48,7 +48,7 @@ def view(page: Page, name: str) -> None:
 def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, theme: str) -> None:
     assert report.stat().st_size < MOST_BYTES
     assert opened.evaluate("document.documentElement.classList.contains('dark-mode')") is (theme == "dark")
-    expect(opened.locator("header .state")).to_contain_text("Report of")
+    expect(opened.get_by_role("navigation")).to_contain_text("Report of")
     for title, name in VIEWS.items():
         opened.get_by_role("navigation").get_by_text(title, exact=True).first.click()
         view(opened, name)

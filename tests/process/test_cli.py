@@ -148,6 +148,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
             "recorded": None,
         },
         "cpu_ops": [],
+        "memory": None,
         "notes": [
             {
                 "id": "profiling_slows",

@@ -10,6 +10,8 @@ import sys
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.insights.wording.operators import MISSING
+from tb_steptime.terminal.printer import plain
 from tests.drawn.small_trace import write_trace
 
 
@@ -27,6 +29,8 @@ QUESTIONS = (
     ("list_runs", {}),
     ("summarize", {"run": "a"}),
     ("kernels", {"run": "a"}),
+    ("operators", {"run": "a"}),
+    ("operators", {"run": "a", "by": "module"}),
     ("blocking_calls", {"run": "a"}),
     ("timeline", {"run": "a", "step": "6", "limit": 2}),
     ("timeline", {"run": "a", "start_ms": 0.05, "end_ms": 0.06}),
@@ -60,10 +64,10 @@ def answers(tmp_path_factory):
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
-    assert [error for error, _ in answers] == [False] * 8 + [True] * 4
+    assert [error for error, _ in answers] == [False] * 10 + [True] * 4
     assert max(len(text) for _, text in answers) < 6_000
-    runs, summary, kernels, blocking, step, window, comparison, definitions = (
-        json.loads(text) for _, text in answers[:8]
+    runs, summary, kernels, ops, modules, blocking, step, window, comparison, definitions = (
+        json.loads(text) for _, text in answers[:10]
     )
     assert [(each["run"], each["span"], each["read"]) for each in runs["recordings"]] == [
         ("a", 1, False),
@@ -82,6 +86,18 @@ def test_each_tool_answers_in_few_words_with_units(answers):
             }
         ]
     }  # fmt: skip
+    assert ops == {
+        "operators": [
+            {
+                "op": "aten::mm", "calls": 3, "host_self_ms": 0.015, "host_total_ms": 0.03, "gpu_self_ms": 0.12,
+                "gpu_total_ms": 0.12, "launches": 3, "idle_ms": 0.08,
+            }
+        ]
+    }  # fmt: skip
+    assert modules == {
+        "operators": [],
+        "why_none": plain(MISSING["no_modules"]),
+    }
     assert blocking == {"blocking_calls": []}
     assert (step["start_ms"], step["end_ms"], step["more"]) == (0.1, 0.2, 2)
     assert [each["name"] for each in step["events"]][1:] == ["volta_sgemm_64x64_nt"]
@@ -96,9 +112,9 @@ def test_each_tool_answers_in_few_words_with_units(answers):
 
 def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):
     begin = "Error executing tool "
-    assert [text.removeprefix(begin) for _, text in answers[8:11]] == [
+    assert [text.removeprefix(begin) for _, text in answers[10:13]] == [
         "summarize: Name a run. The runs are: a, b.",
         'kernels: There is no span "2". The spans are: 1.',
         'timeline: There is no step "99". The steps are: 5, 6, 7.',
     ]
-    assert answers[11][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")
+    assert answers[13][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")

@@ -198,9 +198,10 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
     once_read(client, route)
     (logs / "a" / "host.1.pt.trace.json.gz").unlink()
     get(client, "index")  # looks at the directory
-    problem = get(client, route, 422)
-    assert "summary" in problem["problem"]
-    assert problem["file"] == "a/host.1.pt.trace.json.gz"
+    for refused in (route, f"slice?span={span}&first=6&last=6"):
+        problem = get(client, refused, 422)
+        assert "summary" in problem["problem"]
+        assert problem["file"] == "a/host.1.pt.trace.json.gz"
     assert get(client, f"view?span={span}&view=overview")["head"]["id"] == span
 
 
@@ -249,9 +250,10 @@ def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path)
 def test_a_slice_that_makes_no_sense_is_a_problem(client):
     id = read(client)["a/host.1.pt.trace.json.gz"]["id"]
     for _ in range(2):  # it is said again when it is asked for again
-        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=900").get_data())
-        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 900", "Its steps are 5 to 7.")
+        problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=810").get_data())
+        assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 810", "Its steps are 5 to 7.")
     assert "`last`" in get(client, f"slice?span={id}&first=7&last=5", 400)["problem"]
+    assert get(client, f"slice?span={id}&first=5&last=25", 422)["problem"] == "At most 20 steps are downloaded at once"
     assert "one step" in get(client, f"slice?span={id}~recording&first=0&last=0", 422)["problem"]
 
 
@@ -368,6 +370,20 @@ def test_a_part_of_the_bundle_is_kept_by_browsers_and_nothing_else_is_served(cli
     for name in [*names, "..%5csecret.js", "/etc/passwd", "parts/host-A_b-1.js", "host-A_b-1.js/", "host-A_b-1.js%00"]:
         other = client.get(PREFIX + "parts/" + name)
         assert (other.status_code, b"secret" in other.get_data()) == (404, False), name
+
+
+def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monkeypatch):
+    read(client)
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    assert "header" in get(client, "report", 403, headers={})["problem"]
+    assert "without its front end" in get(client, "report", 422)["problem"]
+    (tmp_path / "report.js").write_text("// the program")
+    answer = client.get(PREFIX + "report", headers=WORK)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="report.html"'
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert answer.get_data().startswith(b"<!DOCTYPE html><!-- Step Insights report -->")
+    assert len(answer.get_data()) == int(answer.headers["Content-Length"])
 
 
 def test_a_logdir_spec_names_runs(logs):

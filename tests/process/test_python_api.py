@@ -78,6 +78,14 @@ def test_tables_hold_what_was_measured(run):
     (kernel,) = span.kernels
     assert (kernel["name"], kernel["count"], kernel["total_ns"]) == ("volta_sgemm_64x64_nt", 3, 120_000)
     assert [row["op"] for row in span.kernels_by("op")] == ["aten::mm"]
+    (op,) = span.operators
+    assert (op["name"], op["calls"], op["host_self_ns"] + op["runtime_ns"], op["launches"]) == (
+        "aten::mm",
+        3,
+        30_000,
+        3,
+    )
+    assert [len(span.operators_by(by)) for by in ("phase", "stack")] == [1, 0]
     assert repr(span) == "Span(run · a · span 1: 3 steps of 100 µs)"
     assert files(run) == before, "no file is written"
 
@@ -118,7 +126,7 @@ def test_all_but_events_are_had_without_the_trace(measured_demo, tmp_path):
     shutil.copy(summary, tmp_path)
     (span,) = tb_steptime.open(tmp_path)
     whole = tb_steptime.open(measured_demo / "transforms_simulated")[0]
-    for table in ("steps", "idle", "kernels", "blocking_calls", "copies", "cards"):
+    for table in ("steps", "idle", "kernels", "operators", "blocking_calls", "copies", "cards"):
         assert getattr(span, table).to_dict() == getattr(whole, table).to_dict()
     assert span.verdict == whole.verdict
     with pytest.raises(TraceError, match="Put the trace next to it"):
@@ -131,8 +139,12 @@ def test_kernels_of_a_summary_are_all_that_the_trace_has(measured_demo):
     assert span.kernels["total_ns"].tolist() == [row.total_ns for row in kernel_table(trace, "name")]
 
 
-def test_a_comparison_is_that_of_the_command(measured_demo):
-    paths = [measured_demo / name for name in ("baseline_simulated", "num_dataloaders_simulated")]
+@pytest.mark.parametrize(
+    "names",
+    [("baseline_simulated", "num_dataloaders_simulated"), ("resnet50_baseline_simulated", "autocast_simulated")],
+)
+def test_a_comparison_is_that_of_the_command(measured_demo, names):
+    paths = [measured_demo / name for name in names]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         cli.main(["compare", *map(str, paths), "--format", "json"])
     (candidate,) = json.loads(out.getvalue())["candidates"]
@@ -143,7 +155,11 @@ def test_a_comparison_is_that_of_the_command(measured_demo):
     assert {row["id"]: row["change_ns"] for row in found.parts} == {
         id: row["change_ns"] for id, row in candidate["parts"].items()
     }
-    assert found.kernels[0]["base_ns"] == candidate["kernels"][0]["base_ns"]
+    tables = {"kernels": found.kernels, "ops": found.ops, "blocking": found.blocking_calls, "copies": found.copies}
+    assert {name: list(table) for name, table in tables.items()} == {name: candidate[name] for name in tables}
+    assert found.changes == candidate["changes"]
+    followed = [{key: value for key, value in each.items() if key != "residual"} for each in candidate["predictions"]]
+    assert list(found.predictions) == followed
 
 
 def test_spans_of_one_worker_are_compared(run):

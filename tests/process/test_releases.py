@@ -16,6 +16,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.analyses.operators import OperatorsResult, OutsideOps
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.places import Place
@@ -24,6 +25,7 @@ from tb_steptime.ingest.summaries import SUFFIX, read_summary
 from tb_steptime.metrics.idle.reasons import SET_ASIDE
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.setup import Setup
+from tb_steptime.metrics.operators.recorded import OpsRecorded
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import SpanPage
 from tests import PROJECT
@@ -39,6 +41,8 @@ NOT_YET: dict[str, set[str]] = {
         "figures.host_floor",  # whole ns
         "segments.nothing_recorded.label",  # "Nothing recorded", as if Python frames were not there
         *CompareResult.__struct_fields__, *(f"setup.{field}" for field in Setup.__struct_fields__),
+        *OperatorsResult.__struct_fields__, *(f"recorded.{field}" for field in OpsRecorded.__struct_fields__),
+        *(f"outside.{field}" for field in OutsideOps.__struct_fields__),
         *(f"devices.{table}.persistent" for table in ("details.shape", "tables.rows")),  # small grids were
         "devices.idle",  # when a GPU is idle, in time bins
         # What receiving a batch takes was another figure, and a recorder's times were among those that waits show.
@@ -57,6 +61,7 @@ NOT_YET: dict[str, set[str]] = {
           for row in ("devices.mean", "devices.steps", "phases.idle_ns", "sites.idle_ns", "steps.idle_ns")
           for reason in ("tail", "after_recording")),
         "slow_steps.over_median_ns", "grown.excess_ns",
+        "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.

@@ -5,15 +5,29 @@ The truth is the simulator's: the length of the step with and without the cause,
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 import pytest
 
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.compare.comparison import Comparison, compare
 from tb_steptime.compare.gates import judge_gate, parse_gate
-from tb_steptime.compare.sides import Side
+from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, Side
+from tb_steptime.compare.tables import table_of
+from tb_steptime.trace.kineto import read_trace
+from tests.truth.simulate.chrome import write
+from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import judged, judged_training
 from tests.truth.simulate.mixtures import CAUSES, Cause, cost_ns, training_with
 from tests.unit.compare.sides import side_of
 
+#: The declared change of the pairs that differ by their seeds, too: `.item()` before a stretch of Python.
+CHANGE = next(cause for cause in CAUSES if cause.name == "item")
 #: What a cause costs is found to this share of the step without it.
 TOLERANCE = 0.01
 
@@ -43,3 +57,83 @@ def test_a_training_against_itself_changes_nothing_and_fails_no_gate():
     assert (found.step.change_ns, found.step.distinguishable) == (0, False)
     assert {(row.matched_by, row.status) for table in found.tables for row in table.rows} == {("name", "alike")}
     assert judge_gate(parse_gate("step_time>+5%"), one, one).passed
+
+
+#: Enough seeds for the ordinary run; `make test-all` takes all.
+FEW, ALL = range(10), range(100)
+#: Of ten intervals, one may miss by chance; of a hundred, ten.
+HELD_FRACTION = 0.9
+
+
+@cache
+def recording(seed: int, *, slow: bool) -> tuple[Side, Measured]:
+    """A training whose kernels and waits vary by its seed, with a cause or without; and the truth about it."""
+    training = replace(training_with((CHANGE,) if slow else ()), seed=seed, active=6)
+    (span,) = simulate(training)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "simulated.pt.trace.json"
+        write(path, training, span)
+        trace = read_trace(path)
+    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id in COMPARED_VIEWS}
+    side = Side(f"seed {seed}", (ComparedSpan(results, simulated=True),))
+    (device,) = span.truth["devices"]
+    whole = side.first.whole
+    steps = np.array([step["duration_ns"] for step in span.truth["steps"]])[whole].mean()
+    idle = {
+        reason: np.array([step[reason] for step in device["idle_ns"]])[whole].mean() for reason in device["idle_ns"][0]
+    }
+    return side, Measured(steps, {"busy": np.array(device["busy_ns"])[whole].mean(), **idle})
+
+
+class Measured(NamedTuple):
+    """The model's own means over the compared steps, ns."""
+
+    step_ns: float
+    reasons_ns: dict[str, float]
+
+
+def check_intervals(seeds: range) -> None:
+    """Recordings of two seeds each: the change of each part is within a hundredth of the step, and the intervals hold
+    the change that the model has over all seeds."""
+    pairs = [(recording(seed, slow=False), recording(1000 + seed, slow=True)) for seed in seeds]
+    true_ns = np.mean([slow.step_ns - plain.step_ns for (_, plain), (_, slow) in pairs])
+    held = 0
+    for (plain, before), (slow, after) in pairs:
+        found = compare(plain, slow)
+        held += found.step.low <= true_ns <= found.step.high
+        assert found.step.change_ns == pytest.approx(after.step_ns - before.step_ns, abs=TOLERANCE * before.step_ns)
+        rows = {row.id: row.change_ns for row in found.waterfalls[1].rows}
+        for reason, ns in after.reasons_ns.items():
+            change_ns = ns - before.reasons_ns[reason]
+            assert rows.get(reason, 0) == pytest.approx(change_ns, abs=TOLERANCE * before.step_ns), reason
+        assert [row.status for row in table_of("blocking", found.tables).rows] == ["new"]
+    assert held >= HELD_FRACTION * len(seeds)
+
+
+def check_gate(seeds: range) -> None:
+    """Two recordings of the same training, which differ by their seeds alone."""
+    gate = parse_gate("step_time>+5%")
+    pairs = [(recording(seed, slow=False)[0], recording(seed + 1, slow=False)[0]) for seed in seeds[:-1]]
+    assert all(judge_gate(gate, base, candidate).passed for base, candidate in pairs)
+    found = [compare(base, candidate) for base, candidate in pairs]
+    assert not any(each.changes for each in found)
+    new = [row for each in found for table in each.tables for row in table.rows if row.status in ("new", "gone")]
+    assert new == []
+
+
+def test_intervals_of_a_declared_change_hold_it():
+    check_intervals(FEW)
+
+
+def test_without_a_change_no_gate_fails():
+    check_gate(FEW)
+
+
+@pytest.mark.live
+def test_intervals_hold_the_change_in_90_of_100_recordings():
+    check_intervals(ALL)
+
+
+@pytest.mark.live
+def test_without_a_change_no_gate_fails_in_100_recordings():
+    check_gate(ALL)

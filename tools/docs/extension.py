@@ -33,6 +33,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "operators json": terminal.operators_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,
+    "export tables": terminal.export_tables,
+    "mcp json": terminal.mcp_schema,
     "notebook tables": python_api.tables,
 }
 

@@ -22,7 +22,9 @@ TARGET = ROOT / "test-artifacts" / "gallery"
 DEMO = ROOT / "demo_logs"
 TRACES = ROOT.parent / "shared" / "traces"
 
-VIEWS = ("overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "timeline", "compare")
+VIEWS = (
+    "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "timeline", "compare",
+)  # fmt: skip
 THEMES = ("light", "dark")
 #: Run of the contact sheet, and the folder of its trace in `shared`.
 REAL = {

@@ -73,6 +73,7 @@ PICTURES = (
     Picture("tensor_cores", "resnet50_baseline_simulated", "dark", 860),
     Picture("gpu", "autocast_simulated", "light", 980),
     Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
+    Picture("operators", "resnet50_baseline_simulated", "light", 1160, {"op": "aten::cudnn_convolution"}),
     Picture("compare", "num_dataloaders_simulated", "light", 900, {"with": "baseline_simulated/gpu/1"}),
     Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )

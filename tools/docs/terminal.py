@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import inspect as types
 
 from tb_steptime import cli
+from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.contract import Report
 from tb_steptime.terminal.explanation import Explanations
+from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tools.docs.markdown import code, paragraphs, plain, table
@@ -59,6 +61,31 @@ def explain_schema() -> str:
 
 def compare_schema() -> str:
     return _schema(ComparisonReport)
+
+
+def export_tables() -> str:
+    """One section for each table, with the columns that it has beside those of every table."""
+    sections = [("Columns of every table", "Which recording a row is of.", SPAN_COLUMNS)]
+    sections += [(code(each.name), each.meaning, each.columns) for each in TABLES]
+    return "\n\n".join(f"### {name}\n\n{plain(meaning)}\n\n{_columns(columns)}" for name, meaning, columns in sections)
+
+
+def _columns(columns: Iterable[Column]) -> str:
+    return table(("column", "unit", "meaning"), ((code(each.name), each.unit, plain(each.meaning)) for each in columns))
+
+
+def mcp_schema() -> str:
+    answers = (
+        agent.Runs,
+        agent.Summary,
+        agent.Comparison,
+        agent.Kernels,
+        agent.Operators,
+        agent.BlockingCalls,
+        agent.Window,
+        agent.Definitions,
+    )
+    return "\n\n".join(map(_schema, answers))
 
 
 def _schema(root: type[msgspec.Struct]) -> str:

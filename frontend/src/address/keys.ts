@@ -48,9 +48,12 @@ const sort: Codec<string> = text;
 /** Order of rows, by table. */
 const SORTS = {
   activity: sort,
+  allocating: sort,
+  allocations: sort,
   blocking: sort,
   changes: sort,
   copies: sort,
+  churn: sort,
   could_sort: sort,
   collectives: sort,
   cpu_ops: sort,
@@ -63,6 +66,7 @@ const SORTS = {
   modules: sort,
   operators: sort,
   loaders: sort,
+  makers: sort,
   parts: sort,
   pauses: sort,
   phases: sort,
@@ -100,6 +104,10 @@ const KEYS = {
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
+  /** Of the devices whose memory was recorded, by place. */
+  memory: wholeNumber,
+  /** At which what is alive is shown, ns from where the curve begins. */
+  instant: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,
   // what a picture shows, and what it hides

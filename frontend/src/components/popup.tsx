@@ -53,8 +53,15 @@ export interface MenuEntry {
   choose(): void;
 }
 
-/** Three dots that open a list of actions. Arrow keys move, Esc closes and gives the focus back. */
-export function Menu({ label, entries }: { label: string; entries: readonly MenuEntry[] }) {
+interface MenuProps {
+  label: string;
+  entries: readonly MenuEntry[];
+  /** On the button, in place of the dots: words, in which an action may say what came of it. */
+  children?: ComponentChildren;
+}
+
+/** Three dots, or words, that open a list of actions. Arrow keys move, Esc closes and gives the focus back. */
+export function Menu({ label, entries, children }: MenuProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
@@ -63,19 +70,20 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
     if (open) root.current?.querySelector<HTMLElement>(MENU_ENTRIES)?.focus();
   }, [open]);
   return (
-    <div class="menu" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, MENU_ENTRIES)}>
+    <div
+      class={children ? "menu named" : "menu"}
+      ref={root}
+      onKeyDown={(event) => open && moveFocus(event, root.current, MENU_ENTRIES)}
+    >
       <button
         aria-haspopup="menu"
         aria-expanded={open}
-        aria-label={label}
+        class={children ? "button says" : undefined}
+        aria-label={children ? undefined : label}
         data-hint={label}
         onClick={() => setOpen(!open)}
       >
-        <svg viewBox="0 0 14 4" aria-hidden="true">
-          {[2, 7, 12].map((x) => (
-            <circle key={x} cx={x} cy="2" r="1.4" />
-          ))}
-        </svg>
+        {children ?? <Dots />}
       </button>
       {open && (
         <div class="pop" role="menu">
@@ -98,6 +106,14 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
     </div>
   );
 }
+
+const Dots = () => (
+  <svg viewBox="0 0 14 4" aria-hidden="true">
+    {[2, 7, 12].map((x) => (
+      <circle key={x} cx={x} cy="2" r="1.4" />
+    ))}
+  </svg>
+);
 
 /** Up and down arrows go around the entries that the selector finds; Home and End go to the ends. */
 function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: string): void {

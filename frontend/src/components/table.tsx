@@ -6,6 +6,7 @@ import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
+import { NoValues, useEmptyAside } from "./empty_columns";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { directionOf, Sorted } from "./sorted";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
@@ -30,6 +31,8 @@ export interface Column<Row> {
   order?(row: Row): number | string | null;
   /** Shown only where the reader asks for it. */
   extra?: boolean;
+  /** No row has a value here. */
+  empty?: boolean;
 }
 
 /** A line under the rows. */
@@ -76,7 +79,9 @@ const MENU_PX = 28;
 const SECOND_LINE_PX = 16;
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns: all, rows, sort, onSort, maxRows = 20, choice, foot } = props;
+  const { label, columns: given, rows, sort, onSort, maxRows = 20, choice, foot } = props;
+  const apart = useEmptyAside(given, rows, sort);
+  const all = choice ? apart : given;
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
   const columns = useMemo(
@@ -140,6 +145,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
       <Sorted columns={columns} sort={sort} />
+      {choice && <NoValues columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
     </div>
   );
 }

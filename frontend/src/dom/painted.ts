@@ -132,7 +132,8 @@ export function carryStyles(from: Element, to: Element): void {
   for (const { name, value } of [...to.attributes])
     if ((PAGE_ONLY.test(name) && from.tagName !== "pattern") || value.includes("var(")) to.removeAttribute(name);
   const said = names.map((name) => [name, styles.getPropertyValue(name)] as const).filter(([, value]) => value !== "");
-  to.setAttribute("style", said.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`).join(";"));
+  // by the object model: the policy of a report lets no style attribute be set as text
+  (to as SVGElement).style.cssText = said.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`).join(";");
   for (const [at, child] of [...from.children].entries()) carryStyles(child, to.children[at]!);
 }
 

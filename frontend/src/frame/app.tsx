@@ -19,6 +19,7 @@ import { Opening } from "../states/opening";
 
 import { hasTotals, isViewId, VIEWS } from "../views";
 
+import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
@@ -94,6 +95,8 @@ function Inside({ tab, source, entitle }: InsideProps) {
         totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
+        summary={() => summaryOf(selection, source, tab)}
+        report={source.client.report}
       />
       <Finished index={tab.index} />
       {selection ? (
@@ -105,6 +108,14 @@ function Inside({ tab, source, entitle }: InsideProps) {
       )}
     </div>
   );
+}
+
+/** The overview of the chosen span, whichever view is shown. */
+async function summaryOf(selection: Selection | null, { client }: Source, { meanings }: Tab): Promise<string | null> {
+  const answer = selection && (await client.view(selection.span.id, "overview"));
+  if (answer?.kind !== "ready") return null;
+  const { vendor, accelerator } = answer.value.head.job;
+  return summaryMarkdown(answer.value, meanings.of({ vendor, accelerator: accelerator ?? "GPU" }));
 }
 
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");

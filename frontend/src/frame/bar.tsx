@@ -12,17 +12,17 @@ import {
   selections,
 } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
-import { CopyButton } from "../components/copy";
 import { Hints } from "../components/hints";
 import { hint } from "../dom/hint";
-import { bytesOf, count, counted, date } from "../format";
+import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { Picker, type PickerEntry } from "./picker";
+import { Share, type ShareProps } from "./share";
 import { ShortcutsButton } from "./shortcuts";
 
-interface BarProps {
+interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   index: Index;
   selection: Selection | null;
   /** Spans when the tab was opened. */
@@ -35,7 +35,7 @@ interface BarProps {
   tab: Pick<Tab, "state" | "update" | "address" | "written_ms">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab, summary, report }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
@@ -48,10 +48,8 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
           Simulated
         </b>
       )}
-      <span class="state push">
-        {tab.written_ms === undefined ? readState(index, spansAtFirst) : `Report of ${date(1e6 * tab.written_ms)}`}
-      </span>
-      <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+      <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
+      <Share link={() => tab.address()} summary={summary} report={report} />
       <Hints />
       <ShortcutsButton />
     </header>

@@ -10,13 +10,16 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
     shortcuts: [
       { keys: ["?"], what: "Show this sheet" },
       { keys: ["Tab", "Shift + Tab"], what: "Go to the next or previous control" },
-      { keys: ["Esc"], what: "Close what is open" },
+      { keys: ["Enter", "Space"], what: "Press the button; fold and unfold" },
+      { keys: ["Esc"], what: "Close what is open, or the hint" },
+      { keys: ["Ctrl + P"], what: "Print this view on clean pages" },
     ],
   },
   {
     title: "Menus and lists",
     shortcuts: [
       { keys: ["↑", "↓"], what: "Go to the next entry" },
+      { keys: ["Home", "End"], what: "Go to the first or last entry" },
       { keys: ["Enter"], what: "Choose the entry" },
     ],
   },
@@ -25,7 +28,8 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
     shortcuts: [
       { keys: ["↑", "↓"], what: "Go from row to row" },
       { keys: ["Home", "End"], what: "Go to the first or last row" },
-      { keys: ["→", "←"], what: "Go into the cells of a row" },
+      { keys: ["→", "←"], what: "Go into the cells of a row, and from cell to cell" },
+      { keys: ["Home", "End"], what: "In a row: go to its first or last cell" },
       { keys: ["Enter", "Space"], what: "Open what the row shows" },
     ],
   },
@@ -34,10 +38,12 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
     shortcuts: [
       { keys: ["←", "→"], what: "Go from step to step, or along time" },
       { keys: ["↑", "↓"], what: "Go from line to line, where there are several" },
+      { keys: ["Home", "End"], what: "Go to the first or last step" },
       { keys: ["Enter", "Space"], what: "Keep the step in every picture of the view" },
       { keys: ["+", "-"], what: "Zoom into time, and show all again" },
       { keys: ["drag"], what: "Zoom to a range; a double click shows all again" },
-      { keys: ["Alt + click"], what: "In a legend: show this part alone" },
+      { keys: ["Enter", "Space"], what: "In a legend: hide this part, or show it again" },
+      { keys: ["Alt + click", "double click"], what: "In a legend: show this part alone" },
       { keys: ["Esc"], what: "Choose nothing" },
     ],
   },

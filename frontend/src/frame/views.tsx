@@ -14,7 +14,7 @@ interface ViewListProps {
   meanings: Meanings;
   /** The span's facts; null while it is not read. */
   head: SpanHead | null;
-  tab: Pick<Tab, "update" | "address">;
+  tab: Pick<Tab, "update" | "address" | "written_ms">;
 }
 
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
@@ -42,7 +42,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
         Share of the step
       </p>
       {views.filter((view) => explainsPart(view.id)).map(entry)}
-      {head && <Origin head={head} />}
+      {head && <Origin head={head} written_ms={tab.written_ms} />}
     </nav>
   );
 }
@@ -99,7 +99,7 @@ function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
   ) : null;
 }
 
-function Origin({ head }: { head: SpanHead }) {
+function Origin({ head, written_ms }: { head: SpanHead; written_ms: number | undefined }) {
   const ranks =
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
   const machine = [...(head.job.units === null ? [] : [sentence(head.job.units)]), ...ranks].join(", ");
@@ -115,6 +115,12 @@ function Origin({ head }: { head: SpanHead }) {
       {counted(head.step_count, head.steps_by === "inferred" ? "inferred step" : "step")}, {date(head.origin_ns)}
       <br />
       {count(head.events)} events, {bytes(head.file_bytes)}
+      {written_ms !== undefined && (
+        <>
+          <br />
+          Report of {date(1e6 * written_ms)}
+        </>
+      )}
     </p>
   );
 }

@@ -10,6 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   Index,
+  MemoryPage,
   Opening,
   PageOf,
   Problem,
@@ -59,6 +60,12 @@ export interface Client {
   ): Promise<Answer<TimelinePage>>;
   /** How busy a range of a span was, in so many bins. */
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
+  /** How much a device of a span had allocated in a range, and what was alive at an instant. */
+  memory(
+    span: string,
+    asked: { device: number; from: number; to: number; bins: number; at: number | null },
+    signal: AbortSignal,
+  ): Promise<Answer<MemoryPage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -74,6 +81,8 @@ export interface Client {
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
+  /** All of it as one page, which needs no server; null where that did not come. Absent: this is one. */
+  report?(): Promise<Blob | null>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -108,6 +117,15 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
         signal,
       ),
+    memory: (span, { at, ...range }, signal) =>
+      ask(
+        "memory",
+        [
+          ["span", span],
+          ...Object.entries({ ...range, ...(at === null ? {} : { at }) }).map(([key, value]) => [key, String(value)]),
+        ],
+        signal,
+      ),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
@@ -127,6 +145,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         },
         signal,
       ),
+    report: () => page(fetched, "report"),
     retry: (span) => ask("retry", { span }),
   };
 }
@@ -167,6 +186,16 @@ async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortS
     return { kind: "gone", value: patience.signal.aborted ? SLOW : error instanceof SyntaxError ? BROKEN : SILENT };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Writing it takes as long as there is to write. */
+async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
+  try {
+    const response = await fetched(url, { headers: HEADERS });
+    return response.ok ? await response.blob() : null;
+  } catch {
+    return null;
   }
 }
 

@@ -68,6 +68,7 @@ export function openRecorded(recorded: Recorded): Client {
     event: noEvents,
     search: noEvents,
     stepFile: noEvents,
+    memory: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }

@@ -4,6 +4,7 @@ import { Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { Words } from "../components/words";
 import { useStepSelection } from "./choices";
 import { Activities } from "./data_loading/activities";
 import { BatchSplit } from "./data_loading/batch_split";
@@ -48,6 +49,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           ))}
         </Tiles>
       )}
+      {result.tiles.length > 0 && <Words view="data_loading" />}
       {!recorded && <Notes notes={page.notes} />}
       {result.unknown ? (
         <section class="unknown">

@@ -2,6 +2,7 @@
 
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
+import { Words } from "../components/words";
 import { useStepSelection } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
@@ -44,6 +45,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
             name={name}
             other={other}
           />
+          <Words view="gpu" />
           <GpuKernels
             device={device}
             steps={result.steps.length}

@@ -4,6 +4,7 @@ import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { Words } from "../components/words";
 import { counted, text } from "../format";
 import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
@@ -62,12 +63,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
           </section>
         )}
         <div class="split host-split">
+          {result.cpu && <CpuOps {...part} work={result.cpu} />}
           <div class="column">
-            {result.cpu && <CpuOps {...part} work={result.cpu} />}
+            <ToDo page={page} here="host" tab={tab} />
             <HostPhases {...part} />
             <Ranges {...part} />
           </div>
-          <ToDo page={page} here="host" tab={tab} />
         </div>
       </div>
     );
@@ -77,6 +78,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       {result.segments.length > 0 && <HostMeanStep {...part} />}
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      <Words view="host" />
       <div class="split host-split">
         <Sites {...part} />
         <div class="column">

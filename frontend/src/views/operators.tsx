@@ -7,7 +7,8 @@ import { OpDetails } from "./operators/detail";
 import { Modules } from "./operators/modules";
 import { OpTable } from "./operators/op_table";
 import type { OperatorPart } from "./operators/part";
-import type { SpanViewProps, Tab } from "./props";
+import { knowsWhere } from "./operators/tables";
+import type { SpanViewProps } from "./props";
 
 /** What is not recorded, with what adds it. */
 const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
@@ -19,7 +20,7 @@ export function Operators({ page, tab }: SpanViewProps<"operators">) {
   const missing = MISSING.flatMap((id) => titles[id] ?? []);
   return (
     <div class="view" data-view="operators">
-      <WindowChips tab={tab} />
+      <Controls {...part} />
       {result.recorded.ops && <OpTable {...part} />}
       {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
       {result.folded.length > 0 && <Modules {...part} />}
@@ -36,20 +37,41 @@ export function Operators({ page, tab }: SpanViewProps<"operators">) {
   );
 }
 
-/** Sums over the steps, or over all that was recorded as one step. */
-function WindowChips({ tab }: { tab: Tab }) {
+const WINDOWS = [
+  { id: "steps", label: "Steps", meaning: "Ops that begin within the steps." },
+  { id: "recording", label: "Recording", meaning: "All ops; the whole recording is one step." },
+];
+
+const WAYS = [
+  { id: "ran", label: "Where it ran", meaning: "Work of the backward pass counts for the ops of that pass." },
+  {
+    id: "made",
+    label: "Where it was made",
+    meaning:
+      "Work of the backward pass counts for the op of the forward pass that made it, and for its line and module.",
+  },
+];
+
+/** Of what the sums are, and for which op work of the backward pass counts. */
+function Controls({ result, tab }: OperatorPart) {
   return (
     <div class="controls">
       <Chips
         label="Which part of the recording"
         name="Sums over"
         chosen={tab.state.steps === WHOLE_RECORDING ? "recording" : "steps"}
-        options={[
-          { id: "steps", label: "Steps", meaning: "Ops that begin within the steps." },
-          { id: "recording", label: "Recording", meaning: "All ops; the whole recording is one step." },
-        ]}
+        options={WINDOWS}
         choose={(id) => tab.update({ steps: id === "recording" ? WHOLE_RECORDING : null })}
       />
+      {knowsWhere(result) && (
+        <Chips
+          label="Where work of the backward pass counts"
+          name="Backward"
+          chosen={tab.state.work ?? "ran"}
+          options={WAYS}
+          choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
+        />
+      )}
     </div>
   );
 }

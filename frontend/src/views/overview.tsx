@@ -11,6 +11,7 @@ import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { Words } from "../components/words";
 import { hint } from "../dom/hint";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
@@ -63,6 +64,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           />
         ))}
       </Tiles>
+      {result.has_device && <Words view="overview" />}
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class={result.steps.length > 1 ? "split" : "sole"}>
         {result.steps.length > 1 && (

@@ -23,6 +23,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   const main = device === result.devices[0];
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
   const several = (device?.steps.length ?? 0) > 1;
+  const split = other && { name: compared!.name, own: compared!.own, device: other };
   return (
     <div class="view" data-view="tensor_cores">
       {device && result.devices.length > 1 && (
@@ -64,19 +65,21 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
               tab={tab}
               name={name}
-              other={other && { name: compared!.name, own: compared!.own, device: other }}
+              other={split}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
-          {device.share_high !== null && <OpportunityTable device={device} tab={tab} name={name} />}
-          {device.rates && device.rates.rows.length > 0 && <RateTable rates={device.rates} tab={tab} name={name} />}
+          {device.share_high !== null && <OpportunityTable device={device} other={split} tab={tab} name={name} />}
+          {device.rates && device.rates.rows.length > 0 && (
+            <RateTable rates={device.rates} steps={device.steps.length} other={split} tab={tab} name={name} />
+          )}
           <KernelTable
             device={device}
             title={titleOf(page, `kernels.${device.device}`)}
             off={off}
             tab={tab}
             name={name}
-            other={other && { name: compared!.name, own: compared!.own, device: other }}
+            other={split}
           />
         </>
       )}

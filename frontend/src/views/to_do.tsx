@@ -26,7 +26,15 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
         )}
       </div>
       {insights.length === 0 && (
-        <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "No recommendation for this span."}</p>
+        <p class="quiet nothing">
+          {remark ? (
+            <Sentence phrase={remark} />
+          ) : here === "overview" ? (
+            "No recommendation for this span."
+          ) : (
+            <Elsewhere tab={tab} />
+          )}
+        </p>
       )}
       <ol class="cards">
         {insights.map((insight) => (
@@ -34,6 +42,18 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
         ))}
       </ol>
     </section>
+  );
+}
+
+function Elsewhere({ tab }: { tab: Tab }) {
+  return (
+    <>
+      No recommendation in this view.{" "}
+      <button class="link" onClick={() => tab.update({ view: "overview" })}>
+        {tab.meanings.viewTitle("overview")}
+      </button>{" "}
+      has those of all views.
+    </>
   );
 }
 

@@ -4,13 +4,14 @@ import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
 import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
 import type { Overlay } from "../charts/lines/overlay_data";
+import { useHidden } from "../components/keys";
 import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
 import { axisOver, isOver, type Over, type TrendAxis } from "./trends/axis";
 import { type Cast, castOf } from "./trends/cast";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
-import { OpenSpan, RunLegend } from "./trends/focus";
+import { OpenSpan, OTHERS, RunLegend } from "./trends/focus";
 import { HeatmapPicture } from "./trends/heatmap_picture";
 import { useTrendSelection } from "./trends/hover";
 import { TrendPicture } from "./trends/lines";
@@ -60,6 +61,8 @@ const MOST_STEPS = 600;
 const naturalOver = (runs: readonly Run[]): Over =>
   Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps";
 
+const NONE: readonly Run[] = [];
+
 interface PicturesProps {
   page: TrendsPage;
   cast: Cast;
@@ -74,7 +77,11 @@ interface PicturesProps {
 
 function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
   const chosen = useTrendSelection(tab);
-  const { lines: runs, group } = cast;
+  const { lines: all, group: together } = cast;
+  const [off, hide] = useHidden();
+  // the one in focus is always drawn: titles speak of it
+  const runs = useMemo(() => all.filter((run, at) => at === all.length - 1 || !off.has(run.name)), [all, off]);
+  const group = off.has(OTHERS) ? NONE : together;
   // the focus first: its strips are in sight however many runs there are
   const strips = useMemo(() => [...runs].reverse().concat(group), [runs, group]);
   const focus = runs[runs.length - 1]!;
@@ -115,11 +122,13 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           />
           {search && <RunSearch typed={typed} search={search} />}
           <RunLegend
-            runs={runs}
-            group={group}
+            runs={all}
+            group={together}
             compared={compared}
             metric={metric}
             choose={(run) => tab.update({ run })}
+            off={off}
+            hide={hide}
           />
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>

@@ -3,7 +3,17 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Address } from "../../src/address/keys";
 import { openUrlStore } from "../../src/address/url";
-import type { Catalogue, ChainPage, ComparePage, Index, PageOf, Scalars, TrendsPage, ViewId } from "../../src/api.gen";
+import type {
+  Catalogue,
+  ChainPage,
+  ComparePage,
+  Index,
+  MemoryPage,
+  PageOf,
+  Scalars,
+  TrendsPage,
+  ViewId,
+} from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
 import { type Answer, type Client, SILENT } from "../../src/server/client";
@@ -27,6 +37,7 @@ export interface Says {
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
   scalars(tag: string | null): Answer<Scalars>;
+  memory?: Answer<MemoryPage>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
@@ -95,6 +106,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     scalars: (_run, tag) => answer(`scalars ${tag}`, server.scalars(tag)),
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),
+    memory: (_id, { device, at }) => answer(`memory ${device} ${at}`, server.memory ?? GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
@@ -106,12 +118,12 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
 }
 
 /** Opens the tab at an address, "view=host&step=6", with all its parts; what was asked of the server is in the log. */
-export async function openTab(address = "", server = says()): Promise<Asked> {
+export async function openTab(address = "", server = says(), more: Partial<Client> = {}): Promise<Asked> {
   await Promise.all(Object.values(VIEWS).map(({ part }) => part.load()));
   const asked: Asked = { log: [], aborted: [] };
   const keys = address.split("&").filter((key) => key !== "");
   window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;
-  render(<App client={clientOf(server, asked)} url={openUrlStore(window)} />);
+  render(<App client={{ ...clientOf(server, asked), ...more }} url={openUrlStore(window)} />);
   await screen.findAllByRole("main");
   return asked;
 }

@@ -1,6 +1,7 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { ShortcutsButton } from "../../src/frame/shortcuts";
+import { commandOf } from "../../src/views/timeline/input/commands";
 import { TIMELINE_SHORTCUTS } from "../../src/views/timeline/input/shortcuts";
 
 const sheet = () => screen.queryByRole("dialog", { name: "Keyboard shortcuts" });
@@ -14,6 +15,26 @@ test("the key opens the sheet, which names every shortcut, those of the timeline
   expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Timeline"]);
   const said = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
   expect(said).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
+});
+
+test("every key that the timeline knows is on its sheet", () => {
+  const plain = { ctrlKey: false, metaKey: false, altKey: false, shiftKey: false };
+  const printable = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at)).filter(
+    (key) => !/[A-Z]/.test(key),
+  );
+  const named = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", "Escape", "Home", "End", "Delete", "F3"];
+  const labels: Readonly<Record<string, string>> = {
+    ...{ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc", " ": "Space" },
+    "=": "+", // the same key without Shift
+  };
+  const known = [...printable, ...named].filter((key) => commandOf({ key, ...plain }));
+  expect(known.length).toBeGreaterThan(20);
+  const shown = new Set(TIMELINE_SHORTCUTS.flatMap(({ keys }) => keys));
+  expect(
+    known
+      .map((key) => labels[key] ?? key.toUpperCase().replace("ENTER", "Enter").replace("HOME", "Home"))
+      .filter((key) => !shown.has(key)),
+  ).toEqual([]);
 });
 
 test("a question mark in a field is text, and one with Ctrl is the browser's", () => {

@@ -77,6 +77,41 @@ test("the unit of times and what totals are of are chosen where the figures stan
   expect(lines()).toEqual(["gemm|12|36 000 µs", "softmax|3|90 µs", "All|15|36 090 µs"]);
 });
 
+interface Filled {
+  name: string;
+  waves: number | null;
+}
+
+/** Two columns, of which the second may have no value. */
+function Waves({ rows }: { rows: readonly Filled[] }) {
+  const [state, setState] = useState<Address>({});
+  const tab = { ...TAB, state, update: (changes: Changes) => setState({ ...state, ...changes } as Address) };
+  const columns: Column<Filled>[] = [
+    { id: "name", label: "Kernel", cell: (row) => row.name },
+    { id: "waves", label: "Waves", figures: { of: (row) => row.waves, unit: "number" }, missing: "No grid." },
+  ];
+  return <Table label="Kernels" columns={columns} rows={rows} rowKey={(row) => row.name} {...sorting(tab, "sort")} />;
+}
+
+test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
+  const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
+  expect(heads()).toEqual(["Kernel"]);
+  expect(container.textContent).toContain("Without a value in this trace: Waves. No grid.");
+  openMenu();
+  expect((screen.getByLabelText("Waves") as HTMLInputElement).checked).toBe(false);
+  fireEvent.click(screen.getByLabelText("Waves"));
+  expect(heads()).toEqual(["Kernel", "Waves"]);
+  expect(container.textContent).not.toContain("Without a value");
+});
+
+test("a filter that leaves rows without a value takes no column away", () => {
+  const gemm = { name: "gemm", waves: 2 };
+  const copy = { name: "copy", waves: null };
+  const { rerender } = render(<Waves rows={[gemm, copy]} />);
+  rerender(<Waves rows={[copy]} />);
+  expect(heads()).toEqual(["Kernel", "Waves"]);
+});
+
 test("Escape closes the menu and gives the focus back", () => {
   render(<Chosen />);
   openMenu();

@@ -2,10 +2,11 @@ import { render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { Sentence } from "../../src/components/sentence";
 import { piecesOf, Terms } from "../../src/components/terms";
+import { Words } from "../../src/components/words";
 
 const TERMS = [
-  { words: ["starved", "starves"], meaning: "Launched too late." },
-  { words: ["CUDA graphs", "CUDA graph"], meaning: "Launched by one call." },
+  { words: ["starved", "starves"], meaning: "Launched too late.", views: ["host"] },
+  { words: ["CUDA graphs", "CUDA graph"], meaning: "Launched by one call.", views: [] },
 ];
 const explained = (text: string) =>
   piecesOf(text, TERMS).flatMap((piece) => (piece.meaning ? [`${piece.text}: ${piece.meaning}`] : []));
@@ -18,6 +19,23 @@ test("a term is explained where it first stands, in any of its forms and as a wh
   ]);
   expect(explained("unstarved starved-launches mystarves")).toEqual([]);
   expect(piecesOf("starved", TERMS).map(({ text }) => text)).toEqual(["", "starved", ""]);
+});
+
+test("a view says in a line what the heads of its columns mean, without a pointer", () => {
+  const { container } = render(
+    <Terms.Provider value={TERMS}>
+      <Words view="host" />
+    </Terms.Provider>,
+  );
+  expect(container.querySelectorAll("dl > div")).toHaveLength(1);
+  expect(container.textContent).toBe("StarvedLaunched too late.");
+  expect(
+    render(
+      <Terms.Provider value={TERMS}>
+        <Words view="gpu" />
+      </Terms.Provider>,
+    ).container.textContent,
+  ).toBe("");
 });
 
 test("a sentence explains its terms where it is asked to, and never within code", () => {

@@ -25,6 +25,26 @@ describe("trends of many runs", () => {
     expect(new Set(names)).toEqual(new Set(Array.from({ length: 12 }, (_, at) => `run_${at}`)));
   });
 
+  test("the legend hides a run and draws it again; the one in focus stays", async () => {
+    await openTab("view=trends", many(3));
+    await legend();
+    const draws = () =>
+      within(screen.getByRole("list", { name: "Runs" }))
+        .getAllByRole("button", { name: /^Draw/ })
+        .map((button) => [button.getAttribute("aria-label"), button.getAttribute("aria-pressed")]);
+    expect(draws()).toEqual([
+      ["Draw run_0", "true"],
+      ["Draw run_1", "true"],
+    ]);
+    const named = async () => [...(await picture()).querySelectorAll(".run-end")].map((end) => end.textContent);
+    expect(await named()).toContain("run_0");
+    press("Draw run_0");
+    expect(draws()[0]).toEqual(["Draw run_0", "false"]);
+    expect(await named()).toEqual(["run_1", "run_2"]);
+    press("Draw run_0");
+    expect(await named()).toContain("run_0");
+  });
+
   test("more stand as median and band, with those that stand out named; a search draws some", async () => {
     await openTab("view=trends&run=jobs/run_3_v100&with=jobs/run_8_v100/worker0/9", many(30));
     const rows = within(await legend()).getAllByRole("listitem");

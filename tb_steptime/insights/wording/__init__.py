@@ -12,6 +12,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.data_loading import data_loading_titles
 from tb_steptime.insights.wording.gpu import gpu_titles
 from tb_steptime.insights.wording.host import host_titles
+from tb_steptime.insights.wording.memory import memory_titles
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.operators import operator_titles
 from tb_steptime.insights.wording.overview import overview_titles
@@ -25,6 +26,7 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
     "data_loading": data_loading_titles,
     "host": host_titles,
     "operators": operator_titles,
+    "memory": memory_titles,
 }
 
 

@@ -36,6 +36,7 @@ CHANGE_LABELS: Mapping[ChangeId, str] = {
     "pinned_memory": "Copies come from pinned memory",
     "non_blocking": "Copies from pinned memory do not block",
     "half_precision": "More products run on tensor cores in 16 bits",
+    "half_on_cpu": "More products are computed in 16 bits",
     "tf32": "More products run on tensor cores in TF32",
     "tensor_cores": "More products run on tensor cores",
     "channels_last": "Fewer kernels convert the layout of images",
@@ -57,12 +58,26 @@ RESIDUAL_PARTS, RESIDUAL_FRACTION = 3, 0.1
 def comparison_headline(comparison: Comparison) -> Phrase:
     """What changed, in one or two sentences."""
     step = comparison.step
+    if not comparison.same_work:
+        return _apart(comparison)
     if step.distinguishable is None:
         return joined(_change(comparison), phrase("One side has too few steps to say how much of this is noise."))
     if not step.distinguishable:
         return _noise(comparison)
     most = _most_of_it(comparison)
     return joined(_change(comparison), most) if most else _change(comparison)
+
+
+def _apart(comparison: Comparison) -> Phrase:
+    """Of steps that do not do the same work: neither is the faster one."""
+    step = comparison.step
+    return phrase(
+        "[A step of {candidate} takes {after}, one of {base} {before}.] They cannot be compared as they are: the notes "
+        "say why.",
+        **_names(comparison),
+        after=ns(step.candidate_ns),
+        before=ns(step.base_ns),
+    )
 
 
 def warning_texts(comparison: Comparison) -> list[NoteText]:

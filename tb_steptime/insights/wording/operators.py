@@ -13,8 +13,10 @@ from tb_steptime.text import Phrase, code, count, fraction, phrase, text
 def operator_titles(facts: Facts) -> Titles:
     """ "operators", "modules", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is missing."""
     result = facts.operators
-    if result is None or not result.tables:
+    if result is None:
         return {}
+    if not result.tables:
+        return {"no_ops": phrase("An older release measured this recording, without its ops; its trace has them.")}
     said = result.recorded
     missing = {"no_shapes": said.shapes, "no_stacks": said.stacks, "no_modules": said.modules}
     titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if said.ops and not is_there}
@@ -23,8 +25,9 @@ def operator_titles(facts: Facts) -> Titles:
     titles["operators"] = _operators(result)
     if result.folded:
         titles["modules"] = _modules(result)
-    if result.outside.launches:
-        titles["outside"] = phrase("{launches} launches are outside any op.", launches=count(result.outside.launches))
+    if result.outside.device_ns:
+        share = fraction(result.outside.device_ns / _whole(result))
+        titles["outside"] = phrase("{share} of the GPU's work is launched outside any op.", share=share)
     return titles
 
 

@@ -6,23 +6,47 @@ import msgspec
 
 
 class Term(msgspec.Struct, frozen=True):
-    """words: the forms in which it stands in sentences; a capital letter at the front of one is the same word."""
+    """words: the forms in which it stands in sentences; a capital letter at the front of one is the same word. views:
+    where it is a head of a column or of a row, so that the view says in a line what it means."""
 
     words: tuple[str, ...]
     meaning: str
+    views: tuple[str, ...] = ()
 
 
 TERMS = (
     Term(
         ("starved", "starves"),
         "The GPU has nothing to do until the CPU launches its next work, which then starts within 15 us of its launch.",
+        ("host",),
     ),
-    Term(("run-ahead",), "How long launched work waits for the GPU. Near 0, the GPU waits for the CPU instead."),
+    Term(
+        ("run-ahead",),
+        "How long launched work waits for the GPU. Near 0, the GPU waits for the CPU instead.",
+        ("host",),
+    ),
+    Term(
+        ("exposed",),
+        "Not hidden behind other work: the step is longer by as much.",
+        ("overview", "data_loading"),
+    ),
+    Term(
+        ("waves",),
+        "Rounds in which a kernel's blocks run: as many at once as fit on the GPU. The last one is often part-filled.",
+        ("gpu",),
+    ),
+    Term(
+        ("slot efficiency", "slot eff."),
+        "How many of the places for blocks are filled, as a mean over the waves.",
+        ("gpu",),
+    ),
     Term(("launch queue",), "Kernels and copies that the CPU has launched and the GPU has not started yet."),
     Term(
         ("host floor",),
         "Time that the CPU itself needs for a step. Faster kernels cannot make the step shorter than this.",
+        ("host",),
     ),
+    Term(("tail",), "What is left of the step after the GPU's last work in this recording.", ("host",)),
     Term(("host-bound",), "The CPU limits it: it does not launch work as fast as the GPU does it."),
     Term(("GPU-bound",), "The GPU limits it: the CPU launches work earlier than the GPU can start it."),
     Term(("input-bound",), "The data loader limits it: the next batch is not ready in time."),

@@ -42,6 +42,10 @@ COLUMNS = (
     Metric("cpu_op_self_ns", "Own time", Unit.NS, "Time in the op without the ops inside it, on all threads."),
     Metric("cpu_op_share", "Share", Unit.FRACTION, "Own time as a share of the mean step."),
     Metric("cpu_op_dtype", "Input", Unit.TEXT, "Type of the op's first input, recorded with record_shapes=True."),
+    Metric(
+        "cpu_op_allocated", "Allocated", Unit.BYTES,
+        "Memory that the op itself allocates on the CPU, freed or not; recorded with profile_memory=True.",
+    ),
     # pauses and phases
     Metric("pause_count", "Count", Unit.COUNT, "How many pauses there are."),
     Metric("pause_total_ns", "Total", Unit.NS, "How long they are together."),

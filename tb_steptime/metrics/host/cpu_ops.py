@@ -16,7 +16,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.memory.by_op import op_bytes
+from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_marks, site_of
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -43,12 +46,14 @@ OP_ROWS = 30
 
 class CpuOpRow(msgspec.Struct, frozen=True):
     """An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
-    dtype: of the first input of most of that time, as torch writes it; None where it was not recorded."""
+    dtype: of the first input of most of that time, as torch writes it; None where it was not recorded. allocated_bytes:
+    on the CPU, without the ops inside it, freed or not; None where memory was not recorded."""
 
     op: str
     calls: float
     self_ns: int
     dtype: str | None
+    allocated_bytes: float | None = None
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
@@ -103,9 +108,15 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
     number = np.bincount(names, minlength=len(trace.strings))
     most = [name for name in np.argsort(-total, kind="stable")[:OP_ROWS].tolist() if total[name] > 0]
-    dtypes = _dtypes(trace, rows, own_ns, most)
+    dtypes, allocated = _dtypes(trace, rows, own_ns, most), _allocated_bytes(trace, rows)
     ops = [
-        CpuOpRow(trace.strings[name], int(number[name]) / steps, int(total[name]) // steps, dtypes.get(name))
+        CpuOpRow(
+            trace.strings[name],
+            int(number[name]) / steps,
+            int(total[name]) // steps,
+            dtypes.get(name),
+            None if allocated is None else int(allocated[name]) / steps,
+        )
         for name in most
     ]
     ops_ns = int(total.sum()) // steps
@@ -133,6 +144,16 @@ def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
     step = np.searchsorted(steps.start_ns, start, side="right") - 1
     inside = (step >= 0) & (start < steps.end_ns[step])
     return rows[inside], own_ns[inside]
+
+
+def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
+    """By name, on the CPU, of these ops; None where memory was not recorded."""
+    place = next((each for each in memory_devices(trace) if each.type == CPU), None)
+    if place is None:
+        return None
+    of = op_bytes(trace, place)
+    counted = np.searchsorted(of.op, rows)
+    return exact_sums(trace.events.name[rows], of.allocated[counted], len(trace.strings))
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:

@@ -1,9 +1,10 @@
-"""What a Python frame spends the larger part of a range in: of what it calls directly the one name with most time.
+"""What a Python frame spends the larger part of a range in: the busiest of its calls by name, within that one again.
 
 range           [                                        ]
 frame      |----------- data.py(41): preprocess ------------------|
-             |-normalize-|  |crop|  |---normalize---| |-- save --|
-ns               nnnnnnnn            nnnnnnnnnnnnnnn                -> normalize: its two calls, cut to the range
+             |--_one--|  |crop|  |-----_one-----|    |-- save --|
+              |-norm-|               |-norm-|
+ns               nnnnn                nnnnnn                        -> norm: its two calls, cut to the range
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.trace.frames import short_frame
+from tb_steptime.trace.frames import is_source, short_frame
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64, Kind
 
@@ -28,28 +29,44 @@ class Busiest(NamedTuple):
 
 
 def busiest_call(trace: Trace, frame: int, start: int, end: int) -> Busiest | None:
-    """In this row of the event table, between these instants, ns; None where no one name takes the larger part."""
-    events = trace.events
-    start, end = max(start, int(events.start_ns[frame])), min(end, int(events.ends(np.array([frame]))[0]))
-    rows = _called(trace, frame, end)
-    within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
-    names, place = np.unique(events.name[rows[within > 0]], return_inverse=True)
+    """In this row of the event table, between these instants, ns; None where no one name takes the larger part. Each
+    call that is named takes the larger part of the one around it; the innermost that a user knows is given."""
+    found, rows = None, np.array([frame], np.int64)
+    whole_ns = int(_within(trace, rows, start, end)[0])
+    while len(inner := _busiest(trace, _called(trace, rows, end), start, end)):
+        ns, name = int(_within(trace, inner, start, end).sum()), trace.strings[int(trace.events.name[inner[0]])]
+        if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
+            break
+        found, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
+    return found
+
+
+def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
+    """How long each lasts between the two instants; not above 0 where it does not."""
+    within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
+    return within
+
+
+def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
+    """Those of one name that last longest together."""
+    rows = rows[_within(trace, rows, start, end) > 0]
+    names, place = np.unique(trace.events.name[rows], return_inverse=True)
     if not len(names):
-        return None
+        return rows
     ns = np.zeros(len(names), np.int64)
-    np.add.at(ns, place, within[within > 0])
-    most = int(ns.argmax())
-    return Busiest(short_frame(trace.strings[int(names[most])]), int(ns[most])) if 2 * ns[most] > end - start else None
+    np.add.at(ns, place, _within(trace, rows, start, end))
+    busiest: Int64 = rows[place == ns.argmax()]
+    return busiest
 
 
-def _called(trace: Trace, frame: int, end: int) -> Int64:
-    """Rows of what the frame calls directly before an instant, in time order: they do not overlap."""
+def _called(trace: Trace, frames: Int64, end: int) -> Int64:
+    """Rows of what these frames of one thread, one after the other, call directly before an instant, in time order."""
     events = trace.events
-    rows = np.arange(frame + 1, int(np.searchsorted(events.start_ns, end)))
-    inside = (events.thread[rows] == events.thread[frame]) & np.isin(events.kind[rows], _CALLED)
-    rows = rows[inside & (events.ends(rows) <= events.start_ns[frame] + events.dur_ns[frame])]
-    ends = np.maximum.accumulate(events.ends(rows))
+    rows: Int64 = np.arange(frames[0] + 1, int(np.searchsorted(events.start_ns, end)))
+    rows = rows[(events.thread[rows] == events.thread[frames[0]]) & np.isin(events.kind[rows], _CALLED)]
+    around = frames[np.searchsorted(frames, rows) - 1]
+    rows = rows[(events.ends(rows) <= events.ends(around)) & ~np.isin(rows, frames)]
     direct = np.ones(len(rows), bool)
-    direct[1:] = events.start_ns[rows[1:]] >= ends[:-1]
+    direct[1:] = events.start_ns[rows[1:]] >= np.maximum.accumulate(events.ends(rows))[:-1]
     called: Int64 = rows[direct]
     return called

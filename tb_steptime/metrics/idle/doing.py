@@ -52,8 +52,8 @@ _COMPILES = re.compile(
 class Doing(NamedTuple):
     """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
     compiles: torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is
-    no cost of every step: a first call, or a thread that had no core. busiest, busiest_ns: of a frame what it calls for
-    the larger part of the range, and for how long; None and 0 where no one name is."""
+    no cost of every step: a first call, or a thread that had no core. busiest, busiest_ns: of a frame what its time in
+    the range is spent in above all, and for how long (`busiest_call`); None and 0 where no one name is."""
 
     kind: Kinds
     name: str | None

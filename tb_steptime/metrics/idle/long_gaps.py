@@ -42,7 +42,7 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 class LongGap(msgspec.Struct, frozen=True):
     """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
     torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
-    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls for the larger part of the gap."""
+    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all."""
 
     step: str
     start_ns: int

@@ -14,6 +14,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: The first products of a step say how large a batch is; copies of a loader in the same process do not.
 FIRST_INPUTS = 5
+_HALF = re.compile(r'^\["(c10::)?(Half|BFloat16)"')
 _PRODUCT = re.compile(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
 
 
@@ -28,13 +29,15 @@ class OpInputs(msgspec.Struct, frozen=True):
 class Setup(msgspec.Struct, frozen=True):
     """runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
     of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
-    them."""
+    them. half_share: of the calls of products and convolutions, those whose first input has 16 bits; None where no op
+    says its types."""
 
     runtime: str | None = None
     with_stack: bool = False
     with_shapes: bool = False
     with_memory: bool = False
     first_inputs: list[OpInputs] = []
+    half_share: float | None = None
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:
@@ -45,7 +48,20 @@ def setup_of(trace: Trace, steps: Bool) -> Setup:
         with_shapes=trace.events.shapes is not None,
         with_memory=trace.job.with_memory,
         first_inputs=_first_inputs(trace, int(np.argmax(steps))),
+        half_share=_half_share(trace),
     )
+
+
+def _half_share(trace: Trace) -> float | None:
+    """Autocast casts within an op: what it calls has the types that are computed with."""
+    dtypes = trace.events.dtypes
+    if dtypes is None:
+        return None
+    ops = trace.events.rows(Kind.CPU_OP)
+    ops = ops[named_in(trace, ops, lambda name: bool(_PRODUCT.search(name)))[trace.events.name[ops]]]
+    said, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
+    half = [bool(_HALF.match(trace.inputs[int(number)])) for number in said]
+    return float(calls[half].sum() / calls.sum()) if len(said) else None
 
 
 def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:

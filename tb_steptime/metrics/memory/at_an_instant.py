@@ -20,7 +20,7 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, UInt8
 
 INCONSISTENT = Reason("memory_inconsistent")
 #: Allocations in a table, the largest.
@@ -57,7 +57,11 @@ def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] |
     """After this row of the memory table, of its device: parts that sum to `allocated`, in the order of `CATEGORIES`.
     None where what is alive is more than that: then frees are missing."""
     here = alive(trace, row)
-    kinds, size = categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]]
+    return parts_of(categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]], allocated)
+
+
+def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
+    """Of what is alive, places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
     sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
     sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
     counts = np.bincount(kinds, minlength=len(CATEGORIES))
@@ -78,11 +82,10 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
     """These of `allocations`."""
     born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
     made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
-    died = allocations(trace).died[some]
-    freed_in = np.where(died >= 0, steps_at(trace, end), -1)
+    died, later = allocations(trace).died[some], later_steps(trace)[some].tolist()
     rows = []
     for place, one in enumerate(some.tolist()):
-        step, gone = int(at.step[one]), int(freed_in[place])
+        step = int(at.step[one])
         rows.append(
             AllocationRow(
                 bytes=int(trace.memory.bytes[born[place]]),
@@ -95,10 +98,16 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
                 step=names[step] if step >= 0 else None,
                 born_ns=int(trace.memory.ts[born[place]]),
                 died_ns=int(end[place]) if died[place] >= 0 else None,
-                lives_steps=gone - step if step >= 0 and gone >= 0 else None,
+                lives_steps=later[place] if later[place] >= 0 else None,
             )
         )
     return rows
+
+
+def later_steps(trace: Trace) -> Int64:
+    """Of each of `allocations` in how many steps after its own it is freed; -1 where either is in no step."""
+    born, freed = births(trace).step, steps_at(trace, ends_ns(trace))
+    return np.where((born >= 0) & (freed >= 0), freed - born, -1).astype(np.int64)
 
 
 def _name(trace: Trace, row: int) -> str | None:

@@ -10,7 +10,6 @@ import numpy as np
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.kernel_site import KernelRun, run_of
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
-from tb_steptime.metrics.operators.op_costs import in_steps
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
@@ -19,7 +18,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 #: Kernels of an op, those with most time.
-KERNELS = 8
+KERNELS = 6
 
 
 class OpKernel(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ class OperatorDetail(msgspec.Struct, frozen=True):
 def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]:
     """Of the ops of these names, in their order."""
     tree = op_tree(trace, "ran")
-    inside = tree.is_call & in_steps(trace, tree.row)
+    inside = tree.is_call & tree.inside
     start, (low, high) = trace.events.start_ns[tree.row], find_steps(trace).window
     inside &= (start >= low) & (start < high)
     place = {name: number for number, name in enumerate(trace.strings.strings)}
@@ -85,8 +84,8 @@ def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> tuple[Int64,
     name = trace.events.name[tree.row].astype(np.int64)
     op = kernel_origins(trace).op
     kernel = np.flatnonzero(op >= 0)
-    above = np.searchsorted(tree.row, op[kernel])
-    inside = in_steps(trace, tree.row)[above]
+    above = np.searchsorted(tree.row, op[kernel]).astype(np.int32)
+    inside = tree.inside[above]
     kernel, above = kernel[inside], above[inside]
     size, pairs = len(op) + 1, [np.empty(0, np.int64)]
     while len(kernel):

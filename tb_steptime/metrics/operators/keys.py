@@ -22,26 +22,27 @@ By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
 
 class Keys:
-    """The group of each op of a tree, and what a group is called.
+    """The group of each op of a tree, as its owner is grouped, and what a group is called.
 
-    groups   of all ops, as their owners are grouped
+    place   int32, of each op its group;  size: how many groups
     """
 
-    def __init__(self, trace: Trace, tree: OpTree, words: Words) -> None:
-        self._trace = trace
-        self._row = tree.row[tree.owner]
-        self._words = words
-        self.groups = Groups.of(trace.events.name[self._row], self._words.number[tree.owner])
-        self._second = self._words.number[tree.owner[self.groups.first]]
+    def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
+        words, row = second_keys(trace, tree, by), tree.row[tree.owner]
+        groups = Groups.of(trace.events.name[row], words.number[tree.owner])
+        self.place, self.size = groups.place.astype(np.int32), len(groups)
+        self._names = trace.strings.strings
+        self._name = trace.events.name[row[groups.first]]
+        self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]
 
     def name(self, group: int) -> str:
         """The op's."""
-        return self._trace.strings[int(self._trace.events.name[self._row[self.groups.first[group]]])]
+        return self._names[int(self._name[group])]
 
     def second(self, group: int) -> str | None:
         """The shapes, the module and so on; None by name, and where it is not recorded."""
         number = int(self._second[group])
-        return self._words.texts[number] if number >= 0 else None
+        return self._texts[number] if number >= 0 else None
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:

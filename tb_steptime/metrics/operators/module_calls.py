@@ -17,12 +17,11 @@ import numpy as np
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
     DeviceCost,
-    in_steps,
     measured_costs,
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
+from tb_steptime.metrics.operators.op_tree import OpTree, in_steps, op_tree
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
@@ -83,8 +82,8 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
     """For each op the place of the call of a module around it, and of that around the op which made it; -1 for none."""
-    forward = forward_of(trace, tree.row).astype(np.int64)
-    module, made = (_places(rows, innermost(trace, rows, each)) for each in (tree.row, forward))
+    forward = forward_of(trace, tree.row)
+    module, made = (_places(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
     return module, np.where(module >= 0, -1, made)  # what a checkpoint computes again is a call of its own
 
 

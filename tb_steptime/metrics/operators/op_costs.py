@@ -20,15 +20,14 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.operators.op_tree import OpTree
+from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import activity_ops
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Int64, Kind
 
 #: Costs that are measured where anything ran on a device. idle: by the gaps before what it launched, the loader's waits
 #: left out; kernel: what of `device` are kernels, and of these the time on tensor cores, and that of which it is
@@ -54,14 +53,14 @@ def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
     """ns, of `launches` their number, of each op without the ops directly inside it; 0 for those outside the steps. The
     same for any `where` of the tree."""
     ns = _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
-    ns[~in_steps(trace, tree.row)] = 0
+    ns[~tree.inside] = 0
     return ns
 
 
 def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
-    op = innermost(trace, tree.row, calls)
+    op = innermost(trace, tree.row.astype(np.int64), calls)
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
     runtime = exact_sums(np.searchsorted(tree.row, op), inside_ns, len(tree))
@@ -114,17 +113,3 @@ def outside_ops(trace: Trace) -> OutsideOps:
     began = np.where(launches.call[lost] >= 0, launches.call[lost], launches.activity[lost])
     inside = lost[in_steps(trace, began)]
     return OutsideOps(inside, launches.call[inside].astype(np.int64))
-
-
-def in_steps(trace: Trace, rows: Int64) -> Bool:
-    """Which of these events of the host begin in a step. The host's part of a step is its mark: the device's goes on
-    while the host is in the next one."""
-    steps = find_steps(trace)
-    if steps.by == "recording":
-        return np.ones(len(rows), bool)
-    begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
-    start = trace.events.start_ns[rows]
-    place = np.searchsorted(begin, start, side="right") - 1
-    result: Bool = (place >= 0) & (start < end[place])
-    return result

@@ -19,8 +19,9 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.ops import forward_of
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.ops import Rows, forward_of
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
 #: Work of the backward pass counts where it ran, or where it was made: for the op of the forward pass.
 Where = Literal["ran", "made"]
@@ -31,17 +32,21 @@ class OpTree:
     """One entry per op, in time order. A place is that of an entry; a parent's comes before its children's.
 
     row      of the event table, ascending
+    inside   which begin in the steps
     around   place of the op around it on its thread; -1 for none
     parent   the same, but that of the forward op for what the backward pass ran, where it counts as made
     owner    place of the op that it counts for: mostly its own
     levels   places by depth: those without a parent, their children, and so on
+
+    In 32 bits: a large trace has a million ops.
     """
 
-    row: Int64
-    around: Int64
-    parent: Int64
-    owner: Int64
-    levels: tuple[Int64, ...]
+    row: Int32
+    inside: Bool
+    around: Int32
+    parent: Int32
+    owner: Int32
+    levels: tuple[Int32, ...]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -59,7 +64,7 @@ class OpTree:
             np.add.at(total, self.parent[level], total[level])
         return total
 
-    def topmost(self, group: Int64) -> Bool:
+    def topmost(self, group: Int32) -> Bool:
         """Which ops have no op of their own group above them. Their sums count an op once in each group around it,
         however often the group is within itself."""
         found, above = np.ones(len(self), bool), self.parent.copy()
@@ -74,18 +79,32 @@ class OpTree:
 
 def op_tree(trace: Trace, where: Where) -> OpTree:
     """Of all ops of the recording."""
-    rows = trace.events.rows(Kind.CPU_OP)
-    around = parent_places(trace, rows)
-    place = np.arange(len(rows))
+    rows = trace.events.rows(Kind.CPU_OP).astype(np.int32)
+    around = parent_places(trace, rows).astype(np.int32)
+    place = np.arange(len(rows), dtype=np.int32)
     parent, owner = around, np.where(_is_overload(trace, rows, around), around, place)
     if where == "made":
         forward = forward_of(trace, rows)
-        made = np.searchsorted(rows, forward)
+        made = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
-    return OpTree(rows, around, parent, _followed(owner), _levels(parent))
+    return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), _levels(parent))
 
 
-def _is_overload(trace: Trace, rows: Int64, around: Int64) -> Bool:
+def in_steps(trace: Trace, rows: Rows) -> Bool:
+    """Which of these events of the host begin in a step. The host's part of a step is its mark: the device's goes on
+    while the host is in the next one."""
+    steps = find_steps(trace)
+    if steps.by == "recording":
+        return np.ones(len(rows), bool)
+    begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
+    start = trace.events.start_ns[rows]
+    place = np.searchsorted(begin, start, side="right") - 1
+    result: Bool = (place >= 0) & (start < end[place])
+    return result
+
+
+def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
     """Which ops have the name of the op around them, and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
@@ -94,19 +113,19 @@ def _is_overload(trace: Trace, rows: Int64, around: Int64) -> Bool:
     return result
 
 
-def _followed(owner: Int64) -> Int64:
+def _followed(owner: Int32) -> Int32:
     """The owner of the owner, and so on, twice as far in each round."""
     while not np.array_equal(further := owner[owner], owner):
         owner = further
     return owner
 
 
-def _levels(parent: Int64) -> tuple[Int64, ...]:
-    depth, above = np.zeros(len(parent), np.int64), parent.copy()
+def _levels(parent: Int32) -> tuple[Int32, ...]:
+    depth, above = np.zeros(len(parent), np.int16), parent.copy()
     active = np.flatnonzero(above >= 0)
     while len(active):
         depth[active] += 1
         above[active] = parent[above[active]]
         active = active[above[active] >= 0]
-    order = np.argsort(depth, kind="stable")
+    order = np.argsort(depth, kind="stable").astype(np.int32)
     return tuple(np.split(order, np.cumsum(np.bincount(depth))[:-1]))

@@ -10,18 +10,17 @@ counts once, also where an op of the row is inside another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.keys import By, Keys, second_keys
-from tb_steptime.metrics.operators.op_costs import Cost, in_steps, measured_costs, own_costs
+from tb_steptime.metrics.operators.keys import By, Keys
+from tb_steptime.metrics.operators.op_costs import Cost, measured_costs, own_costs
 from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Int32, Int64
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
@@ -60,20 +59,23 @@ class Sort(NamedTuple):
     where: Where = "ran"
 
 
-@dataclass(frozen=True, eq=False)
 class _Table:
-    """A table that is being summed up: its groups, which ops have none of their own group above them, sums so far."""
+    """A table that is being summed up."""
 
-    keys: Keys
-    topmost: Bool
-    calls: list[int]
-    own: dict[Cost, list[int]]
-    total: dict[Cost, list[int]]
+    def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
+        self.keys = Keys(trace, tree, by)
+        self._topmost = tree.topmost(self.keys.place)
+        self.calls: list[int] = self._sums(self.keys.place, (tree.is_call & tree.inside).astype(np.int64))
+        self.own: dict[Cost, list[int]] = {}
+        self.total: dict[Cost, list[int]] = {}
 
     def add(self, cost: Cost, own: Int64, total: Int64) -> None:
-        place, size = self.keys.groups.place, len(self.keys.groups)
-        self.own[cost] = exact_sums(place, own, size).tolist()
-        self.total[cost] = exact_sums(place[self.topmost], total[self.topmost], size).tolist()
+        """The sums of a cost: of an op in its group, and with what is inside in those around it, once in each."""
+        self.own[cost] = self._sums(self.keys.place, own)
+        self.total[cost] = self._sums(self.keys.place[self._topmost], total[self._topmost])
+
+    def _sums(self, place: Int32, values: Int64) -> list[int]:
+        return exact_sums(place, values, self.keys.size).tolist()  # type: ignore[no-any-return]
 
     def row(self, group: int) -> OperatorRow:
         own = {cost: values[group] for cost, values in self.own.items()}
@@ -97,34 +99,22 @@ class _Table:
 
 def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRow]]:
     """Of the ops that begin in the steps: most time of their own on the device first, then on the host. Several tables
-    at once, since each cost is found once and kept no longer than it is needed."""
-    trees = {where: op_tree(trace, where) for where in dict.fromkeys(sort.where for sort in sorts)}
-    tables = _empty(trace, sorts, trees)
-    for cost in measured_costs(trace):
-        own = own_costs(trace, next(iter(trees.values())), cost)
-        for where, tree in trees.items():
+    at once, since each cost is found once for all of them, and kept no longer than it is needed."""
+    found: dict[Sort, list[OperatorRow]] = {}
+    for where in dict.fromkeys(sort.where for sort in sorts):
+        tree = op_tree(trace, where)
+        tables = {sort: _Table(trace, tree, sort.by) for sort in sorts if sort.where == where}
+        for cost in measured_costs(trace):
+            own = own_costs(trace, tree, cost)
             total = tree.with_inside(own)
-            for sort in sorts:
-                if sort.where == where:
-                    tables[sort].add(cost, own, total)
-    return [_rows(tables[sort]) for sort in sorts]
-
-
-def _empty(trace: Trace, sorts: Sequence[Sort], trees: dict[Where, OpTree]) -> dict[Sort, _Table]:
-    anyone = next(iter(trees.values()))
-    inside = in_steps(trace, anyone.row)
-    words = {by: second_keys(trace, anyone, by) for by in dict.fromkeys(sort.by for sort in sorts)}
-    tables = dict[Sort, _Table]()
-    for sort in sorts:
-        tree = trees[sort.where]
-        keys = Keys(trace, tree, words[sort.by])
-        calls = exact_sums(keys.groups.place, (tree.is_call & inside).astype(np.int64), len(keys.groups))
-        tables[sort] = _Table(keys, tree.topmost(keys.groups.place), calls.tolist(), {}, {})
-    return tables
+            for table in tables.values():
+                table.add(cost, own, total)
+        found |= {sort: _rows(table) for sort, table in tables.items()}
+    return [found[sort] for sort in sorts]
 
 
 def _rows(table: _Table) -> list[OperatorRow]:
     """All with anything in the steps."""
-    rows = [table.row(group) for group in range(len(table.keys.groups))]
+    rows = [table.row(group) for group in range(table.keys.size)]
     some = [row for row in rows if row.calls or row.host_total_ns or row.device_total_ns]
     return sorted(some, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or ""))

@@ -10,16 +10,21 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import tempfile
+from typing import IO
 
 import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.bundle import report_program
+from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import coarser
 from tb_steptime.serve.report.packing import Json, pack
 from tb_steptime.serve.report.private import without_machine
-from tb_steptime.serve.report.recorded import Recorded
+from tb_steptime.serve.report.recorded import Recorded, recorded
+from tb_steptime.serve.store import Store
 
 #: A page larger than this is hard to send: its pictures over time then hold fewer of their finest bins.
 _MOST_BYTES = 1_000_000
@@ -51,19 +56,32 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(recorded: Recorded) -> bytes:
+def report_page(answers: Recorded) -> bytes:
     """Raises NoProgramError. Where the page would be large, its pictures over time are coarser when they are zoomed."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
         raise NoProgramError("Step Insights is installed without its front end", "", hint)
-    answers: Json = msgspec.json.decode(without_machine(recorded))
+    content: Json = msgspec.json.decode(without_machine(answers))
     page = b""
     for levels in _LEVELS:
-        page = _page(program, coarser(answers, levels))
+        page = _page(program, coarser(content, levels))
         if len(page) <= _MOST_BYTES:
             break
     return page
+
+
+def report_file(store: Store) -> IO[bytes]:
+    """The page of what is read by now, in a file that is gone when it is closed. Raises SpanFailed where the front end
+    was not built."""
+    try:
+        page = report_page(recorded(store))
+    except NoProgramError as error:
+        raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
+    file.write(page)
+    file.seek(0)
+    return file
 
 
 def _page(program: bytes, answers: Json) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise, permutations
 
 from tb_steptime.serve.served import ServedSpan
@@ -19,16 +19,15 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
     for span in spans:
         workers.setdefault((span.found.run, span.found.worker), []).append(span)
     firsts = [of_one[0] for of_one in workers.values()]
-    yield from _of_chains(firsts)
+    yield from _of_chains(firsts, set(chain_names(spans)))
     yield from ((one, other) for one, other in pairwise(firsts) if one.found.run == other.found.run)
     for of_one in workers.values():
         yield from pairwise(of_one)
 
 
-def _of_chains(firsts: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """Of the first worker of each run, simulated ones among themselves."""
+def _of_chains(firsts: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """Of the first worker of each run, simulated ones among themselves. shown: the runs that stand in a chain."""
     runs = {span.found.run: span for span in reversed(firsts)}.values()
-    shown = set(chain_names(firsts))
     for simulated in (False, True):
         in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
         yield from permutations((span for span in in_order if span.found.run in shown), 2)

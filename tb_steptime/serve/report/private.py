@@ -12,12 +12,10 @@ import re
 
 import msgspec
 
+from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.serve.report.recorded import Recorded
-from tb_steptime.serve.wire import RunEntry, encode
-
-#: `socket.gethostname()` and the process, as torch.profiler.tensorboard_trace_handler joins them.
-_HOST_AND_PROCESS = re.compile(r".*[^\W\d].*_\d+", re.DOTALL)
+from tb_steptime.serve.wire import Index, encode
 
 
 def without_machine(recorded: Recorded) -> bytes:
@@ -25,7 +23,7 @@ def without_machine(recorded: Recorded) -> bytes:
     text = encode(recorded)
     if recorded.keeps_paths:
         text = replaced(text, passed_on([text]))
-    names = {name: new for run in recorded.index.runs for name, new in _new_names(run).items()}
+    names = _new_names(recorded.index)
     if not names:
         return text
     either = re.compile(b"|".join(re.escape(_inside(name)) for name in sorted(names, key=len, reverse=True)))
@@ -33,11 +31,11 @@ def without_machine(recorded: Recorded) -> bytes:
     return either.sub(lambda found: written[found[0]], text)
 
 
-def _new_names(run: RunEntry) -> dict[str, str]:
-    """Of the workers of a run that are named by host and process; a name that another worker has is not given twice."""
-    taken = {worker.name for worker in run.workers}
-    free = (name for number in range(1, 2 * len(taken) + 1) if (name := f"worker{number}") not in taken)
-    return {worker.name: next(free) for worker in run.workers if _HOST_AND_PROCESS.fullmatch(worker.name)}
+def _new_names(index: Index) -> dict[str, str]:
+    """Of the workers that are named by host and process. They are numbered over all runs, since text is replaced in all
+    of them alike."""
+    workers = passed_on_workers(("", worker.name) for run in index.runs for worker in run.workers)
+    return {name: new for (_, name), new in workers.items() if new != name}
 
 
 def _inside(name: str) -> bytes:

@@ -11,6 +11,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.compare.comparison import compare
+from tb_steptime.compare.row_changes import RowChange
 from tb_steptime.compare.tables import table_of
 from tb_steptime.compare.waterfall import Contribution
 from tb_steptime.ingest.found import FoundSpan
@@ -23,7 +24,6 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
-from tb_steptime.metrics.gpu.short_names import short_name
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
@@ -66,6 +66,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         verdict=plain(judged.verdict.text),
         steps=len(overview.steps),
         step_ms=ms(overview.mean_duration_ns),
+        left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / len(overview.steps)),
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
@@ -117,12 +118,7 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
             maybe_ms(step.high),
         ),
         parts=_changes(found.waterfalls[0].rows),
-        kernels=[
-            contract.KernelChangeLine(
-                _short(row.base_name), _short(row.candidate_name), row.matched_by, ms(row.base_ns), ms(row.candidate_ns)
-            )
-            for row in table_of("kernels", found.tables).rows[:_KERNELS]
-        ],
+        kernels=[_kernel(row) for row in table_of("kernels", found.tables).rows[:_KERNELS]],
         predictions=[
             contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
             for each in found.predictions
@@ -131,8 +127,9 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
     )  # fmt: skip
 
 
-def _short(kernel: str | None) -> str | None:
-    return None if kernel is None else short_name(kernel)
+def _kernel(row: RowChange) -> contract.KernelChangeLine:
+    base, candidate = row.base_short or row.base_name, row.candidate_short or row.candidate_name
+    return contract.KernelChangeLine(base, candidate, row.matched_by, ms(row.base_ns), ms(row.candidate_ns))
 
 
 def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:

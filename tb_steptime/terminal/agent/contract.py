@@ -52,7 +52,9 @@ class CardLine(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A recording. parts_ms sum to the mean step. gpu_idle_ms: the busiest GPU, per step, by reason; null without."""
+    """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
+    is from before the recording, comes once, or is after its last work. gpu_idle_ms: of the busiest GPU, per step, by
+    reason; null without one."""
 
     run: str
     worker: str
@@ -61,6 +63,7 @@ class Summary(msgspec.Struct, frozen=True):
     verdict: str
     steps: int
     step_ms: float
+    left_out_ms: float
     parts_ms: dict[str, float]
     gpu_idle_ms: dict[str, float] | None
     figures: list[FigureLine]
@@ -129,6 +132,29 @@ class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
     kernels: list[KernelLine]
     more: int = 0
     more_ms: float | None = None
+    why_none: str | None = None
+
+
+class OperatorLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An op, over all steps; self is without the ops inside. key: what ops are grouped by beside their name. gpu_*: of
+    what it launched; idle_ms: for so long the GPU had nothing to do until that began."""
+
+    op: str
+    calls: int
+    host_self_ms: float
+    host_total_ms: float
+    key: str | None = None
+    gpu_self_ms: float | None = None
+    gpu_total_ms: float | None = None
+    launches: int | None = None
+    idle_ms: float | None = None
+
+
+class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The ops with most time of their own, on the GPU where there is one. more: ops that are not listed."""
+
+    operators: list[OperatorLine]
+    more: int = 0
     why_none: str | None = None
 
 

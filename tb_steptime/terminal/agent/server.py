@@ -17,6 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from tb_steptime import __version__
+from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import answers, contract, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
@@ -77,6 +78,17 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         return tables.kernels(logs, Which(run, worker, span), limit)
 
     @_answering
+    def operators(
+        run: Run = None,
+        worker: Worker = None,
+        span: Span = None,
+        by: Annotated[By, Field(description="What ops are grouped by beside their name.")] = "name",
+        limit: Limit = 15,
+    ) -> contract.Operators:
+        """The PyTorch ops with most time of their own over all steps of a recording, on the GPU where there is one."""
+        return tables.operators(logs, Which(run, worker, span), by, limit)
+
+    @_answering
     def blocking_calls(
         run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15
     ) -> contract.BlockingCalls:
@@ -96,7 +108,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
         return tables.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
 
-    return [kernels, blocking_calls, timeline]
+    return [kernels, operators, blocking_calls, timeline]
 
 
 def _definitions() -> Callable[..., str]:

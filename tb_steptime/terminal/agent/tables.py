@@ -8,18 +8,32 @@ import numpy as np
 
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
-from tb_steptime.terminal.agent.numbers import ms, short, unit_of
+from tb_steptime.terminal.agent.numbers import maybe_ms, ms, short, unit_of
 from tb_steptime.terminal.printer import plain
-from tb_steptime.text import Reason
+from tb_steptime.text import Reason, shortened
 from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
+
+#: Of an event; templates of C++ fill pages.
+_NAME_CHARACTERS = 120
+
+#: What is missing where there is no table of ops in a grouping; the others are always there.
+_NOT_RECORDED: dict[By, str] = {
+    "shape": "no_shapes",
+    "stack": "no_stacks",
+    "line": "no_stacks",
+    "module": "no_modules",
+}
 
 
 def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
@@ -41,6 +55,23 @@ def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
         more_ms=ms(more_ns) if more_ns else None,
         why_none=_why(result.unknown),
     )  # fmt: skip
+
+
+def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operators:
+    """Raises RefusalError."""
+    result = logs.measured(logs.find(which)).result("operators", OperatorsResult)
+    table = next((each for each in result.tables if each.by == by and each.where == "ran"), None)
+    if table is None or not table.rows:
+        missing = _NOT_RECORDED.get(by) if result.recorded.ops else "no_ops"
+        return contract.Operators([], why_none=plain(MISSING[missing]) if missing else None)
+    lines = [
+        contract.OperatorLine(
+            row.name, row.calls, ms(row.host_self_ns), ms(row.host_total_ns), row.key, maybe_ms(row.device_self_ns),
+            maybe_ms(row.device_total_ns), row.launches, maybe_ms(row.idle_ns),
+        )
+        for row in sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
+    ]  # fmt: skip
+    return contract.Operators(lines, max(0, len(table.rows) - limit) + table.rest.rows)
 
 
 def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCalls:
@@ -102,7 +133,7 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
     stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return contract.EventLine(
         kind=kind.name.lower(),
-        name=short_frame(trace.strings[int(events.name[row])]),
+        name=shortened(short_frame(trace.strings[int(events.name[row])]), _NAME_CHARACTERS),
         track=stream if kind in DEVICE_KINDS else thread.name or f"thread {thread.tid}",
         start_ms=round(float(events.start_ns[row]) / 1e6, 4),
         duration_ms=ms(float(events.dur_ns[row])),

@@ -35,7 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="csv",
         dest="kind",
-        help="tables as CSV: spans, figures, steps, kernels, cards",
+        help="tables as CSV: spans, figures, steps, kernels, operators, cards",
     )
     kind.add_argument(
         "--jsonl", action="store_const", const="jsonl", dest="kind", help="the same tables, a JSON object for each row"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
@@ -95,6 +96,26 @@ def _kernels(device: DeviceGpu) -> Iterator[Row]:
         if table.more_rows:
             share = table.more_ns / device.split.kernel_ns if device.split.kernel_ns else None
             yield (device.device, None, None, table.more_count, table.more_ns, share, *(None,) * 8)
+
+
+def operators(span: ExportedSpan) -> Iterator[Row]:
+    tables = span.measured.result("operators", OperatorsResult).tables
+    for table in (each for each in tables if each.by == "name" and each.where == "ran"):
+        for row in table.rows:
+            yield (
+                row.name,
+                row.calls,
+                row.host_self_ns,
+                row.host_total_ns,
+                row.runtime_ns,
+                row.device_self_ns,
+                row.device_total_ns,
+                row.launches,
+                row.idle_ns,
+            )
+        if table.rest.rows:
+            rest = table.rest
+            yield (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns, None, None, None)
 
 
 def cards(span: ExportedSpan) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import passed_on_workers
+from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
@@ -45,13 +46,13 @@ class ExportedSpan:
 
 
 def exported_spans(path: Path, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
-    """In the order of the pickers, one at a time. keep_names: workers are named as their files are. What cannot be read
-    becomes problems."""
+    """In the order of the pickers, one at a time. keep_names: workers are named as their files are, and summaries that
+    have whole paths keep them. What cannot be read becomes problems."""
     found = list(find_spans([path], problems))
     names = passed_on_workers((span.run, span.worker) for span in found)
     for span, measured in read_found(found, problems, partial(measured_span, leave_out=("timeline",))):
         worker = span.worker if keep_names else names[span.run, span.worker]
-        yield _exported(span, worker, measured)
+        yield _exported(span, worker, measured if keep_names else without_private_paths(measured))
 
 
 def _exported(span: FoundSpan, worker: str, measured: MeasuredSpan) -> ExportedSpan:

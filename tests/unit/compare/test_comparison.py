@@ -114,6 +114,15 @@ def test_what_makes_it_unfair():
     assert [note.id for note in unfair(base, on_cpu)] == ["one_without_gpu", "few_steps"]
 
 
+def test_other_work_is_neither_faster_nor_slower():
+    base, other = side_of("a", timeline(WAITS, devices={0: V100})), side_of("b", timeline(READY, devices={0: A100}))
+    found = compare(base, other)
+    assert (found.same_work, found.changes, found.predictions) == (False, [], [])
+    assert plain(comparison_headline(found)) == (
+        "A step of b takes 6 µs, one of a 10 µs. They cannot be compared as they are: the notes say why."
+    )
+
+
 def test_a_promise_stands_beside_what_came_of_it():
     """The candidate's loader has workers, which its marks say; nobody says what was changed."""
     base = side_of(

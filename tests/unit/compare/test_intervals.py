@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.compare import intervals
 from tb_steptime.compare.intervals import Change, change_of_mean, student
 
 SEEDS = range(100)
@@ -48,6 +49,14 @@ def test_a_single_step_says_nothing_of_noise():
 
 def test_steps_without_any_spread_are_certain():
     assert change_of_mean(np.full(4, 7), np.full(5, 9)) == Change(7, 9, 2, 2, True)
+
+
+def test_many_steps_have_the_interval_that_drawing_them_one_by_one_gives(monkeypatch):
+    base, candidate = steps(1, 600, 100, 8), steps(2, 600, 99, 8)
+    quick = change_of_mean(base, candidate)
+    monkeypatch.setattr(intervals, "MANY", 1_000)
+    drawn = change_of_mean(base, candidate)
+    assert (quick.low, quick.high) == pytest.approx((drawn.low, drawn.high), abs=0.1 * (drawn.high - drawn.low))
 
 
 def test_how_many_steps_would_show_it():

@@ -24,6 +24,10 @@ def shown(*names: str) -> list[str]:
         ("/home/me/my job/train.py(54): step", "train.py(54): step"),
         ("/env/lib/python3.11/site-packages/timm/layers.py(3): forward", "timm/layers.py(3): forward"),
         ("/tmp/torchinductor_me/qa/cqaok.py(7): call", "cqaok.py(7): call"),
+        (
+            "/home/me/my job/net.py(7): forward;/home/me/my job/a.py(5): <module>",
+            "net.py(7): forward;a.py(5): <module>",
+        ),
         (r"C:\Users\me\my job\train.py(54): step", "train.py(54): step"),
         ("D:/job/train.py(54): step", "train.py(54): step"),
         ("read /data/me/images/train of the set", "read train of the set"),

@@ -31,8 +31,8 @@ interface ChainColumnsProps {
   columns: readonly ChainColumn[];
   scale: Scale;
   choose(column: number): void;
-  /** Puts a column at another place. */
-  move(from: number, to: number): void;
+  /** Puts a column at another place; undefined: they have one order. */
+  move: ((from: number, to: number) => void) | undefined;
   tip(column: number): TipContent;
 }
 
@@ -54,10 +54,13 @@ function Drawn(props: ChainColumnsProps & { width: number }) {
   const pitch = (width - LEFT) / Math.max(1, columns.length);
   const middles = columns.map((_, column) => LEFT + pitch * (column + 0.5));
   const picture = useMemo(() => <Picture {...{ columns, scale, width }} />, [columns, scale, width]);
-  const { dragged, handlers, ended } = useColumnDrag(middles, (from, to) => {
-    setAt(to);
-    move(from, to);
-  });
+  const put =
+    move &&
+    ((from: number, to: number) => {
+      setAt(to);
+      move(from, to);
+    });
+  const { dragged, handlers, ended } = useColumnDrag(middles, put);
   const point = (event: PointerEvent) => {
     handlers.onPointerMove(event);
     setPointer({ x: pointerX(event), y: pointerY(event) });
@@ -69,11 +72,11 @@ function Drawn(props: ChainColumnsProps & { width: number }) {
   };
   const select = (column: number | null) => column !== null && choose(column);
   const type = (event: KeyboardEvent) => {
-    const to = at !== null && event.shiftKey ? moved(event.key, at, columns.length) : undefined;
+    const to = at !== null && move && event.shiftKey ? moved(event.key, at, columns.length) : undefined;
     if (to === undefined) return typed(event, at, columns.length, { hover, select });
     event.preventDefault();
     hover(to);
-    if (to !== at) move(at!, to);
+    if (to !== at) move!(at!, to);
   };
   return (
     <>

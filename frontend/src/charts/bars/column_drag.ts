@@ -20,8 +20,11 @@ export interface ColumnDrag {
   ended(): boolean;
 }
 
-/** middles: of the columns, px, ascending. */
-export function useColumnDrag(middles: readonly number[], move: (from: number, to: number) => void): ColumnDrag {
+/** middles: of the columns, px, ascending; no move: nothing is dragged. */
+export function useColumnDrag(
+  middles: readonly number[],
+  move: ((from: number, to: number) => void) | undefined,
+): ColumnDrag {
   const pressed = useRef<{ at: number; x: number } | null>(null);
   const click = useRef(false);
   const [dragged, setDragged] = useState<ColumnDrag["dragged"]>(null);
@@ -35,7 +38,7 @@ export function useColumnDrag(middles: readonly number[], move: (from: number, t
       onPointerDown(event) {
         const at = nearest(middles, pointerX(event));
         click.current = false;
-        if (event.button === 0 && at !== null) pressed.current = { at, x: pointerX(event) };
+        if (move && event.button === 0 && at !== null) pressed.current = { at, x: pointerX(event) };
       },
       onPointerMove(event) {
         const from = pressed.current;
@@ -47,7 +50,7 @@ export function useColumnDrag(middles: readonly number[], move: (from: number, t
       },
       onPointerUp() {
         click.current = dragged !== null;
-        if (dragged !== null && dragged.to !== dragged.from) move(dragged.from, dragged.to);
+        if (dragged !== null && dragged.to !== dragged.from) move?.(dragged.from, dragged.to);
         stop();
       },
       onPointerCancel: stop,

@@ -24,8 +24,8 @@ interface ChainPictureProps {
   said: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
-  /** Puts an experiment of the group at another place. */
-  move(from: number, to: number): void;
+  /** Puts an experiment of the group at another place; undefined: they have one order. */
+  move: ((from: number, to: number) => void) | undefined;
   tab: Tab;
 }
 

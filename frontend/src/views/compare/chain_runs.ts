@@ -16,11 +16,14 @@ export interface ChainRuns {
   said: string | null;
 }
 
-export function chainRuns({ index, state }: Pick<Tab, "index" | "state">): ChainRuns {
+type Source = Pick<Tab, "index" | "state" | "written_ms">;
+
+export function chainRuns(tab: Source): ChainRuns {
+  const { index, state } = tab;
   const all = index.runs.map(({ name }) => name);
   const named = namedRuns(state, all);
   const asked = named.length > 0 ? index.runs.filter(({ name }) => named.includes(name)) : index.runs;
-  const runs = newest(asked, comparedRuns({ index, state }));
+  const runs = newest(asked, comparedRuns(tab));
   if (runs.length === all.length) return { runs: [], said: null };
   const of = `of ${counted(all.length, "run")}`;
   if (runs.length < asked.length)
@@ -28,11 +31,11 @@ export function chainRuns({ index, state }: Pick<Tab, "index" | "state">): Chain
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 
-/** Those that are held against each other stand among them, whatever their age. */
-const comparedRuns = ({ index, state }: Pick<Tab, "index" | "state">): readonly (string | undefined)[] => [
-  state.run,
-  selections(index).find((each) => compareKey(each) === state.with)?.run.name,
-];
+/** Those that are held against each other stand among them, whatever their age; a report has one chain. */
+const comparedRuns = ({ index, state, written_ms }: Source): readonly (string | undefined)[] =>
+  written_ms === undefined
+    ? [state.run, selections(index).find((each) => compareKey(each) === state.with)?.run.name]
+    : [];
 
 /** In the order of the index. */
 function newest(runs: Index["runs"], kept: readonly (string | undefined)[]): readonly string[] {

@@ -47,6 +47,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const { said } = chainRuns(tab);
   const actions = actionsOf(all, chosen, base, tab);
   const groups = [false, true].map((simulated) => all.filter(({ link }) => link.simulated === simulated));
+  const canMove = tab.written_ms === undefined; // a report holds the changes from one neighbour to the other alone
   const mixed = groups.every((group) => group.length > 0);
   return (
     <>
@@ -59,25 +60,12 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
               said={at === 0 || !mixed ? said : null}
               group={group}
               choose={actions.candidate}
-              move={(from, to) => order.move(groups, at, from, to)}
+              move={canMove ? (from, to) => order.move(groups, at, from, to) : undefined}
               tab={tab}
             />
           ),
       )}
-      <p class="quiet small aside">
-        Drag a column, or choose it and press Shift with an arrow key, to put it at another place.
-        {tab.state.order && (
-          <>
-            {" "}
-            <button class="link" onClick={order.asRecorded}>
-              Order as recorded
-            </button>
-          </>
-        )}
-        <span class="visually-hidden" role="status">
-          {order.said}
-        </span>
-      </p>
+      {canMove && <Order order={order} own={tab.state.order !== undefined} />}
       <ExperimentTable all={all} {...actions} tab={tab} />
     </>
   );
@@ -99,6 +87,25 @@ function useOrder(tab: Tab) {
       setSaid("The experiments stand as they were recorded.");
     },
   };
+}
+
+function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolean }) {
+  return (
+    <p class="quiet small aside">
+      Drag a column, or choose it and press Shift with an arrow key, to put it at another place.
+      {own && (
+        <>
+          {" "}
+          <button class="link" onClick={order.asRecorded}>
+            Order as recorded
+          </button>
+        </>
+      )}
+      <span class="visually-hidden" role="status">
+        {order.said}
+      </span>
+    </p>
+  );
 }
 
 const titleOf = (mixed: boolean, simulated: boolean): string =>

@@ -22,7 +22,7 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
       </div>
       <p class="quiet small">
         {found.comparison.changes.length === 0
-          ? `The traces show nothing that ${own} does otherwise, or the two do different work.`
+          ? nothingOf(found.comparison.same_work, own)
           : `What ${own} does otherwise, as the traces show: `}
         {found.comparison.changes.map((change, at) => (
           <>
@@ -51,6 +51,11 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
     </section>
   );
 }
+
+const nothingOf = (sameWork: boolean, own: string): string =>
+  sameWork
+    ? `The traces show nothing that ${own} does otherwise.`
+    : "The two do not do the same work, so that no advice is held against it.";
 
 function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale): Column<Prediction>[] {
   const partOf = ({ of }: Prediction): string =>

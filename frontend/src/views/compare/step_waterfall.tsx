@@ -6,10 +6,10 @@ import { type FallRow, Waterfall } from "../../charts/bars/waterfall";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { counted, type Scale } from "../../format";
-import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Pair, Tab } from "../props";
 import { intervalText } from "./interval";
+import { stepScales } from "./step_scales";
 import { fallRows, OF_KERNELS, spokenOf, WAYS, waterfallTable, waterfallTip } from "./waterfall_rows";
 
 export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
@@ -17,12 +17,14 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { step, waterfalls } = found.comparison;
   const shown = waterfalls.find(({ by }) => by === tab.state.way) ?? waterfalls[0]!;
   const { unit } = readingOf(tab);
-  const scale = useMemo(() => scaleOf([step.base_ns, step.candidate_ns], "ns", unit), [step, unit]);
+  const scales = useMemo(() => stepScales([step.base_ns, step.candidate_ns], unit), [step, unit]);
+  const scale = scales.all;
   const rows = useMemo(() => fallRows(shown, found.labels, tab.meanings, scale), [shown, found, tab.meanings, scale]);
   const steps = `${counted(step.base_steps, "step")} and ${counted(step.candidate_steps, "step")}`;
   return (
     <Picture
       title={titleOf(pair, scale)}
+      below
       sub={`means of ${steps}, with 95 % intervals`}
       name={`change by ${shown.by} ${own} ${name}`}
       table={() => waterfallTable(shown, found.labels, pair)}
@@ -37,12 +39,12 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
       />
       <Waterfall
         label={spokenOf(pair, rows, scale)}
-        base={{ label: name, value: step.base_ns, figure: scale.text(step.base_ns), aside: "" }}
+        base={{ label: name, value: step.base_ns, figure: scales.of(step.base_ns).text(step.base_ns), aside: "" }}
         rows={rows}
         candidate={{
           label: own,
           value: step.candidate_ns,
-          figure: scale.text(step.candidate_ns),
+          figure: scales.of(step.candidate_ns).text(step.candidate_ns),
           aside: intervalText(step, scale),
         }}
         scale={scale}

@@ -7,6 +7,7 @@ import { type Column, type Foot, Table } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { type StepSelection, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { marking } from "../marks";
 import type { Compared, Tab, Titles } from "../props";
 
@@ -24,7 +25,7 @@ export interface LoaderPictureProps {
 const MOST = 12;
 
 /** The wait of each step: what left the device idle, and what hid behind its work. */
-export function StepTable({ result, titles, chosen, tab, name }: LoaderPictureProps) {
+export function StepTable({ result, titles, chosen, tab, name, compared }: LoaderPictureProps) {
   const { steps, mean } = result;
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
   return (
@@ -37,7 +38,7 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
     >
       <Table
         label="Wait for the loader in each step"
-        columns={columns(longest, tab.meanings)}
+        columns={[...columns(longest, tab.meanings), ...(compared ? [difference(steps, compared)] : [])]}
         rows={steps}
         rowKey={(step) => step.name}
         {...marking(
@@ -57,6 +58,18 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
     </Picture>
   );
 }
+
+/** By name: of runs with the same schedule these are the same batches. */
+const difference = (rows: readonly LoaderStep[], { name, own, page }: Compared<"data_loading">) =>
+  differenceColumn({
+    rows,
+    others: page.result.steps,
+    keyOf: (step: LoaderStep) => step.name,
+    ns: (step) => step.exposed_ns,
+    name,
+    own,
+    per: "exposed, in the step of this name",
+  });
 
 function columns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
   const figure = (

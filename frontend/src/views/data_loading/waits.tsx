@@ -43,10 +43,13 @@ export function OtherWaits({ compared: { name, page } }: { compared: Compared<"d
   );
 }
 
+/** Of the exposed wait: less is lost in rounding. */
+const LEAST_REST = 0.02;
+
 /**
  * What the exposed wait of a step is for, where it is for more than one thing: the parts that the cards' gains are of.
  */
-export function Shares({ result: { causes, multiprocess } }: { result: DataLoadingResult }) {
+export function Shares({ result: { causes, mean, multiprocess } }: { result: DataLoadingResult }) {
   if (!causes) return null;
   const { shares, starts } = causes;
   const parts = [
@@ -60,6 +63,7 @@ export function Shares({ result: { causes, multiprocess } }: { result: DataLoadi
     { label: "other loaders", ns: shares.others_ns },
   ].filter((part) => part.ns > 0);
   if (parts.length < 2) return null;
+  const rest = (mean?.exposed_ns ?? 0) - parts.reduce((sum, part) => sum + part.ns, 0);
   return (
     <p class="quiet small aside">
       Exposed in the mean step:{" "}
@@ -69,7 +73,7 @@ export function Shares({ result: { causes, multiprocess } }: { result: DataLoadi
           <b>{ns(part.ns)}</b> for {part.label}
         </>
       ))}
-      .
+      {rest >= LEAST_REST * mean!.exposed_ns && <>; {ns(rest)} are left out of the verdict</>}.
       {starts !== null &&
         starts.setup_ns > 0 &&
         ` New iterators take another ${ns(starts.setup_ns)} before they are asked for a batch.`}

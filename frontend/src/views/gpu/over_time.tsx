@@ -5,6 +5,7 @@ import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
 import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { Definitions } from "../../components/words";
 import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -87,6 +88,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
         hover={chosen.hover}
         select={chosen.select}
       />
+      <Definitions of={rows.map(({ key }) => tab.meanings.metric(key))} />
     </Picture>
   );
 }

@@ -85,6 +85,14 @@ function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
       figures: { of: (row) => (work.step_ns ? row.self_ns / work.step_ns : null), unit: "fraction" },
     },
   ];
+  if (withMemory(work.ops)) {
+    columns.push({
+      id: "allocated",
+      ...columnHead(meanings, "cpu_op_allocated"),
+      width: "76px",
+      figures: { of: (row) => row.allocated_bytes, unit: "bytes", adds: "step" },
+    });
+  }
   if (work.ops.every((row) => row.dtype === null)) return columns;
   const dtype: Column<CpuOpRow> = {
     id: "dtype",
@@ -96,12 +104,21 @@ function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
   return [...columns, dtype];
 }
 
+const withMemory = (ops: readonly CpuOpRow[]): boolean => ops.some((row) => row.allocated_bytes !== null);
+
 const tableOf = ({ ops }: CpuWork) => ({
   columns: [
     { label: "Op" },
     { label: "Calls", unit: "number" as const },
     { label: "Own time", unit: "ns" as const },
     { label: "Input" },
+    ...(withMemory(ops) ? [{ label: "Allocated", unit: "bytes" as const }] : []),
   ],
-  rows: ops.map((row) => [row.op, row.calls, row.self_ns, row.dtype]),
+  rows: ops.map((row) => [
+    row.op,
+    row.calls,
+    row.self_ns,
+    row.dtype,
+    ...(withMemory(ops) ? [row.allocated_bytes] : []),
+  ]),
 });

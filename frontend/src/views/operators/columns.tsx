@@ -6,12 +6,9 @@ import type { TableData } from "../../components/data_table";
 import type { Column } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { type Grouping, shapesText, tensorShares } from "./tables";
+import { type Grouping, shortKey, tensorShares, wholeKey } from "./tables";
 
 const TIME = 84;
-
-/** Frames of a call stack stand on lines of their own where there is room. */
-const FRAMES = ";";
 
 export function columnsOf(
   grouping: Grouping,
@@ -27,6 +24,7 @@ export function columnsOf(
     width: `${TIME}px`,
     figures: { of, unit: "ns", adds: "recording", siblings: "time" },
   });
+  const grouped = grouping.id !== "name"; // the second key takes the room
   const host = [
     time("host_total", "op_host_total", (row) => row.host_total_ns),
     time("host_self", "op_host_self", (row) => row.host_self_ns),
@@ -44,6 +42,7 @@ export function columnsOf(
       ...columnHead(meanings, "op_launches"),
       width: "72px",
       figures: { of: (row) => row.launches, unit: "count", adds: "recording" },
+      extra: grouped,
     },
     {
       id: "tensor",
@@ -52,13 +51,14 @@ export function columnsOf(
       numeric: true,
       order: (row) => tensorShares(row)?.[0] ?? null,
       cell: (row) => tensorText(row),
+      extra: grouped,
       missing: "No kernel of its own or of the ops inside it, or no tensor cores.",
     },
     time("idle", "op_idle", (row) => row.idle_ns),
   ];
   return [
     { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
-    ...(grouping.id === "name" ? [] : [secondOf(grouping)]),
+    ...(grouped ? [secondOf(grouping)] : []),
     {
       id: "calls",
       ...columnHead(meanings, "op_calls"),
@@ -89,20 +89,13 @@ function Bar({ share, colour, written }: { share: number; colour: string; writte
   );
 }
 
-const secondOf = ({ id, second }: Grouping): Column<OperatorRow> => ({
+const secondOf = (grouping: Grouping): Column<OperatorRow> => ({
   id: "second",
-  label: second,
-  width: id === "phase" ? "110px" : id === "module" ? "190px" : "30%",
+  label: grouping.second,
+  width: grouping.id === "phase" ? "110px" : grouping.id === "module" ? "190px" : "25%",
   order: (row) => row.key,
-  cell: ({ key }) =>
-    key === null ? (
-      DASH
-    ) : (
-      <span data-hint={id === "stack" ? key.split(FRAMES).join("\n") : key}>
-        {id === "shape" ? shapesText(key) : id === "stack" ? key.split(FRAMES)[0] : key}
-      </span>
-    ),
-  missing: id === "shape" ? "The op has no inputs with shapes." : "Nothing of this is recorded around the op.",
+  cell: ({ key }) => (key === null ? DASH : <span data-hint={wholeKey(grouping, key)}>{shortKey(grouping, key)}</span>),
+  missing: grouping.id === "shape" ? "The op has no inputs with shapes." : "Nothing of this is recorded around the op.",
 });
 
 /** "63 %", or "63 – 71 %" where some kernels do not tell. */

@@ -7,12 +7,14 @@ import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
+import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { useFocusBack } from "../../dom/focus_back";
-import { count, counted, ns, percent, scaleFor } from "../../format";
+import { counted, ns, percent, scaleFor } from "../../format";
+import { readingOf } from "../choices";
 import type { OperatorPart } from "./part";
-import { type Grouping, groupingsOf, keyOf, shapesText, tableOf } from "./tables";
+import { type Grouping, groupingsOf, keyOf, shortKey, tableOf, wholeKey } from "./tables";
 
 interface OpDetailProps extends OperatorPart {
   op: string;
@@ -152,10 +154,11 @@ function Kernels({
 }: OperatorPart & { detail: OperatorDetail }) {
   if (!result.has_device) return null;
   const whole = kernels.reduce((sum, each) => sum + each.total_ns, 0);
+  const factor = factorOf("recording", readingOf(tab));
   return (
     <Picture
       title={kernels.length > 0 ? `It launches ${counted(kernels.length + more, "kernel")}` : "It launches no kernel"}
-      sub="in the steps"
+      sub={totalsText(readingOf(tab))}
       name={`kernels ${name}`}
       drawn={false}
       link={() => tab.address()}
@@ -174,10 +177,10 @@ function Kernels({
             >
               {each.short}
             </button>
-            <span class="num">{count(each.count)}</span>
+            <span class="num">{counts(each.count * factor)}</span>
             <span class="total">
               <InlineBar segments={[{ share: each.total_ns / (whole || 1), colour: "kernel" }]} />
-              {ns(each.total_ns)}
+              {ns(each.total_ns * factor)}
             </span>
           </li>
         ))}
@@ -201,14 +204,17 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       id: "key",
       label: grouping.second,
       cell: ({ key }) => (
-        <span data-hint={key?.replaceAll(";", "\n") ?? "not recorded"}>{shownKey(grouping, key)}</span>
+        <span data-hint={key === null ? undefined : wholeKey(grouping, key)}>
+          {key === null ? "not recorded" : shortKey(grouping, key)}
+        </span>
       ),
     },
     {
       id: "calls",
       label: "Calls",
       width: "56px",
-      figures: { of: (row) => row.calls, unit: "count", adds: "recording" },
+      numeric: true,
+      cell: (row) => counts(row.calls * factorOf("recording", readingOf(tab))),
     },
     {
       id: "share",
@@ -220,7 +226,7 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
   return (
     <Picture
       title={`By ${grouping.second.toLowerCase()}`}
-      sub={counted(rows.length, "row")}
+      sub={totalsText(readingOf(tab))}
       name={`${grouping.id} ${name}`}
       drawn={false}
       link={() => tab.address()}
@@ -240,9 +246,4 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       />
     </Picture>
   );
-}
-
-function shownKey({ id }: Grouping, key: string | null): string {
-  if (key === null) return "not recorded";
-  return id === "shape" ? shapesText(key) : id === "stack" ? key.split(";")[0]! : key;
 }

@@ -95,7 +95,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
   const time = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
     id,
     ...columnHead(meanings, metric),
-    width: "80px",
+    width: "76px",
     figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
   });
   const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
@@ -104,13 +104,13 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
     {
       id: "occurrences",
       ...columnHead(meanings, "module_occurrences"),
-      width: "56px",
+      width: "50px",
       figures: { of: ({ row }) => row.occurrences, unit: "count", adds: "recording" },
     },
     {
       id: "share",
       ...columnHead(meanings, "module_share"),
-      width: "128px",
+      width: "112px",
       figures: { of: ({ row }) => (window ? wholeOf(row) / window : null), unit: "fraction" },
       cell: ({ row }, written) => (
         <span class="total">
@@ -126,13 +126,13 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
       {
         id: "each",
         ...columnHead(meanings, "module_each"),
-        width: "76px",
+        width: "70px",
         figures: { of: ({ row }) => eachOf(row), unit: "ns", siblings: "call" },
       },
       {
         id: "slowest",
         ...columnHead(meanings, "module_slowest"),
-        width: "76px",
+        width: "70px",
         figures: { of: ({ row }) => (row.instances > 1 ? row.slowest_ns : null), unit: "ns", siblings: "call" },
         missing: "There is one of it.",
       },
@@ -153,6 +153,10 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
       backward && onDevice,
       time("backward_device", "module_backward_device", (row) => row.backward_device_ns),
     ),
+    ...when(backward, {
+      ...time("backward_host", "module_backward_host", (row) => row.backward_host_ns),
+      extra: onDevice,
+    }),
     ...when(
       onDevice,
       {

@@ -15,16 +15,6 @@ import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf }
 /** Rows before the table scrolls. */
 const MOST = 16;
 
-const WAYS = [
-  { id: "ran", label: "Where it ran", meaning: "Work of the backward pass counts for the ops of that pass." },
-  {
-    id: "made",
-    label: "Where it was made",
-    meaning:
-      "Work of the backward pass counts for the op of the forward pass that made it, and for its line and module.",
-  },
-];
-
 /** Ops by time, told apart as the person wishes. */
 export function OpTable({ result, titles, tab, name }: OperatorPart) {
   const grouping = groupingOf(result, tab.state.by);
@@ -50,15 +40,6 @@ export function OpTable({ result, titles, tab, name }: OperatorPart) {
               options={groupingsOf(result)}
               choose={(by) => tab.update({ by })}
             />
-            {knowsWhere(result) && (
-              <Chips
-                label="Where work of the backward pass counts"
-                name="Backward"
-                chosen={where}
-                options={WAYS}
-                choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
-              />
-            )}
           </div>
           <Filter
             label="Filter ops"

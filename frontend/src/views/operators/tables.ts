@@ -79,3 +79,20 @@ export function shapesText(key: string): string {
   const inputs = [...key.slice(1, -1).matchAll(/\[[^[\]]+\]/g)].map(([shape]) => shape.replaceAll(",", ", "));
   return inputs.length > 0 ? inputs.join(" ") : "no tensors";
 }
+
+/** The file without its folders: "resnet.py(152): forward". */
+export const lineText = (key: string): string => key.replace(/^[^(]*\//, "");
+
+/** Between the frames of a call stack. */
+const FRAMES = ";";
+
+/** A second key, as a cell has room for it. */
+export function shortKey({ id }: Grouping, key: string): string {
+  if (id === "shape") return shapesText(key);
+  if (id === "line") return lineText(key);
+  return id === "stack" ? key.split(FRAMES).map(lineText).join(" < ") : key;
+}
+
+/** The whole of it; frames of a call stack on lines of their own. */
+export const wholeKey = ({ id }: Grouping, key: string): string =>
+  id === "stack" ? key.split(FRAMES).join("\n") : key;

@@ -12,14 +12,18 @@ import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
 import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf, matrixUnits } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
 import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
+import type { OtherSplit } from "./split";
 
 interface OpportunityTableProps {
   device: DeviceSplit;
+  /** The same of the span that is compared with. */
+  other: OtherSplit | null;
   tab: Tab;
   name: string;
 }
@@ -28,7 +32,7 @@ interface OpportunityTableProps {
 const MOST = 8;
 
 /** Op by op the time that could move to the tensor cores, why it does not, and what that costs at most. */
-export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
+export function OpportunityTable({ device, other, tab, name }: OpportunityTableProps) {
   const typed = tab.state.could ?? "";
   const all = device.opportunities;
   const rows = useMemo(() => holding(all, typed, tab.meanings), [all, typed, tab.meanings]);
@@ -63,7 +67,10 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
         {(width) => (
           <Table
             label="Opportunities"
-            columns={opportunityColumns(all, width, tab.meanings)}
+            columns={[
+              ...opportunityColumns(all, other ? width - DIFFERENCE_PX : width, tab.meanings),
+              ...(other ? [difference(device, other)] : []),
+            ]}
             rows={rows}
             rowKey={keyOf}
             {...marking(tab.state, "could", rows, ({ op, shapes }) => namedByOp(op, shapes), keyOf)}
@@ -84,6 +91,18 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
     </Picture>
   );
 }
+
+/** By inputs and kernel: the same op in both spans. */
+const difference = (device: DeviceSplit, { name, own, device: there }: OtherSplit) =>
+  differenceColumn({
+    rows: device.opportunities,
+    others: there.opportunities,
+    keyOf: ({ op, shapes, dtypes, kernel }: Opportunity) => [op, shapes, dtypes, kernel].join("\n"),
+    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
+    otherNs: (row) => row.total_ns / Math.max(1, there.steps.length),
+    name,
+    own,
+  });
 
 const keyOf = (row: Opportunity): string =>
   [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");

@@ -10,22 +10,28 @@ import { DASH, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
+import { differenceColumn } from "../compare/column";
 import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunities";
+import type { OtherSplit } from "./split";
 
 /** Rows before the table scrolls. */
 const MOST = 8;
 
 interface RateTableProps {
   rates: ProductRates;
+  /** Steps that the totals are of. */
+  steps: number;
+  /** The same of the span that is compared with. */
+  other: OtherSplit | null;
   tab: Tab;
   name: string;
 }
 
 /** Op by op the rate on tensor cores, what is in reach, and what keeps a slow one from it. */
-export function RateTable({ rates, tab, name }: RateTableProps) {
+export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
   const { rows } = rates;
   return (
     <Picture
@@ -40,7 +46,7 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
         {() => (
           <Table
             label="Rates"
-            columns={rateColumns(rows, tab.meanings)}
+            columns={[...rateColumns(rows, tab.meanings), ...(other ? [difference(rows, steps, other)] : [])]}
             rows={rows}
             rowKey={keyOf}
             {...marking(tab.state, "rates", rows, ({ site }) => namedByOp(site.op, site.shapes), keyOf)}
@@ -55,6 +61,19 @@ export function RateTable({ rates, tab, name }: RateTableProps) {
 
 const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
   [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
+
+/** By inputs and kernel: the same product in both spans. */
+function difference(rows: readonly ProductRate[], steps: number, { name, own, device }: OtherSplit) {
+  return differenceColumn({
+    rows,
+    others: device.rates?.rows ?? [],
+    keyOf: ({ site }: ProductRate) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
+    ns: (row) => row.total_ns / Math.max(1, steps),
+    otherNs: (row) => row.total_ns / Math.max(1, device.steps.length),
+    name,
+    own,
+  });
+}
 
 /** ", best BFloat16 751 of 989 TFLOP/s", the peak of the data sheet; nothing where no product shows a rate. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {

@@ -2,8 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric } from "../../api.gen";
-import { LineSample } from "../../colour";
+import { type LineLook, LineSample } from "../../colour";
 import { Chips } from "../../components/chips";
+import { toggled } from "../../components/legend";
 import { hint } from "../../dom/hint";
 import { counted, text } from "../../format";
 import type { Tab } from "../props";
@@ -20,10 +21,30 @@ interface RunLegendProps {
   compared: string | null;
   metric: Metric;
   choose(run: string): void;
+  /** Names of runs that are not drawn, and OTHERS. */
+  off: ReadonlySet<string>;
+  hide(off: ReadonlySet<string>): void;
 }
 
-/** Which line is which run; a press brings a run into focus. One run needs no telling. */
-export function RunLegend({ runs, group, compared, metric, choose }: RunLegendProps) {
+/** The runs that are drawn together, as one entry. No folder's name has a line break. */
+export const OTHERS = "\n";
+
+/**
+ * Which line is which run; a press on its line hides a run or draws it again, a press on its name brings it into focus.
+ * One run needs no telling.
+ */
+export function RunLegend({ runs, group, compared, metric, choose, off, hide }: RunLegendProps) {
+  const line = (id: string, name: string, look: LineLook) => (
+    <button
+      class={off.has(id) ? "line-key off" : "line-key"}
+      aria-pressed={!off.has(id)}
+      aria-label={`Draw ${name}`}
+      data-hint={off.has(id) ? `Draw ${name}` : `Hide ${name}`}
+      onClick={() => hide(toggled(id, off))}
+    >
+      <LineSample {...look} />
+    </button>
+  );
   const [focus, ...others] = [...runs].reverse();
   if (!focus || others.length + group.length === 0) return null;
   return (
@@ -37,7 +58,7 @@ export function RunLegend({ runs, group, compared, metric, choose }: RunLegendPr
         </li>
         {others.reverse().map((run) => (
           <li key={run.name}>
-            <LineSample focus={false} hue={run.hue} strong={run.name === compared} />
+            {line(run.name, run.label, { focus: false, hue: run.hue, strong: run.name === compared })}
             <span class="clip">
               <RunButton run={run} choose={choose} />
               {run.name === compared && ", compared with"}
@@ -46,7 +67,7 @@ export function RunLegend({ runs, group, compared, metric, choose }: RunLegendPr
         ))}
         {group.length > 0 && (
           <li class="quiet">
-            <LineSample focus={false} />
+            {line(OTHERS, "the other runs", { focus: false })}
             {counted(group.length, "other run")}: median, and the band that holds half of them
           </li>
         )}

@@ -120,6 +120,14 @@ def test_a_launch_of_compiled_code_is_its():
 BUSIEST = {
     "its calls together": ("python | ......nnnnn.cc.nnnn....... |", ("data.py(7): normalize", 9 * MS)),
     "an op that it calls often": ("op | ......ooo.ooo.ooo......... |", ("aten::sub", 9 * MS)),
+    "what takes most of its busiest call": (
+        "python | ......nnnnn..cnnnn....... |\npython | ......vvv.....vvv........ |",
+        ("data.py(5): shift", 6 * MS),
+    ),
+    "not what torch does in it": (
+        "python | ......nnnnn..cnnnn....... |\npython | ......ttttt...tttt....... |",
+        ("data.py(7): normalize", 9 * MS),
+    ),
     "half of it is not the larger part": ("python | ......nnnn.nnnn.ccc....... |", (None, 0)),
     "none": ("", (None, 0)),
 }
@@ -130,6 +138,7 @@ def test_the_busiest_of_what_a_frame_calls(case: str):
     calls, expected = BUSIEST[case]
     names = {
         "f": "data.py(41): preprocess", "n": "data.py(7): normalize", "c": "data.py(9): crop", "o": "aten::sub",
+        "v": "data.py(5): shift", "t": "torch/functional.py(3): einsum",
     }  # fmt: skip
     (row,) = long_gaps(drawn(f"python | .....ffffffffffffffff..... |\n{calls}", **names), 0)
     (gap,) = row.longest

@@ -7,13 +7,17 @@ export interface Shortcut {
 }
 
 export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
-  { keys: ["W", "S"], what: "Zoom in and out" },
+  { keys: ["W", "S", "+", "-"], what: "Zoom in and out" },
   { keys: ["Ctrl + wheel"], what: "Zoom at the pointer" },
   { keys: ["A", "D"], what: "Move left and right" },
   { keys: ["Shift + ←", "Shift + →"], what: "The same" },
   { keys: ["[", "]"], what: "Previous and next step" },
   { keys: ["0", "Home"], what: "Show the whole step" },
+  { keys: ["double click"], what: "Show the whole step; in the overview: the whole recording" },
+  { keys: ["drag"], what: "Move; on the axis: zoom to a range" },
   { keys: ["0"], what: "In the overview: show the whole recording" },
+  { keys: ["←", "→", "Page ↑", "Page ↓"], what: "In the overview: move what is visible" },
+  { keys: ["↑", "↓"], what: "In the overview: zoom in and out" },
   { keys: ["←", "→", "↑", "↓"], what: "Select the event next to this one" },
   { keys: ["Enter", "Space"], what: "Open the event, or fold the track" },
   { keys: ["F"], what: "Zoom to the event, or fold the track" },
@@ -27,5 +31,6 @@ export const TIMELINE_SHORTCUTS: readonly Shortcut[] = [
   { keys: ["Z"], what: "Zoom to the measured range" },
   { keys: ["/"], what: "Find events by name" },
   { keys: ["F3", "Shift + F3"], what: "Next and previous event found" },
+  { keys: ["Enter", "Shift + Enter"], what: "The same, in the field" },
   { keys: ["Esc"], what: "Clear the range, then close the event" },
 ];

@@ -1,0 +1,87 @@
+/** The summary of a span as Markdown, for a pull request or an issue: verdict, mean step, figures, what to do. */
+
+import type { Insight, PageOf, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
+import { counted, ns, percent, rangeText, share, text } from "../format";
+import type { Meanings } from "../meanings";
+import { segmentsOf, sentence } from "../phrase";
+
+export function summaryMarkdown(page: PageOf<"overview">, meanings: Meanings): string {
+  const { head, headline, insights } = page;
+  return [
+    `**${safe(sentence(headline.verdict))}**`,
+    ...[headline.action, headline.basis].flatMap((each) => (each ? [rich(each)] : [])),
+    originOf(head),
+    ...(head.simulated === null ? [] : [`**Simulated, not recorded.** ${safe(head.simulated)}`]),
+    meanStep(page, meanings.parts),
+    figures(page, meanings),
+    ...(insights.length === 0 ? [] : ["**What to do, most gain first**", insights.map(card).join("\n\n")]),
+    `<sub>Step Insights ${safe(meanings.version)}</sub>`,
+  ]
+    .filter((block) => block !== "")
+    .join("\n\n")
+    .replaceAll("\u00a0", " ");
+}
+
+function originOf({ run, worker, number, span_count, job, first_step, last_step, step_count }: SpanHead): string {
+  const place = [run, worker, ...(span_count > 1 ? [`span ${number}`] : [])].map(safe);
+  const range = first_step === null || last_step === null ? "" : `, ${safe(rangeText(first_step, last_step))}`;
+  return [...place, safe(sentence(job.line)), counted(step_count, "step") + range].filter(Boolean).join(" · ");
+}
+
+function meanStep({ result }: PageOf<"overview">, parts: readonly PartMeaning[]): string {
+  const { mean_parts_ns: mean, mean_duration_ns: whole, absent } = result;
+  const rows = parts
+    .filter(({ id }) => absent[id] === undefined)
+    .map((part) => [part, mean[part.id as keyof Parts]] as const)
+    .filter(([, length]) => length > 0)
+    .map(([part, length]) => [safe(part.label), ns(length), percent(whole ? length / whole : null)]);
+  return table(["Part", "Mean step", "Share"], [...rows, ["**Step**", `**${ns(whole)}**`, ""]]);
+}
+
+/** Of those that are known. */
+function figures({ result }: PageOf<"overview">, meanings: Meanings): string {
+  const known = result.tiles.filter(({ value }) => value !== null);
+  const rows = known.map(({ metric, value }) => [
+    safe(meanings.metric(metric).label),
+    text(value, meanings.metric(metric).unit),
+  ]);
+  return rows.length === 0 ? "" : table(["Figure", "Value"], rows);
+}
+
+function card({ title, why, how, gain_ns, gain_fraction, severity, confidence }: Insight, at: number): string {
+  const gain = gain_ns > 0 ? `up to ${ns(gain_ns)}, ${share(gain_fraction)} of the step; ` : "";
+  const said = `${at + 1}. **${safe(sentence(title))}** (${gain}${severity}, confidence ${confidence})`;
+  return [said, rich(why), ...(how === null ? [] : [fenced(how)])].map((part, line) => indented(part, line)).join("\n");
+}
+
+/** What follows a list's number belongs to it by its margin. */
+const indented = (part: string, line: number): string => (line === 0 ? part : part.replace(/^/gm, "   "));
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map((_, at) => (at === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
+}
+
+/** With what is strong and what is code. */
+const rich = (phrase: Phrase): string =>
+  segmentsOf(phrase)
+    .map(({ text: said, strong, code }) => {
+      const shown = code ? inCode(said) : safe(said);
+      return strong && said.trim() !== "" ? `**${shown.trim()}**` : shown;
+    })
+    .join("");
+
+/** Names out of a trace may hold any sign: none of them is markup. */
+const safe = (words: string): string => words.replace(/[\\`*_<>|[\]#~&]/g, "\\$&").replace(/\s*[\r\n]+\s*/g, " ");
+
+/** With more backticks around it than are in it. */
+function inCode(words: string): string {
+  const ticks = ticksFor(words, 1);
+  const edge = words.startsWith("`") || words.endsWith("`") ? " " : "";
+  return ticks + edge + words.replace(/\s+/g, " ") + edge + ticks;
+}
+
+const fenced = (code: string): string => [`${ticksFor(code, 3)}python`, code, ticksFor(code, 3)].join("\n");
+
+const ticksFor = (words: string, least: number): string =>
+  "`".repeat(Math.max(least, 1 + Math.max(0, ...[...words.matchAll(/`+/g)].map(([run]) => run.length))));

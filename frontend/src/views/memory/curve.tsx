@@ -1,0 +1,103 @@
+import type { DeviceMemory, MemoryBins, MemoryResult } from "../../api.gen";
+import { MemoryChart } from "../../charts/time/memory_chart";
+import type { Curve } from "../../charts/time/memory_paths";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { bytes, counted, fine, ns, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
+import { lengthOf } from "../../time_range";
+import { titleOf } from "../props";
+import type { MemoryAnswer } from "./data";
+import type { MemoryPart } from "./part";
+
+/** Allocated and reserved over time. */
+export function MemoryCurve({ result, device, place, titles, tab, name, zoom, instant, answer }: MemoryPart) {
+  const title = titleOf({ titles }, `memory_curve.${place}`);
+  const whole = { from: result.start_ns, to: result.end_ns };
+  const exact = zoom && answer.page ? answer.page.curve : null;
+  return (
+    <Picture
+      title={title}
+      sub={
+        <>
+          {zoom ? `${fine(lengthOf(zoom))} of ` : ""}
+          {ns(lengthOf(whole))}
+          {zoom && !exact ? `, ${coarse(answer)}` : ""}{" "}
+          {zoom && (
+            <button class="link" onClick={() => tab.update({ zoom: null })}>
+              Show all
+            </button>
+          )}
+        </>
+      }
+      name={`memory ${name}`}
+      table={() => tableOf(result, exact ?? device.curve)}
+      link={() => tab.address()}
+    >
+      <MemoryChart
+        label={spoken(device, sentence(title))}
+        whole={whole}
+        zoom={zoom}
+        setZoom={(next) => tab.update({ zoom: next })}
+        steps={result.steps.map((step) => ({ label: step.name, from: step.start_ns, to: step.end_ns }))}
+        phases={result.steps.flatMap((step) =>
+          step.phase_spans
+            .filter((span) => !span.inner)
+            .map((span) => ({ label: span.label, from: span.start_ns, to: span.end_ns })),
+        )}
+        curve={curveOf(exact ?? device.curve)}
+        peak={{ at: device.peak.at_ns, bytes: device.peak.allocated_bytes }}
+        calls={device.device === null ? [] : result.calls.map((call) => ({ label: call.name, at: call.start_ns }))}
+        instant={instant}
+        choose={(at) => tab.update({ instant: Math.round(at) - result.start_ns })}
+        scale={scaleFor(lengthOf(whole), "ns")}
+      />
+      <CurveLegend device={device} calls={device.device === null ? 0 : result.calls.length + result.more_calls} />
+    </Picture>
+  );
+}
+
+const coarse = ({ problem, waiting }: MemoryAnswer): string =>
+  problem ? "coarse: only the summary is here" : waiting ? "reading the trace" : "coarse";
+
+function CurveLegend({ device, calls }: { device: DeviceMemory; calls: number }) {
+  const cached = device.curve.reserved_most.length > 0;
+  return (
+    <p class="memory-legend quiet">
+      <Swatch colour="cpu" /> allocated
+      {cached && (
+        <>
+          <Swatch colour="other" hatched /> reserved and not allocated: cached by the allocator
+        </>
+      )}
+      {calls > 0 && <span>ticks: {counted(calls, "call")} to the driver for memory</span>}
+    </p>
+  );
+}
+
+const curveOf = (bins: MemoryBins): Curve => ({
+  from: bins.start_ns,
+  to: bins.end_ns,
+  least: bins.least,
+  most: bins.most,
+  reservedLeast: bins.reserved_least,
+  reservedMost: bins.reserved_most,
+});
+
+function spoken({ peak, start_bytes, end_bytes }: DeviceMemory, title: string): string {
+  return (
+    `${title}. ${bytes(start_bytes)} allocated at the start, ${bytes(peak.allocated_bytes)} at the peak, ` +
+    `${bytes(end_bytes)} at the end.`
+  );
+}
+
+function tableOf({ start_ns }: MemoryResult, bins: MemoryBins): TableData {
+  const edge = (at: number) =>
+    bins.start_ns + Math.floor((at * lengthOf({ from: bins.start_ns, to: bins.end_ns })) / bins.most.length);
+  const size = ["Allocated, least", "Allocated, most", "Reserved, most"];
+  return {
+    columns: [{ label: "Time", unit: "ns" }, ...size.map((label) => ({ label, unit: "bytes" as const }))],
+    rows: bins.most.map((most, at) => [edge(at) - start_ns, bins.least[at]!, most, bins.reserved_most[at] ?? null]),
+  };
+}

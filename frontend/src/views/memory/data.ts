@@ -1,0 +1,52 @@
+/** Memory in a window and at an instant: exact, from the trace; what only the summary holds stands until it comes. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { MemoryPage, Problem } from "../../api.gen";
+import { inRounds, retryPause } from "../../server/rounds";
+import type { TimeRange } from "../../time_range";
+import type { EventSource } from "../props";
+
+/** While the trace is read again. */
+const WAITING_MS = 1_000;
+
+/** As many bins as a wide picture has pixels. */
+const BINS = 1_600;
+
+export interface MemoryAnswer {
+  page: MemoryPage | null;
+  /** Why there is none: the trace itself is gone. */
+  problem: Problem | null;
+  waiting: boolean;
+}
+
+const NONE: MemoryAnswer = { page: null, problem: null, waiting: false };
+
+interface Asked {
+  device: number;
+  /** Null: nothing is asked. */
+  window: TimeRange | null;
+  at: number | null;
+}
+
+/** The answer to what is asked now; never that of before. */
+export function useMemoryPage(events: EventSource, span: string, { device, window, at }: Asked): MemoryAnswer {
+  const [from, to] = window ? [Math.floor(window.from), Math.ceil(window.to)] : [0, 0];
+  const name = window ? [span, device, from, to, at].join() : null;
+  const [answered, setAnswered] = useState<{ name: string; answer: MemoryAnswer } | null>(null);
+  useEffect(() => {
+    if (name === null) return;
+    let unanswered = 0;
+    const rounds = inRounds(async (signal) => {
+      const answer = await events.memory(span, { device, from, to, bins: BINS, at }, signal);
+      if (signal.aborted) return null;
+      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+      if (unanswered > 0) return retryPause(unanswered);
+      const page = answer.kind === "ready" ? answer.value : null;
+      const problem = answer.kind === "problem" ? answer.value : null;
+      setAnswered({ name, answer: { page, problem, waiting: answer.kind === "waiting" } });
+      return answer.kind === "waiting" ? WAITING_MS : null;
+    });
+    return rounds.stop;
+  }, [events, span, device, from, to, at, name]);
+  return answered !== null && answered.name === name ? answered.answer : { ...NONE, waiting: name !== null };
+}

@@ -1,0 +1,98 @@
+import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
+import { afterEach, expect, test } from "vitest";
+import type { Address, Changes } from "../../src/address/keys";
+import type { MemoryPage, PageOf } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { Memory } from "../../src/views/memory";
+import { answered, memoryPage, RESULT } from "../fixtures/memory";
+import { TAB } from "../fixtures/pages";
+
+afterEach(cleanup);
+
+interface Asked {
+  device: number;
+  from: number;
+  to: number;
+  at: number | null;
+}
+
+/** Draws the view; what was asked of the server, and what it changed of the address. */
+function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone = false) {
+  const asked: Asked[] = [];
+  const changed: Changes[] = [];
+  const memory = async (_span: string, said: Asked): Promise<Answer<MemoryPage>> => {
+    asked.push({ device: said.device, from: said.from, to: said.to, at: said.at });
+    const problem = { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." };
+    return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(said.at) };
+  };
+  const tab = { ...TAB, state, events: { ...TAB.events, memory }, update: (keys: Changes) => changed.push(keys) };
+  render(<Memory page={page} tab={tab} compared={null} />);
+  return { asked, changed };
+}
+
+const rowsOf = (table: string): string[] =>
+  within(screen.getByRole("grid", { name: table }))
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.textContent?.replaceAll("\u00a0", " ").trim()).join("|"),
+    );
+
+test("the peak is shown from the summary, without a question to the server", () => {
+  const { asked } = show();
+  const parts = within(screen.getByRole("list", { name: "Kinds of memory" })).getAllByRole("listitem");
+  expect(parts.map((part) => part.textContent?.replaceAll("\u00a0", " "))).toEqual([
+    "Activations7.0 MB 70.0 %",
+    "Before the recording3.0 MB 30.0 %",
+  ]);
+  expect(rowsOf("Largest allocations")).toEqual([
+    "aten::addmm in aten::linear|Linear_3, net.py(7): forward|Activations|6, model|its step|6.0 MB",
+    "aten::addmm in aten::linear|Linear_3, net.py(7): forward|unknown|5, model|to the end|2.0 MB",
+  ]);
+  expect(rowsOf("What every step leaves allocated")[0]).toContain("|5|2.0 MB");
+  expect(asked).toEqual([]);
+});
+
+test("a press on the picture asks what is alive then, and the address keeps it", () => {
+  const { changed } = show();
+  fireEvent.keyDown(screen.getByRole("slider"), { key: "Home" });
+  fireEvent.keyDown(screen.getByRole("slider"), { key: "Enter" });
+  expect(changed).toEqual([{ instant: 0 }]);
+});
+
+test("what is alive at an instant comes from the server", async () => {
+  const { asked, changed } = show({ instant: 3_000 });
+  expect(await screen.findByRole("heading", { name: /^What is alive at 3.µs\?$/ })).toBeTruthy();
+  await screen.findByText("7 smaller ones are not listed.");
+  expect(asked).toEqual([{ device: 0, from: 0, to: 20_000, at: 3_000 }]);
+  expect(rowsOf("Largest allocations")).toEqual(["outside of ops|–|Gradients|6, model|its step|6.0 MB"]);
+  fireEvent.click(screen.getByRole("button", { name: "Show the peak" }));
+  expect(changed).toEqual([{ instant: null }]);
+});
+
+test("zoomed in, the curve is exact", async () => {
+  const { asked } = show({ zoom: { from: 2_000, to: 4_000 } });
+  expect(screen.getByText(/reading the trace/)).toBeTruthy();
+  await expect.poll(() => screen.queryByText(/reading the trace/)).toBeNull();
+  expect(asked).toEqual([{ device: 0, from: 2_000, to: 4_000, at: null }]);
+});
+
+test("without the trace it says that the curve is coarse, and why nothing is known of an instant", async () => {
+  show({ instant: 3_000, zoom: { from: 2_000, to: 4_000 } }, memoryPage(), true);
+  await screen.findByText("Only the summary of this trace is here. Put the trace back.");
+  expect(screen.getByText(/coarse: only the summary is here/)).toBeTruthy();
+});
+
+test("a device of a file without totals says what is not known", () => {
+  const { changed } = show({ memory: 1 });
+  expect(screen.queryByRole("grid", { name: "Largest allocations" })).toBeNull();
+  expect(screen.queryByRole("list", { name: "Kinds of memory" })).toBeNull();
+  fireEvent.click(screen.getByRole("button", { name: "GPU 0" }));
+  expect(changed).toEqual([{ memory: null }]);
+});
+
+test("where nothing was recorded the view says which flag adds it, and what it costs", () => {
+  show({}, memoryPage({ ...RESULT, devices: [], unknown: { code: "memory_not_recorded", values: {} } }));
+  expect(screen.getByText(/profile_memory=True, record_shapes=True/)).toBeTruthy();
+  expect(screen.getByText(/slows the host/)).toBeTruthy();
+});

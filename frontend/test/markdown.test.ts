@@ -1,0 +1,32 @@
+/** The summary as Markdown: what it says, and that no name out of a trace is markup. */
+
+import { expect, test } from "vitest";
+import { summaryMarkdown } from "../src/views/markdown";
+import { PAGE, TAB } from "./fixtures/pages";
+
+const said = (page = PAGE) => summaryMarkdown(page, TAB.meanings);
+
+test("says the verdict, the mean step by part, the figures and what to do", () => {
+  const text = said();
+  expect(text.split("\n")[0]).toBe("**A step takes long.**");
+  expect(text).toContain("| Part | Mean step | Share |\n| --- | ---: | ---: |\n| Kernel | 98.0 ms | 61.3 % |\n");
+  expect(text).toContain("| Data loading | 60.0 ms | 37.5 % |\n| **Step** | **160.0 ms** |  |");
+  expect(text).not.toContain("Communication"); // absent in this trace
+  expect(text).toContain("| Step time | 160.0 ms |");
+  expect(text).not.toContain("GPU utilization"); // not known in this trace
+  expect(text).toContain(
+    "1. **Load batches in worker processes** (up to 60.0 ms, 38 % of the step; major, confidence high)\n" +
+      "   Two workers hide the wait.\n   ```python\n   num_workers=2\n   ```",
+  );
+  expect(text).toContain("2. **Then use the tensor cores** (");
+  expect(text).toMatch(/<sub>Step Insights .*<\/sub>$/);
+});
+
+test("a name with marks of Markdown or HTML stays a name", () => {
+  const head = { ...PAGE.head, run: "a|b</sub>\n# x", worker: "*w_1*" };
+  const name = { value: "f`g``h", unit: "code" as const };
+  const headline = { ...PAGE.headline, action: { template: "See {name} [now].", values: { name } } };
+  const text = said({ ...PAGE, head, headline });
+  expect(text).toContain("See ```f`g``h``` **now**.");
+  expect(text).toContain("a\\|b\\</sub\\> \\# x · \\*w\\_1\\*");
+});

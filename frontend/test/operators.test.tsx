@@ -1,0 +1,193 @@
+import { describe, expect, test } from "vitest";
+import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
+import { meaningsOf } from "../src/meanings";
+import { Operators } from "../src/views/operators";
+import { tensorText } from "../src/views/operators/columns";
+import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
+import {
+  groupingOf,
+  groupingsOf,
+  knowsWhere,
+  lineText,
+  matching,
+  restOf,
+  shapesText,
+  shortKey,
+  tableOf,
+} from "../src/views/operators/tables";
+import type { Tab } from "../src/views/props";
+import { CATALOGUE } from "./fixtures/meanings";
+import { HEAD, plain, TAB } from "./fixtures/pages";
+import { words } from "./fixtures/words";
+
+const row = (name: string, device: number, more: Partial<OperatorRow> = {}): OperatorRow => ({
+  name,
+  key: null,
+  calls: 4,
+  host_total_ns: 30e6,
+  host_self_ns: 10e6,
+  runtime_ns: 2e6,
+  device_total_ns: device,
+  device_self_ns: device,
+  launches: 8,
+  idle_ns: 1e6,
+  kernel_ns: device,
+  tensor_ns: 0,
+  unknown_ns: 0,
+  ...more,
+});
+
+const ROWS = [row("aten::addmm", 20e6), row("aten::mul", 6e6), row("aten::linear", 0, { kernel_ns: 0 })];
+const NO_REST = { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null };
+
+const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): ModuleRow => ({
+  name,
+  parent,
+  instances: 1,
+  occurrences: 2,
+  host_total_ns: 8e6,
+  host_self_ns: 2e6,
+  python_ns: 1e6,
+  backward_host_ns: 0,
+  device_total_ns: 12e6,
+  device_self_ns: 1e6,
+  backward_device_ns: 0,
+  launches: 3,
+  idle_ns: 0,
+  kernel_ns: 12e6,
+  tensor_ns: 6e6,
+  unknown_ns: 0,
+  slowest_ns: 7e6,
+  ...more,
+});
+
+const FOLDED = [
+  module("Net", -1),
+  module("Layer", 0, { instances: 12, occurrences: 24 }),
+  module("Linear", 1, { instances: 36, occurrences: 72 }),
+  module("Head", 0),
+];
+
+const RESULT: OperatorsResult = {
+  start_ns: 0,
+  end_ns: 200e6,
+  steps: [
+    { name: "5", start_ns: 0, end_ns: 100e6 },
+    { name: "6", start_ns: 100e6, end_ns: 200e6 },
+  ],
+  has_device: true,
+  recorded: { ops: true, shapes: true, stacks: false, modules: true, backward: true },
+  tables: [
+    { by: "name", where: "ran", rows: ROWS, rest: { ...NO_REST, rows: 5, calls: 50, device_self_ns: 3e6 } },
+    { by: "shape", where: "ran", rows: [row("aten::addmm", 20e6, { key: "[[8],[4,2],[]]" })], rest: NO_REST },
+    { by: "name", where: "made", rows: ROWS.slice(0, 1), rest: NO_REST },
+  ],
+  outside: { launches: 0, device_ns: 0 },
+  details: [],
+  folded: FOLDED,
+  modules: FOLDED,
+  more_modules: 0,
+};
+
+const page: PageOf<"operators"> = {
+  head: HEAD,
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
+  titles: {
+    operators: plain("aten::addmm takes 77 % of the GPU's work"),
+    modules: plain("36 x Linear take 40 % of the modules' forward pass"),
+    no_stacks: plain("Lines and call stacks are not recorded."),
+  },
+  insights: [],
+  insights_remark: null,
+  notes: [],
+  could_be: null,
+  largest: null,
+  neighbours: [],
+  shown_step: null,
+  result: RESULT,
+};
+
+const HEADS = ["op_calls", "op_host_total", "op_host_self", "op_runtime", "op_device_total", "op_device_self",
+  "op_launches", "op_idle", "op_tensor_share", "module_occurrences", "module_python", "module_backward_host",
+  "module_backward_device", "module_share", "module_each", "module_slowest"]; // biome-ignore format: a list
+
+const figures = HEADS.map((id) => ({ id, label: id, short: "", unit: "ns" as const, meaning: id, colour: "ink" }));
+
+const tab = (state: Tab["state"] = {}): Tab => ({
+  ...TAB,
+  meanings: meaningsOf({ ...CATALOGUE, figures: [...CATALOGUE.figures, ...figures] }),
+  steps: 2,
+  state,
+});
+
+const view = (state?: Tab["state"]) => words(<Operators page={page} tab={tab(state)} compared={null} />);
+
+describe("tables of ops", () => {
+  test("there is a chip for what is recorded, and a strange one is by name", () => {
+    expect(groupingsOf(RESULT).map(({ id }) => id)).toEqual(["name", "shape"]);
+    expect([groupingOf(RESULT, "line").id, groupingOf(RESULT, "shape").id]).toEqual(["name", "shape"]);
+    expect(knowsWhere(RESULT)).toBe(true);
+  });
+
+  test("the filter finds ops and what tells them apart", () => {
+    const names = (typed: string) => matching(ROWS, typed).map(({ name }) => name);
+    expect(names(" ADDMM")).toEqual(["aten::addmm"]);
+    expect(names("")).toHaveLength(3);
+    expect(matching(tableOf(RESULT, "shape", "ran").rows, "[4,2]")).toHaveLength(1);
+  });
+
+  test("what is not shown stands in the foot", () => {
+    const table = tableOf(RESULT, "name", "ran");
+    expect(restOf(table, matching(table.rows, "addmm"))).toEqual({
+      rows: 7,
+      calls: 58,
+      host_self_ns: 20e6,
+      runtime_ns: 4e6,
+      device_self_ns: 9e6,
+    });
+  });
+
+  test("a share on tensor cores is a range where some kernels do not tell", () => {
+    expect(tensorText({ kernel_ns: 100, tensor_ns: 63, unknown_ns: 8 })).toBe("63.0–71.0\u00a0%");
+    expect(tensorText({ kernel_ns: 100, tensor_ns: 50, unknown_ns: 0 })).toBe("50.0\u00a0%");
+    expect(tensorText({ kernel_ns: 0, tensor_ns: 0, unknown_ns: 0 })).toBe("–");
+  });
+
+  test("shapes, lines and stacks are short in a cell", () => {
+    expect(shapesText("[[512],[141,512],[]]")).toBe("[512] [141, 512]");
+    expect(shapesText("[[],[]]")).toBe("no tensors");
+    expect(lineText("torchvision/models/resnet.py(89): forward")).toBe("resnet.py(89): forward");
+    const stack = { id: "stack" as const, label: "", meaning: "", second: "" };
+    expect(shortKey(stack, "a/net.py(4): f;train.py(9): step")).toBe("net.py(4): f < train.py(9): step");
+  });
+});
+
+describe("the tree of modules", () => {
+  test("shows what is opened, and opens level by level as far as there is room", () => {
+    const names = (open: ReadonlySet<number>) => linesOf(FOLDED, open).map((line) => `${line.depth}${line.row.name}`);
+    expect(names(new Set())).toEqual(["0Net"]);
+    expect(names(new Set([0]))).toEqual(["0Net", "1Layer", "1Head"]);
+    expect(names(openAtFirst(FOLDED, 10))).toEqual(["0Net", "1Layer", "2Linear", "1Head"]);
+    expect(names(openAtFirst(FOLDED, 3))).toEqual(["0Net", "1Layer", "1Head"]);
+  });
+});
+
+describe("the Operators view", () => {
+  test("shows ops of a mean step, and what is missing with what adds it", () => {
+    const said = view();
+    expect(said).toContain("|aten::addmm takes 77 % of the GPU's work|a step|");
+    expect(said).toContain("|aten::addmm|2|15.0 ms|5.0 ms|10.0 ms|10.0 ms|4|0 %|0.5 ms|");
+    expect(said).toContain("|5 more rows|25|");
+    expect(said).toContain("Lines and call stacks are not recorded.");
+  });
+
+  test("folded layers have the mean of a call and that of the slowest", () => {
+    expect(view()).toContain("|12 ×|Layer|12|6.0 %|0.5 ms|7.0 ms|");
+  });
+
+  test("an op that is opened has its shares by shape", () => {
+    const said = view({ op: "aten::addmm" });
+    expect(said).toContain("|By shapes|");
+    expect(said).toContain("|[8] [4, 2]|2|100");
+  });
+});

@@ -1,0 +1,1 @@
+"""Cards about memory that grows, or that could be less."""

@@ -1,0 +1,46 @@
+"""What every card about memory shares: it saves bytes and no time, and is never more than the evidence carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
+from tb_steptime.text import Phrase
+
+#: A device whose memory is filled to this share may run out of it with the next longer batch.
+NEARLY_FULL = 0.8
+
+
+@dataclass(frozen=True)
+class MemoryCard:
+    """saves: how the bytes in `why` are computed, and what they leave out."""
+
+    id: str
+    title: Phrase
+    why: Phrase
+    how: str
+    saves: Phrase
+    why_confidence: Phrase
+    severity: Severity = Severity.MINOR
+    confidence: Confidence = Confidence.MEDIUM
+    row: EvidenceRow | None = None
+
+
+def memory_card(card: MemoryCard) -> Insight:
+    """Without a gain: no time of the step is saved."""
+    return Insight(
+        id=card.id,
+        severity=card.severity,
+        title=card.title,
+        why=card.why,
+        how=card.how,
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=card.saves,
+        confidence=card.confidence,
+        why_confidence=card.why_confidence,
+        view="memory",
+        colour="other",
+        row=card.row,
+    )

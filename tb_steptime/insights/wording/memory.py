@@ -1,0 +1,79 @@
+"""Titles of the Memory view, of each of its devices by their place in the result, and what its headline says."""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
+from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.facts import Facts
+from tb_steptime.metrics.memory.categories import CategoryId
+from tb_steptime.metrics.memory.peak import MemoryPeak
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.text import Phrase, fraction, joined, label, nbytes, phrase, text
+
+#: A part of the peak of which this is most says what the peak is.
+MOST = 0.5
+
+_KINDS: dict[CategoryId, str] = {
+    "parameters": "parameters",
+    "gradients": "gradients",
+    "optimizer_state": "optimizer state",
+    "activations": "activations",
+    "inputs": "inputs",
+    "temporary": "temporary",
+    "unknown": "of unknown kind",
+    "before_recording": "from before the recording",
+}
+
+
+def memory_titles(facts: Facts) -> Titles:
+    """ "memory_curve.<place>", "memory_parts.<place>" and "memory_growth.<place>"."""
+    titles: Titles = {}
+    for place, device in enumerate(facts.memory.devices):
+        titles[f"memory_curve.{place}"] = _from_start_to_peak(device)
+        titles[f"memory_parts.{place}"] = _parts(device)
+        titles[f"memory_growth.{place}"] = _growth(device)
+    return titles
+
+
+def memory_headline(memory: MemoryResult) -> Headline:
+    """Of the first device that was recorded."""
+    if not memory.devices:
+        return Headline(phrase("Allocations were not recorded: profile_memory=True adds them"))
+    device = memory.devices[0]
+    said = (
+        "{device}: at most [{peak}] allocated" if device.whole else "{device}: at most [{peak}] more than at the start"
+    )
+    peak = phrase(said, device=text(device.name), peak=nbytes(device.peak.allocated_bytes))
+    return Headline(joined(peak, _where(memory, device.peak), by=", "))
+
+
+def _from_start_to_peak(device: DeviceMemory) -> Phrase:
+    start, peak = nbytes(device.start_bytes), nbytes(device.peak.allocated_bytes)
+    if not device.whole:
+        return phrase("Up to {peak} more than at the start", peak=peak)
+    return phrase("From {start} at the start to {peak} at the peak", start=start, peak=peak)
+
+
+def _where(memory: MemoryResult, peak: MemoryPeak) -> Phrase:
+    if peak.step is None:
+        return phrase("outside of the steps")
+    spans = [span for step in memory.steps for span in step.phase_spans if span.phase == peak.phase and not span.inner]
+    name = spans[0].label if spans else PHASE_LABELS[peak.phase]
+    return phrase("in step {step}, {phase}", step=text(peak.step), phase=label(name))
+
+
+def _parts(device: DeviceMemory) -> Phrase:
+    most = max(device.categories or [], key=lambda part: part.bytes, default=None)
+    if most is None or most.bytes < MOST * device.peak.allocated_bytes:
+        return phrase("What is alive at the peak?")
+    share = fraction(most.bytes / device.peak.allocated_bytes)
+    return phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
+
+
+def _growth(device: DeviceMemory) -> Phrase:
+    growth = device.growth
+    if growth.bytes_per_step is None:
+        return phrase("Does memory grow from step to step?")
+    if growth.bytes_per_step <= 0 or not growth.every_step:
+        return phrase("Memory does not grow from step to step")
+    return phrase("Memory grows by {bytes} in every step", bytes=nbytes(growth.bytes_per_step))

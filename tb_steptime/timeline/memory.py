@@ -1,0 +1,163 @@
+"""Memory by window and by instant: the curve of a device in bins, and what is alive when one presses on it.
+
+memory.0.ts, .allocated, .reserved       each event of the first device; then memory.1, ...
+alive.start, .end, .bytes, .category     each allocation, by birth; end: NEVER where the recording ends before
+alive.op, .outer, .module, .line, .step  numbers of strings, -1 for none
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.at_an_instant import (
+    INCONSISTENT,
+    MOST_ROWS,
+    AllocationRow,
+    CategoryBytes,
+    later_steps,
+    parts_of,
+)
+from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
+from tb_steptime.metrics.memory.births import births
+from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.devices import NO_TOTALS, Curve, curve, memory_devices
+from tb_steptime.metrics.memory.makers import makers
+from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.text import Reason
+from tb_steptime.timeline.bins import MAX_BINS
+from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+
+class AliveAt(msgspec.Struct, frozen=True):
+    """What a device has allocated after all that happens until an instant. categories: sum to allocated_bytes; None
+    with why_unknown. rows: the largest, most bytes first; more_rows: how many others are alive."""
+
+    at_ns: int
+    allocated_bytes: int
+    reserved_bytes: int | None
+    categories: list[CategoryBytes] | None
+    why_unknown: Reason | None
+    rows: list[AllocationRow]
+    more_rows: int
+
+
+class MemoryPage(msgspec.Struct, frozen=True):
+    """A device in a window; alive: at the instant that was asked for."""
+
+    device: int
+    curve: MemoryBins
+    alive: AliveAt | None
+
+
+def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
+    """Nothing where memory was not recorded. names: how many strings there are; answers those that come after them."""
+    places = memory_devices(trace)
+    if not places:
+        return []
+    for number, place in enumerate(places):
+        of = curve(trace, place)
+        columns.add(f"memory.{number}.ts", of.ts)
+        columns.add(f"memory.{number}.allocated", of.allocated)
+        columns.add(f"memory.{number}.reserved", np.empty(0, np.int64) if of.reserved is None else of.reserved)
+        columns.add(f"memory.{number}.facts", np.array([of.first_bytes, of.whole], np.int64))
+    found, born = allocations(trace), births(trace)
+    kind, device = trace.memory.device_type[found.born], trace.memory.device[found.born]
+    device_of = np.full(len(found), -1, np.int8)
+    for number, place in enumerate(places):
+        device_of[(kind == place.type) & (device == place.device)] = number
+    columns.add("alive.device", device_of)
+    columns.add("alive.start", trace.memory.ts[found.born])
+    columns.add("alive.end", ends_ns(trace))
+    columns.add("alive.bytes", trace.memory.bytes[found.born])
+    columns.add("alive.category", categories(trace))
+    columns.add("alive.phase", born.phase)
+    columns.add("alive.step", born.step)
+    columns.add("alive.later", later_steps(trace))
+    for name, op in (("op", born.op), ("outer", born.outer_op)):
+        columns.add(f"alive.{name}", np.append(trace.events.name, -1)[op].astype(np.int32))
+    return _write_makers(trace, columns, names)
+
+
+def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
+    """Modules and lines of the allocations, and the names of the steps."""
+    made, numbers = makers(trace, births(trace).op), dict[str, int]()
+    for name, texts in (("module", made.modules), ("line", made.lines)):
+        said = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
+        columns.add(f"alive.{name}", np.array(said, np.int32))
+    steps = [step.name for step in find_steps(trace).steps]
+    columns.add(
+        "alive.step_names", np.array([names + numbers.setdefault(each, len(numbers)) for each in steps], np.int32)
+    )
+    return list(numbers)
+
+
+def memory_page(
+    events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
+) -> MemoryPage | None:
+    """Of a device, by its place among those of the view, exact in at most so many bins. None where there is no such
+    device."""
+    of = _curve(events, device)
+    if of is None:
+        return None
+    curve_of = memory_bins(of, *window, max(1, min(bins, MAX_BINS)))
+    return MemoryPage(device, curve_of, None if at_ns is None else _alive_at(events, of, device, at_ns))
+
+
+def _alive_at(events: EventFile, of: Curve, device: int, at_ns: int) -> AliveAt:
+    last = int(np.searchsorted(of.ts, at_ns, side="right")) - 1
+    allocated = int(of.allocated[last]) if last >= 0 else of.before
+    start, end = _long(events, "alive.start"), _long(events, "alive.end")
+    some = np.flatnonzero((events.column("alive.device") == device) & (start <= at_ns) & (end > at_ns))
+    size = _long(events, "alive.bytes")[some]
+    parts = parts_of(events.column("alive.category")[some], size, allocated) if of.whole else None
+    order = np.argsort(-size, kind="stable")[:MOST_ROWS]
+    return AliveAt(
+        at_ns=at_ns,
+        allocated_bytes=allocated,
+        reserved_bytes=None if of.reserved is None else int(of.reserved[max(last, 0)]),
+        categories=parts,
+        why_unknown=None if parts is not None else INCONSISTENT if of.whole else NO_TOTALS,
+        rows=[_row(events, one) for one in some[order].tolist()],
+        more_rows=len(some) - len(order),
+    )
+
+
+def _curve(events: EventFile, device: int) -> Curve | None:
+    if not events.has(f"memory.{device}.ts"):
+        return None
+    ts, allocated, reserved, facts = (
+        _long(events, f"memory.{device}.{name}") for name in ("ts", "allocated", "reserved", "facts")
+    )
+    return Curve(ts, ts, allocated, reserved if len(reserved) else None, bool(facts[1]), int(facts[0]))
+
+
+def _row(events: EventFile, one: int) -> AllocationRow:
+    def named(column: str) -> str | None:
+        number = int(events.column(f"alive.{column}")[one])
+        return events.string(number) if number >= 0 else None
+
+    start, end = int(_long(events, "alive.start")[one]), int(_long(events, "alive.end")[one])
+    step, later = int(events.column("alive.step")[one]), int(events.column("alive.later")[one])
+    return AllocationRow(
+        bytes=int(_long(events, "alive.bytes")[one]),
+        category=CATEGORIES[int(events.column("alive.category")[one])],
+        op=named("op"),
+        outer_op=named("outer"),
+        module=named("module"),
+        line=named("line"),
+        phase=PHASES[int(events.column("alive.phase")[one])],
+        step=events.string(int(events.column("alive.step_names")[step])) if step >= 0 else None,
+        born_ns=start,
+        died_ns=None if end == NEVER else end,
+        lives_steps=later if later >= 0 else None,
+    )
+
+
+def _long(events: EventFile, name: str) -> Int64:
+    column: Int64 = events.column(name)
+    return column
