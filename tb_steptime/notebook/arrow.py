@@ -30,6 +30,8 @@ def struct_stream(kinds: Mapping[str, Kind], columns: Mapping[str, Sequence[Any]
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Any:
+    if kind == "text":  # a name out of a trace, or of a file, may hold what is no Unicode
+        values = [value if value is None else value.encode(errors="replace").decode() for value in values]
     if kind not in _NUMBERS:
         return nanoarrow.c_array(values, _TYPES[kind])
     known = np.array([value is not None for value in values], bool)

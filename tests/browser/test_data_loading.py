@@ -161,7 +161,7 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
     expect(sentence).to_have_text(re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\.$"))
     waits = view.locator("svg.wait-columns")
     expect(waits.locator("path.mark")).to_have_count(2)  # long ones, and the others
-    expect(view.locator(".keys").filter(has_text="long wait")).to_contain_text("usual wait")
+    expect(view.locator(".series-keys").filter(has_text="long wait")).to_contain_text("usual wait")
 
 
 def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(

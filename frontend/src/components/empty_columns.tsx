@@ -1,10 +1,10 @@
-/** Columns in which a trace has no value at all: a line below the table says so once, in place of a dash in every row. */
+/** Columns in which a trace has no value: a line below the table says so once, in place of a dash in every row. */
 
 import { useMemo, useRef } from "preact/hooks";
 import type { Column } from "./table";
 import { orderOf } from "./table_order";
 
-/** The columns, with those that are empty for every row so far made a choice of the reader's: none while it is sorted by. */
+/** The columns, with those that are empty for every row so far left to the reader to add: none while it is sorted by. */
 export function useEmptyAside<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

@@ -1,6 +1,5 @@
 /** Memory: how much is allocated over time, what is alive at the peak or any instant, what grows, and what makes it. */
 
-import "./memory.css";
 import type { DeviceMemory, MemoryResult } from "../api.gen";
 import { Chips } from "../components/chips";
 import { Code } from "../components/copy";

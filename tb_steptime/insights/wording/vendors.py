@@ -33,6 +33,7 @@ AMD_LABELS = {
     "tensor_cores": "Matrix cores",
     "tensor_core": "Matrix cores",
     "kernel_bin": "Matrix cores",
+    "op_tensor_share": "Matrix cores",
     "tensor_core_share": "Matrix-core share",
     "tensor_core_share_high": "Matrix-core share, at most",
     "tensor_core_time": "Time on matrix cores",

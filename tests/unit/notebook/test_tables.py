@@ -65,6 +65,12 @@ def test_a_stream_outlives_its_table():
     assert frame["n"].sum() == sum(range(100_000))
 
 
+def test_a_name_that_is_no_unicode_is_written_as_one():
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("nanoarrow")
+    assert polars.DataFrame(Table("demo", {"name": "text"}, [("a\udcff",), (None,)])).rows() == [("a?",), (None,)]
+
+
 def test_without_nanoarrow_there_is_no_stream(monkeypatch):
     monkeypatch.setitem(sys.modules, "nanoarrow", None)
     monkeypatch.delitem(sys.modules, "tb_steptime.notebook.arrow", raising=False)
