@@ -85,6 +85,8 @@ export type TrendsTitleId =
   | "runtime_time"
   | "cpu_exec_time"
   | "other_time"
+  | "peak_allocated"
+  | "peak_reserved"
   | "gpu_utilization"
   | "est_sm_efficiency"
   | "est_achieved_occupancy"

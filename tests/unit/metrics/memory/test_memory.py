@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.at_an_instant import by_category, largest
 from tb_steptime.metrics.memory.bins import memory_bins
@@ -68,6 +70,27 @@ def test_the_peak_has_its_instant_step_and_phase():
     )  # fmt: skip
     assert reserved_peak(trace, GPU0).reserved_bytes == 256
     assert step_peaks(trace, GPU0) == [108, 112, 108]
+
+
+def test_the_peak_as_a_figure_of_the_recording_and_of_each_step():
+    """Of the GPU, also where the CPU has more; the step before the first event is known by what that one leaves."""
+    trace = with_memory(training("a +8 @11, b +4 @14.5, b -4 @15", before=100, reserved=256), "c +900 @2", device=CPU)
+    assert measure(trace, "peak_allocated", None) == Series("peak_allocated", None, 112, [100, 112, 108])
+    assert measure(trace, "peak_reserved", None) == Series("peak_reserved", None, 256, [None, 256, 256])
+
+
+@pytest.mark.parametrize(
+    ("trace", "reasons"),
+    [
+        (timeline(TRAINING, names=NAMES), ("memory_not_recorded", "memory_not_recorded")),
+        (training("a +8 @1", totals=False), ("memory_without_totals", "memory_not_reserved")),
+        (with_memory(timeline(TRAINING, names=NAMES), "a +8 @1", device=CPU), (None, "memory_not_reserved")),
+        (with_memory(timeline("step | 00 |\nkernel 7 | .k |"), "a +8 @1", device=CPU), ("memory_not_recorded",) * 2),
+    ],
+)
+def test_a_peak_that_is_not_known_has_a_reason(trace: Trace, reasons: tuple[str | None, ...]):
+    found = [measure(trace, metric, None).reason for metric in ("peak_allocated", "peak_reserved")]
+    assert tuple(reason and reason.code for reason in found) == reasons
 
 
 def test_without_totals_memory_counts_from_the_first_event():
