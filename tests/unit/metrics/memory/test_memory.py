@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,6 +99,19 @@ def test_without_totals_memory_counts_from_the_first_event():
     of = curve(trace, GPU0)
     assert (of.allocated.tolist(), of.whole, of.reserved, of.before) == ([8, 12, 4], False, None, 0)
     assert len(allocations(trace)) == 0
+
+
+def test_shared_memory_that_is_mapped_adds_to_what_the_cpu_allocates():
+    """As torch writes it: no total of its own, which would look as if all were freed. d was mapped before."""
+    trace = training("a +4 @1, m +9 @2, b +4 @3, d -5 @4, b -4 @5, a -4 @6")
+    said = np.array([4, 0, 8, 0, 4, 0], np.int64)
+    on_cpu = replace(
+        trace.memory,
+        device_type=np.zeros(6, np.int32), device=np.full(6, -1, np.int32),
+        allocated=said, reserved=np.array([0, 9, 0, 0, 0, 0], np.int64),
+    )  # fmt: skip
+    of = curve(replace(trace, memory=on_cpu, memo={}), Place(0, -1))
+    assert (of.before, of.allocated.tolist(), of.reserved) == (5, [9, 18, 22, 17, 13, 9], None)
 
 
 def test_what_each_allocation_is():
