@@ -1535,7 +1535,8 @@ export interface LongGap {
 
 /**
  * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
- * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT.
+ * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT. names: all of
+ * the gaps by what the host does in them, most late time first; beyond NAMES of them as unnamed.
  */
 export interface LongGaps {
   site: string;
@@ -1545,6 +1546,7 @@ export interface LongGaps {
   compiled_ns: number;
   unusual_ns: number;
   longest: LongGap[];
+  names: WaitName[];
 }
 
 /**
@@ -2764,6 +2766,15 @@ export interface WaitCauses {
   starts: EpochStarts | null;
   jitter: Jitter | null;
   overhead: Overhead | null;
+}
+
+/** Long gaps in which the host does the same thing: how many, and how late they are together, over the span. */
+export interface WaitName {
+  name: string | null;
+  compiled: boolean;
+  unusual: boolean;
+  count: number;
+  late_ns: number;
 }
 
 /**

@@ -35,6 +35,8 @@ LONG_NS = 1_000_000
 LONG_TIMES = 10
 #: Gaps that are kept of each place, longest first.
 KEPT = 5
+#: Names that are kept of each place; what holds most of the waits is among them.
+NAMES = 20
 
 _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "launch_latency")]
 
@@ -58,9 +60,20 @@ class LongGap(msgspec.Struct, frozen=True):
     busiest_ns: int = 0
 
 
+class WaitName(msgspec.Struct, frozen=True):
+    """Long gaps in which the host does the same thing: how many, and how late they are together, over the span."""
+
+    name: str | None
+    compiled: bool
+    unusual: bool
+    count: int
+    late_ns: int
+
+
 class LongGaps(msgspec.Struct, frozen=True):
     """The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
-    unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT."""
+    unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT. names: all of
+    the gaps by what the host does in them, most late time first; beyond NAMES of them as unnamed."""
 
     site: str
     count: int
@@ -69,6 +82,7 @@ class LongGaps(msgspec.Struct, frozen=True):
     compiled_ns: int
     unusual_ns: int
     longest: list[LongGap]
+    names: list[WaitName] = []
 
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
@@ -85,14 +99,37 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
 
 
 def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool) -> LongGaps:
-    steps, order = len(find_steps(trace).steps), np.argsort(-late, kind="stable")[:KEPT]
-    longest = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i])) for i in order.tolist()]
-    compiled[order] = [gap.compiled for gap in longest]
-    site = SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id
-    begun_in = len(distinct_in(step_at(trace, gaps.start[rows])))
-    unusual_ns = sum(gap.late_ns for gap in longest if gap.unusual and not gap.compiled)
-    total, of_compiled = int(late.sum()) // steps, int(late[compiled].sum()) // steps
-    return LongGaps(site, len(rows), begun_in, total, of_compiled, unusual_ns // steps, longest)
+    steps, order = len(find_steps(trace).steps), np.argsort(-late, kind="stable")
+    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i])) for i in order.tolist()]
+    unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
+    compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
+    return LongGaps(
+        site=SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id,
+        count=len(rows),
+        steps=len(distinct_in(step_at(trace, gaps.start[rows]))),
+        late_ns=int(late.sum()) // steps,
+        compiled_ns=compiled_ns // steps,
+        unusual_ns=unusual_ns // steps,
+        longest=found[:KEPT],
+        names=_names(found),
+    )
+
+
+def _names(gaps: list[LongGap]) -> list[WaitName]:
+    sums: dict[tuple[str | None, bool, bool], tuple[int, int]] = {}
+    for gap in gaps:
+        _add(sums, (gap.name, gap.compiled, gap.unusual), 1, gap.late_ns)
+    kept: dict[tuple[str | None, bool, bool], tuple[int, int]] = {}
+    for place, (key, (count, ns)) in enumerate(sorted(sums.items(), key=lambda each: -each[1][1])):
+        _add(kept, key if place < NAMES else (None, *key[1:]), count, ns)
+    return [WaitName(*key, *of) for key, of in kept.items()]
+
+
+def _add(
+    sums: dict[tuple[str | None, bool, bool], tuple[int, int]], key: tuple[str | None, bool, bool], count: int, ns: int
+) -> None:
+    before = sums.get(key, (0, 0))
+    sums[key] = (before[0] + count, before[1] + ns)
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:

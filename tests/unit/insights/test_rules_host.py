@@ -14,7 +14,7 @@ from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
-from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps
+from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
@@ -149,6 +149,9 @@ def test_gradients_need_no_zeros():
     assert card(host_result([site("other", late(20))]), "zero_gradients") is None
 
 
+EVALUATE, CROP = "/home/me/eval.py(9): evaluate", "/site-packages/a/data.py(9): crop"
+
+
 def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles: bool = False) -> LongGap:
     doing = "nothing" if name is None else "call" if inside else "op"
     return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
@@ -163,8 +166,9 @@ def waited(
     steps: int = 2,
 ) -> HostResult:
     """100 us of each step are late, some of it in long gaps."""
+    names = [WaitName(gap.name, gap.compiled, gap.unusual, 1, gap.late_ns) for gap in gaps]
     rows = (
-        [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, unusual_us * US, list(gaps))]
+        [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, unusual_us * US, list(gaps), names)]
         if gaps
         else []
     )
@@ -233,11 +237,15 @@ def test_long_waits_of_one_step_are_no_cost_of_every_step():
 
 
 def test_long_waits_between_the_passes_are_named_too():
-    rows = [LongGaps("other", 4, 4, 60 * US, 0, 0, [long_gap("/home/me/eval.py(9): evaluate", 0.2)])]
+    rows = [
+        LongGaps(
+            "other", 4, 4, 60 * US, 0, 0, [long_gap(EVALUATE, 0.2)], [WaitName(EVALUATE, False, False, 4, 200 * US)]
+        )
+    ]
     host = host_result([site("other", late(100))], long_gaps=rows)
     assert said(host, "long_stretches") == (
         60, "Shorten evaluate, or overlap it with GPU work",
-        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in evaluate (eval.py:9).",
+        "4 long waits, of up to 200 µs, leave the GPU idle while the CPU is in evaluate (eval.py:9).",
     )  # fmt: skip
     assert card(host, "between_passes").gain_ns == 40 * US  # type: ignore[union-attr]
 
@@ -664,7 +672,18 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
 
 def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():
     def text_of(ms: float) -> str:
-        rows = [LongGaps(FORWARD, 1, 1, int(ms * 250) * US, 0, 0, [long_gap("/site-packages/a/data.py(9): crop", ms)])]
+        rows = [
+            LongGaps(
+                FORWARD,
+                1,
+                1,
+                int(ms * 250) * US,
+                0,
+                0,
+                [long_gap(CROP, ms)],
+                [WaitName(CROP, False, False, 1, int(ms * 1000) * US)],
+            )
+        ]
         return plain(judged(host_result([site(FORWARD, late(300))], long_gaps=rows)).verdict.text)
 
     assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."

@@ -18,7 +18,7 @@ from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
-from tb_steptime.metrics.idle.long_gaps import LongGap
+from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 
 #: What a function calls stands behind its name.
@@ -47,7 +47,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     """
     model = model_late(facts.host)
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
-    name = _common_name(gaps)
+    names = _names(facts, late, compiled=False)
+    name = _common_name(names)
     if not late or (name is None and facts.share(sum(late.values())) < WARNING_FRACTION):
         return None
     title = phrase("Shorten what the CPU does between launches")
@@ -55,7 +56,7 @@ def long_stretches(facts: Facts) -> Insight | None:
         short = brief(function_of(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = None if name is not None or facts.host.with_stack else _STACKS
-    why = _why(gaps, name) if gaps else _of_few(model.launches, sum(late.values()))
+    why = _why(gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
 
 
@@ -80,7 +81,9 @@ def compiled_waits(facts: Facts) -> Insight | None:
     if not gaps:
         return None
     title = _TITLES[any(gap.compiles for gap in gaps)]
-    return _card(facts, _Waits("compiled_waits", title, _why(gaps, _common_name(gaps)), late, gaps, _LOGS))
+    return _card(
+        facts, _Waits("compiled_waits", title, _why(gaps, _names(facts, late, compiled=True)), late, gaps, _LOGS)
+    )
 
 
 #: By whether torch.compile is at work in one of the gaps.
@@ -115,26 +118,32 @@ def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGa
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 
+def _names(facts: Facts, late: Collection[str], compiled: bool) -> list[WaitName]:
+    """All gaps of these places by what the CPU does in them."""
+    rows = [row for row in facts.host.long_gaps if row.site in late]
+    return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
+
+
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:
     """What the CPU does for at least so many ns a step in long gaps, in so many characters, and what it calls there;
     None where no one thing is."""
-    gaps = [gap for row in host.long_gaps for gap in row.longest]
-    name = _common_name(gaps)
-    late_ns = sum(gap.late_ns for gap in gaps if gap.name == name)
+    names = [each for row in host.long_gaps for each in row.names]
+    name = _common_name(names)
+    late_ns = sum(each.late_ns for each in names if each.name == name)
     if name is None or late_ns < least_ns * len(host.steps):
         return None
-    call = _busiest([gap for gap in gaps if gap.name == name])
+    call = _busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return brief(placed(name), length) + (f", above all in {_call_name(call)}" if call else "")
 
 
-def _common_name(gaps: Sequence[LongGap]) -> str | None:
+def _common_name(waits: Sequence[WaitName]) -> str | None:
     """What most of their late time is spent in, if one thing is named for half of it."""
     of_name: dict[str, int] = {}
-    for gap in gaps:
-        if gap.name is not None:
-            of_name[gap.name] = of_name.get(gap.name, 0) + gap.late_ns
+    for each in waits:
+        if each.name is not None:
+            of_name[each.name] = of_name.get(each.name, 0) + each.late_ns
     name = max(of_name, key=lambda each: of_name[each], default=None)
-    return name if name and 2 * of_name[name] >= sum(gap.late_ns for gap in gaps) else None
+    return name if name and 2 * of_name[name] >= sum(each.late_ns for each in waits) else None
 
 
 def function_of(name: str) -> str:
@@ -164,7 +173,9 @@ def _of_few(launches: float, late_ns: int) -> Phrase:
     return filled(agreeing(words, round(launches)), {"launches": count(round(launches)), "late": ns(late_ns)})
 
 
-def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
+def _why(gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
+    """gaps: the longest of them; names: of all."""
+    name, number = _common_name(names), sum(each.count for each in names)
     mine = [gap for gap in gaps if name is not None and gap.name == name]
     place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
     named = (
@@ -173,10 +184,10 @@ def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
         else brief(placed(name or ""), PLACE_LENGTH)
     )
     words = _IN_NO_ONE if name is None else _IN_ONE if call is None else _IN_ITS_CALL
-    values = {"few": count(len(gaps)), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
+    values = {"few": count(number), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
     if call is not None:
         values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}
-    return filled(agreeing(words, len(gaps)), values)
+    return filled(agreeing(words, number), values)
 
 
 def _call_name(gap: LongGap) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.idle.doing import doing_in
-from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, long_gaps
+from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, long_gaps
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
@@ -35,8 +35,22 @@ def test_a_gap_is_long_by_itself_and_compared_with_the_others():
     assert long_gaps(trace, 0) == [
         LongGaps("forward.model", 1, 1, 16_000_000, 0, 0, [
             LongGap("0", 5 * MS, 21 * MS, 16_000_000, "op", "aten::stack", None, False, False),
-        ]),
+        ], [WaitName("aten::stack", False, False, 1, 16_000_000)]),
     ]  # fmt: skip
+
+
+def test_all_gaps_are_summed_by_what_the_host_does_in_them():
+    """Seven, of which five are kept by themselves: three launches, then 12 ms in which the host does one thing."""
+    launches = "".join(f"{letters}............" for letters in ("abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx"))
+    trace = timeline(f"""
+        step     | {"0" * len(launches)} |
+        op       | {"...OOOOOOOOOOOO" * 6 + "...CCCCCCCCCCCC" * 2} |
+        runtime  | {launches} |
+        kernel 7 | {launches} |""", names={"O": "aten::stack", "C": "aten::cat"}, cell_ns=MS)  # fmt: skip
+    (row,) = long_gaps(trace, 0)
+    assert (row.count, len(row.longest)) == (7, KEPT)
+    assert [(each.name, each.count) for each in row.names] == [("aten::stack", 6), ("aten::cat", 1)]
+    assert sum(each.late_ns for each in row.names) == row.late_ns
 
 
 def test_gaps_that_are_all_alike_are_not_long():
