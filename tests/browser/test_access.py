@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,8 @@ COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-c
 
 #: With a loader, several spans and workers, and one whose GPU has kernels to choose.
 RUN = "num_dataloaders_simulated"
+#: With what this one lacks: memory, modules and lines.
+RECORDED_MORE = re.compile("kept_graph")
 
 
 def open_picker(tab: Frame) -> None:
@@ -121,7 +124,22 @@ def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
             found += violations(one, f"{view}, {opened.__name__}", new)
             one.page.keyboard.press("Escape")
         assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
+    found += of_recorded_more(one)
     assert found == [], "\n".join(found)
+
+
+def of_recorded_more(one: Tab) -> list[str]:
+    """In the same page, where the other run is chosen."""
+    open_picker(one.frame)
+    one.frame.get_by_role("option", name=RECORDED_MORE).click()
+    found = []
+    for title, view in (("Memory", "memory"), ("Operators", "operators")):
+        one.go_to(title)
+        one.view(view)
+        expect(one.frame.get_by_role("grid").first).to_be_visible()
+        found += violations(one, f"{view} of {RECORDED_MORE.pattern}", "body")
+        assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
+    return found
 
 
 def violations(one: Tab, where: str, within: str) -> list[str]:

@@ -51,6 +51,7 @@ SHOWN_DEMO = (
     "forum_sparse_multi_gpu_simulated",
     "cpu_baseline",
     "cpu_recorded_workers",
+    "cpu_kept_graph",
 )
 #: The other side of the view Compare, where it is not the first run.
 OTHERS = {

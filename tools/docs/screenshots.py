@@ -74,6 +74,7 @@ PICTURES = (
     Picture("gpu", "autocast_simulated", "light", 980),
     Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
     Picture("operators", "resnet50_baseline_simulated", "light", 1160, {"op": "aten::cudnn_convolution"}),
+    Picture("memory", "cpu_kept_graph", "light", 1160),
     Picture("compare", "num_dataloaders_simulated", "light", 900, {"with": "baseline_simulated/gpu/1"}),
     Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )
