@@ -13,6 +13,10 @@ API := frontend/src/api.gen.ts
 # One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
+# Tests import the package a hundred times, in processes of their own: it is compiled once, whatever the user's shell says.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all torch check gen golden words bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -156,3 +157,15 @@ def _frame_of(page: Page) -> Frame:
     assert frame is not None
     frame.wait_for_function("window.clocks !== undefined", timeout=DRAWN_MS)
     return frame
+
+
+def go_to(one: Visit, view: str) -> None:
+    """Press a view in the list of views."""
+    one.frame.get_by_role("navigation").get_by_text(view, exact=True).first.click()
+
+
+def row(what: str, each_ms: Iterable[float]) -> None:
+    """Print median and 95th percentile."""
+    times = sorted(each_ms)
+    most = times[min(len(times) - 1, round(0.95 * len(times)))]
+    print(f"| {what} | {statistics.median(times):.1f} ms | {most:.1f} ms |", flush=True)

@@ -12,38 +12,36 @@ from __future__ import annotations
 import argparse
 import functools
 import gzip
+import importlib.util
 import itertools
 import os
 import platform
 import shutil
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from importlib.metadata import entry_points
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, sync_playwright
 
-from benchmarks.browsing import DRAWN_MS, FLAGS, Visit, visit
+from benchmarks.browsing import FLAGS, Visit, go_to, row, visit
 from benchmarks.generate import size_of, write_trace
+from benchmarks.tab_timeline import MOVES, timeline
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve.bundle import STATIC
 from tb_steptime.serve.store import Store
 from tools.serve import TensorBoard
 
-#: TensorBoard with its own plugins and ours; the other serves whatever else is installed.
-ALONE, BESIDE = "tests.browser.tensorboard_with_ours", "tensorboard.main"
+#: TensorBoard with its own plugins and ours; the other has the PyTorch Profiler tab, too.
+ALONE, BESIDE = "tests.browser.tensorboard_with_ours", "benchmarks.beside_profiler"
 
 RUNS, MANY_RUNS = 34, 100
 SMALL_BYTES = 5_000_000
 #: Some eighty steps in each.
 SMALL_LAYERS = 3
 LOADS = 7
-MOVES = 60
 SWITCHES = (10, 100, 200)
-LONG_MS = 50
 VIEWS = ("Overview", "Trends", "Data loading", "Tensor cores", "GPU", "Host", "Timeline")
 READ_SECONDS = 120
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -77,7 +75,7 @@ def _measure(browser: Browser, folder: Path, size: int) -> None:
     _with(many, functools.partial(_trends, browser, runs=MANY_RUNS))
     (large / "big").mkdir(parents=True)
     write_trace(large / "big" / "worker.1.pt.trace.json", size)
-    _with(large, functools.partial(_timeline, browser, size))
+    _with(large, functools.partial(timeline, browser, size))
     _with(few, functools.partial(_held, browser))
     _beside(browser, few)
     first = sum(map(_packed_bytes, [STATIC / "index.js", *STATIC.glob("parts/shared-*.js")]))
@@ -122,30 +120,19 @@ def _read(logs: Path) -> None:
 
 
 def _first_pictures(browser: Browser, server: TensorBoard) -> None:
-    whole, own = [], []
-    with visit(browser, server) as one:
-        _row(f"first picture of {RUNS} runs with summaries, in an empty browser", [one.first_ms])
-        for _ in range(LOADS):
-            one.reload()
-            whole.append(one.first_ms)
-            own.append(one.frame_ms)
-    _row(f"first picture of {RUNS} runs with summaries, {LOADS} more loads", whole)
-    _row("of these, since TensorBoard opened our frame", own)
+    print(f"| first picture of {RUNS} runs with summaries, in an empty browser | ", end="", flush=True)
+    _first_load(browser, server, LOADS)
 
 
 def _switching(browser: Browser, server: TensorBoard) -> None:
     with visit(browser, server, run="run-000") as one:
         one.settle()
-        first = [one.press_ms(functools.partial(_go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
-        again = [one.press_ms(functools.partial(_go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
+        first = [one.press_ms(functools.partial(go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
+        again = [one.press_ms(functools.partial(go_to, one, view)) for view in (*VIEWS[1:], VIEWS[0])]
         runs = [one.press_ms(functools.partial(_choose_run, one, f"run-{number:03}")) for number in range(1, 9)]
-    _row("switch of view, the first time", first)
-    _row("switch of view, to one that was open before", again)
-    _row("switch of run", runs)
-
-
-def _go_to(one: Visit, view: str) -> None:
-    one.frame.get_by_role("navigation").get_by_text(view, exact=True).first.click()
+    row("switch of view, the first time", first)
+    row("switch of view, to one that was open before", again)
+    row("switch of run", runs)
 
 
 def _choose_run(one: Visit, run: str) -> None:
@@ -159,9 +146,9 @@ def _trends(browser: Browser, server: TensorBoard, runs: int = RUNS) -> None:
     with visit(browser, server, view="trends") as one:
         one.settle()
         chart = one.frame.locator("svg.chart.points").first
-        _row(f"Trends of {runs} runs, script of a pointer move", _moves(one, chart))
+        row(f"Trends of {runs} runs, script of a pointer move", _moves(one, chart))
         strips = one.frame.locator(".heatmap")
-        _row(f"Trends of {runs} runs, script of a pointer move over the strips", _moves(one, strips))
+        row(f"Trends of {runs} runs, script of a pointer move over the strips", _moves(one, strips))
 
 
 def _moves(one: Visit, picture: Locator) -> list[float]:
@@ -178,85 +165,17 @@ def _moves(one: Visit, picture: Locator) -> list[float]:
     return [one.script_ms(functools.partial(one.page.mouse.move, *spot)) for spot in spots]
 
 
-def _timeline(browser: Browser, size: int, server: TensorBoard) -> None:
-    """From a trace whose events are at hand: reading them is another process's work and no task of the page."""
-    name = f"timeline of {size / 1e6:.0f} MB"
-    with visit(browser, server, view="timeline", run="big") as one:
-        _wait_for_boxes(one)
-    opened: list[float] = []
-    moved: list[float] = []
-    searched: list[float] = []
-    with visit(browser, server, view="overview", run="big", frames="all") as one:
-        one.settle()
-        with one.tasks_ms(opened):
-            _go_to(one, "Timeline")
-            stage = _wait_for_boxes(one)
-            one.settle()
-        zooms, pans = _zooms(one, stage), _pans(one, stage)
-        with one.tasks_ms(moved):
-            _zooms(one, stage)
-            _pans(one, stage)
-        with one.tasks_ms(searched):
-            _search(one)
-    _row(f"{name}, script of a frame, zooming", zooms)
-    _row(f"{name}, script of a frame, moving", pans)
-    for what, tasks in {"opened": opened, "zoomed and moved": moved, "searched": searched}.items():
-        long = sum(task > LONG_MS for task in tasks)
-        print(f"| {name}, tasks above {LONG_MS} ms: {what} | {long} | longest {tasks[0]:.0f} ms |", flush=True)
-
-
-def _wait_for_boxes(one: Visit) -> Locator:
-    one.frame.wait_for_function("Number(document.querySelector('.stage')?.dataset.boxes) > 0", timeout=DRAWN_MS)
-    return one.frame.locator(".stage")
-
-
-def _zooms(one: Visit, stage: Locator) -> list[float]:
-    """Out to the whole recording and in again."""
-    stage.focus()
-    keys = [*itertools.repeat("s", MOVES // 2), *itertools.repeat("w", MOVES // 2)]
-    took = [one.script_ms(functools.partial(one.page.keyboard.press, key)) for key in keys]
-    one.settle()
-    return took
-
-
-def _pans(one: Visit, stage: Locator) -> list[float]:
-    x, y = _middle(stage)
-    one.page.mouse.move(x, y)
-    one.page.mouse.down()
-    spots = [(x + 6 * at, y) for at in range(1, MOVES // 2)]
-    took = [one.script_ms(functools.partial(one.page.mouse.move, *spot)) for spot in [*spots, *reversed(spots)]]
-    one.page.mouse.up()
-    one.settle()
-    return took
-
-
-def _search(one: Visit) -> None:
-    field = one.frame.get_by_role("searchbox", name="Find events by name in the whole recording")
-    for word in ("aten", "aten::add", "kernel", "forward"):
-        field.fill(word)
-        one.settle()
-    for _ in range(5):
-        field.press("Enter")
-        one.settle()
-
-
-def _middle(stage: Locator) -> tuple[float, float]:
-    box = stage.bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
 def _held(browser: Browser, server: TensorBoard) -> None:
     """What the page holds after some switches of view, and after many."""
     with visit(browser, server, run="run-000") as one:
         views = itertools.cycle(VIEWS)
         held = {}
         for number in range(1, SWITCHES[-1] + 1):
-            _go_to(one, next(views))
+            go_to(one, next(views))
             if number % 10 == 0:
                 one.settle()
             if number in SWITCHES:
-                _go_to(one, VIEWS[0])
+                go_to(one, VIEWS[0])
                 one.settle()
                 held[number] = one.heap_bytes(), one.elements()
     for number, (heap, elements) in held.items():
@@ -268,22 +187,29 @@ def _beside(browser: Browser, logs: Path) -> None:
     what = f"first picture of {RUNS} runs"
     print(f"| {what} beside a thread that computes without rest | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), "benchmarks.spinning")
-    if not any("torch_tb_profiler" in point.value for point in entry_points(group="tensorboard_plugins")):
-        print(f"| {what} while torch-tb-profiler reads them | not measured: it is not active here | |")
+    if importlib.util.find_spec("torch_tb_profiler") is None:
+        print(f"| {what} while torch-tb-profiler reads them | not measured: `pip install torch-tb-profiler` | |")
         return
     print(f"| {what} while torch-tb-profiler reads them | ", end="", flush=True)
-    _with(logs, functools.partial(_first_load, browser), BESIDE)
+    _with(logs, functools.partial(_first_load, browser, loads=LOADS), BESIDE)
 
 
-def _first_load(browser: Browser, server: TensorBoard) -> None:
+def _first_load(browser: Browser, server: TensorBoard, loads: int = 0) -> None:
     with visit(browser, server) as one:
         print(f"{one.first_ms:.0f} ms | {one.frame_ms:.0f} ms since our frame was opened |", flush=True)
+        _loads(one, loads)
 
 
-def _row(what: str, each_ms: Iterable[float]) -> None:
-    times = sorted(each_ms)
-    most = times[min(len(times) - 1, round(0.95 * len(times)))]
-    print(f"| {what} | {statistics.median(times):.1f} ms | {most:.1f} ms |", flush=True)
+def _loads(one: Visit, count: int) -> None:
+    """More loads in the same page, and whose time they are."""
+    parts: dict[str, list[float]] = {"more loads": [], "of these, TensorBoard's own page": [], "and ours": []}
+    for _ in range(count):
+        one.reload()
+        for part, took in zip(parts.values(), (one.first_ms, one.first_ms - one.frame_ms, one.frame_ms), strict=True):
+            part.append(took)
+    for what, each_ms in parts.items():
+        if each_ms:
+            row(f"{len(each_ms)} {what}" if what == "more loads" else what, each_ms)
 
 
 def _load() -> str:

@@ -5,7 +5,7 @@ import { openUrlStore } from "./address/url";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
-import { inflated, unpacked } from "./server/packed";
+import { unpacked } from "./server/packed";
 import { openRecorded, type Recorded } from "./server/recorded";
 
 /** The page's policy lets no style sheet in but one that a program makes. */
@@ -15,13 +15,12 @@ function addStyles(): void {
   document.adoptedStyleSheets = [sheet];
 }
 
-async function show(): Promise<void> {
-  const packed = JSON.parse(await inflated(document.getElementById("answers")!.textContent ?? ""));
-  const recorded = unpacked(packed) as unknown as Recorded;
+function show(): void {
+  const recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as Recorded;
   addStyles();
   followTheme(window);
   printView();
   draw(h(App, { client: openRecorded(recorded), url: openUrlStore(window) }), document.body);
 }
 
-void show();
+show();

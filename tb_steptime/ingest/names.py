@@ -17,7 +17,11 @@ _RANK_NAME = re.compile(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
 _ITERATION_FOLDER = re.compile(r"iteration_(?P<time>\d+)")
 #: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
 _OF_MACHINE = re.compile(r"(?P<machine>.+)_\d+")
-_OF_NO_MACHINE = re.compile(r"(?:.*[^a-z])?(?:rank|worker|gpu|device|node|trainer|process|proc)s?", re.IGNORECASE)
+_OF_NO_MACHINE = re.compile(
+    r"(?:local[-_])?(?:rank|worker|cpu|gpu|device|node|trainer|process|proc|replica|epoch|step|iteration|run|trace)s?"
+    r"|rank[-_]?\d+(?:[-_.].*)?",
+    re.IGNORECASE,
+)
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -79,7 +83,7 @@ def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[tuple[str, 
 
 def _names_a_machine(worker: str) -> bool:
     match = _OF_MACHINE.fullmatch(worker)
-    return match is not None and not _OF_NO_MACHINE.fullmatch(match["machine"]) and rank_in_name(worker) is None
+    return match is not None and not _OF_NO_MACHINE.fullmatch(match["machine"])
 
 
 def natural_order(name: str) -> list[tuple[bool, int, str]]:

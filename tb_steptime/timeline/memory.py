@@ -25,6 +25,7 @@ from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import NO_TOTALS, Curve, curve, memory_devices
 from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile
@@ -77,7 +78,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
     columns.add("alive.category", categories(trace))
     columns.add("alive.phase", born.phase)
     columns.add("alive.step", born.step)
-    columns.add("alive.later", later_steps(trace))
+    columns.add("alive.later", later_steps(trace, np.arange(len(found))))
     for name, op in (("op", born.op), ("outer", born.outer_op)):
         columns.add(f"alive.{name}", np.append(trace.events.name, -1)[op].astype(np.int32))
     return _write_makers(trace, columns, names)
@@ -139,7 +140,7 @@ def _curve(events: EventFile, device: int) -> Curve | None:
 def _row(events: EventFile, one: int) -> AllocationRow:
     def named(column: str) -> str | None:
         number = int(events.column(f"alive.{column}")[one])
-        return events.string(number) if number >= 0 else None
+        return without_engine(events.string(number)) if number >= 0 else None
 
     start, end = int(_long(events, "alive.start")[one]), int(_long(events, "alive.end")[one])
     step, later = int(events.column("alive.step")[one]), int(events.column("alive.later")[one])

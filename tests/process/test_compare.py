@@ -71,6 +71,20 @@ def test_a_gate_that_fails_ends_with_1():
     assert [line[:8] for line in done.stdout.splitlines()[-2:]] == ["FAILED  ", "FAILED  "]
 
 
+def test_strict_fails_by_the_mean_alone():
+    """A mean that is above, in an interval that holds the limit."""
+    pair = DEMO / "cpu_baseline", DEMO / "cpu_num_dataloaders", "--fail-if", "step_time>+0.1%"
+    assert (compare(*pair).returncode, compare(*pair, "--strict").returncode) == (0, 1)
+
+
+def test_what_cannot_be_read_ends_with_2():
+    done = compare(BASE, PROJECT / "tests/traces/not_a_trace.json", "--fail-if", "step_time>+5%")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not_a_trace.json" in done.stderr
+    report = json.loads(compare(BASE, PROJECT / "tests/traces/not_a_trace.json", "--format", "json").stdout)
+    assert (report["base"], report["candidates"], len(report["errors"])) == (None, [], 1)
+
+
 def test_what_cannot_be_measured_ends_with_2():
     cpu = DEMO / "cpu_baseline", DEMO / "cpu_transforms"
     done = compare(*cpu, "--fail-if", "gpu_utilization<80%")

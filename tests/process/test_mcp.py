@@ -11,6 +11,8 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.memory.devices import NOT_RECORDED
 from tb_steptime.terminal.printer import plain
 from tests.drawn.small_trace import write_trace
 
@@ -32,6 +34,7 @@ QUESTIONS = (
     ("operators", {"run": "a"}),
     ("operators", {"run": "a", "by": "module"}),
     ("blocking_calls", {"run": "a"}),
+    ("memory", {"run": "a"}),
     ("timeline", {"run": "a", "step": "6", "limit": 2}),
     ("timeline", {"run": "a", "start_ms": 0.05, "end_ms": 0.06}),
     ("compare", {"base": "a", "candidate": "b"}),
@@ -64,10 +67,10 @@ def answers(tmp_path_factory):
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
-    assert [error for error, _ in answers] == [False] * 10 + [True] * 4
+    assert [error for error, _ in answers] == [False] * 11 + [True] * 4
     assert max(len(text) for _, text in answers) < 6_000
-    runs, summary, kernels, ops, modules, blocking, step, window, comparison, definitions = (
-        json.loads(text) for _, text in answers[:10]
+    runs, summary, kernels, ops, modules, blocking, memory, step, window, comparison, definitions = (
+        json.loads(text) for _, text in answers[:11]
     )
     assert [(each["run"], each["span"], each["read"]) for each in runs["recordings"]] == [
         ("a", 1, False),
@@ -99,6 +102,7 @@ def test_each_tool_answers_in_few_words_with_units(answers):
         "why_none": plain(MISSING["no_modules"]),
     }
     assert blocking == {"blocking_calls": []}
+    assert memory == {"devices": [], "why_none": plain(explain(NOT_RECORDED))}
     assert (step["start_ms"], step["end_ms"], step["more"]) == (0.1, 0.2, 2)
     assert [each["name"] for each in step["events"]][1:] == ["volta_sgemm_64x64_nt"]
     assert window["events"] == [
@@ -112,9 +116,9 @@ def test_each_tool_answers_in_few_words_with_units(answers):
 
 def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):
     begin = "Error executing tool "
-    assert [text.removeprefix(begin) for _, text in answers[10:13]] == [
+    assert [text.removeprefix(begin) for _, text in answers[11:14]] == [
         "summarize: Name a run. The runs are: a, b.",
         'kernels: There is no span "2". The spans are: 1.',
         'timeline: There is no step "99". The steps are: 5, 6, 7.',
     ]
-    assert answers[13][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")
+    assert answers[14][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")

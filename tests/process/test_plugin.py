@@ -19,7 +19,7 @@ from tb_steptime.plugin import StepTimePlugin
 from tb_steptime.serve import bundle, responses, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
-from tests.drawn.small_trace import write_trace
+from tests.drawn.small_trace import small_trace, with_allocations, write_trace
 
 PREFIX = "/data/plugin/tb_steptime/"
 WORK = {"X-Tb-Steptime": "1"}
@@ -124,6 +124,9 @@ def test_two_runs_are_compared_and_all_are_a_chain(tmp_path):
     assert [each["of"]["run"] for each in links] == ["slow", "fast", "later"]
     assert [each["link"]["from_first"] is None for each in links] == [True, False, False]
     assert [each["of"]["run"] for each in get(client, "chain?run=fast&run=later")["links"]] == ["fast", "later"]
+    ordered = get(client, "chain?order=later&order=slow")["links"]
+    assert [each["of"]["run"] for each in ordered] == ["later", "slow", "fast"], "the others follow as recorded"
+    assert ordered[1]["link"]["from_previous"]["base_ns"] == ordered[0]["link"]["step_ns"]
     assert get(client, f"compare?base={ids['slow']}&candidate=nowhere", 404)["problem"]
 
 
@@ -190,6 +193,26 @@ def test_events_are_read_when_they_are_first_asked_for(client):
     assert (steps["count"], len(steps["hits"]["event"]), sum(steps["bins"])) == (3, 3, 3)
     (track,) = steps["tracks"]
     assert get(client, f"search?span={first}&words=profilerstep&from=0&first=2&track={track['track']}")["next"] == 2
+
+
+def test_memory_is_answered_by_window_and_by_instant(client, logs):
+    (logs / "m").mkdir()
+    (logs / "m" / "host.1.pt.trace.json").write_text(json.dumps(with_allocations(small_trace())))
+    span = read(client)["m/host.1.pt.trace.json"]["id"]
+    (device,) = get(client, f"view?span={span}&view=memory")["result"]["devices"]
+    assert (device["peak"]["allocated_bytes"], device["growth"]["bytes_per_step"]) == (1500, 0.0)
+    route = f"memory?span={span}&from=0&to=100000&bins=5"
+    page = once_read(client, f"{route}&device=0&at=40000")
+    assert (page["curve"]["least"], page["curve"]["most"]) == (
+        [500, 500, 1500, 1500, 500],
+        [500, 1500, 1500, 1500, 1500],
+    )
+    parts = {part["category"]: part["bytes"] for part in page["alive"]["categories"]}
+    assert parts == {"temporary": 1000, "before_recording": 500}
+    assert [(row["op"], row["lives_steps"]) for row in page["alive"]["rows"]] == [("aten::mm", 0)]
+    assert get(client, f"{route}&device=0")["alive"] is None
+    get(client, f"{route}&device=1", 404)
+    assert "`bins`" in get(client, f"memory?span={span}&from=0&to=1&device=0", 400)["problem"]
 
 
 def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
@@ -267,6 +290,7 @@ def test_an_event_that_makes_no_sense_is_a_problem(client, event):
     [
         "timeline?span=x&from=0&to=1&detail=1",
         "busy?span=x&from=0&to=1&bins=1",
+        "memory?span=x&from=0&to=1&bins=1&device=0",
         "event?span=x&event=0",
         "search?span=x&words=a&from=0",
         "slice?span=x&first=5&last=5",

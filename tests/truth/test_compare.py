@@ -6,6 +6,7 @@ The truth is the simulator's: the length of the step with and without the cause,
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,13 +18,14 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.compare.comparison import Comparison, compare
 from tb_steptime.compare.gates import judge_gate, parse_gate
-from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, Side
+from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.compare.tables import table_of
 from tb_steptime.trace.kineto import read_trace
+from tests.truth.simulate.causes import Call, Section, Training
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import judged, judged_training
-from tests.truth.simulate.mixtures import CAUSES, Cause, cost_ns, training_with
+from tests.truth.simulate.mixtures import CAUSES, PLAIN, Cause, cost_ns, step_ns, training_with
 from tests.unit.compare.sides import side_of
 
 #: The declared change of the pairs that differ by their seeds, too: `.item()` before a stretch of Python.
@@ -59,10 +61,47 @@ def test_a_training_against_itself_changes_nothing_and_fails_no_gate():
     assert judge_gate(parse_gate("step_time>+5%"), one, one).passed
 
 
+FP32, TF32 = "ampere_sgemm_128x128_nn", "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16_execute_kernel"
+
+
+def in_precision(name: str, us: int) -> Training:
+    """The plain training whose products are this kernel."""
+
+    def product(call: Call) -> Call:
+        if call.activity is None or not call.activity.tensor_core:
+            return call
+        return replace(call, activity=replace(call.activity, name=name, dur_ns=1_000 * us, tensor_core=name is TF32))
+
+    def sections(training: Training) -> Iterator[Section]:
+        for section in training.sections:
+            ops = (replace(op, calls=tuple(map(product, op.calls))) for op in section.ops)
+            yield replace(section, ops=tuple(ops))
+
+    return replace(PLAIN, sections=tuple(sections(PLAIN)))
+
+
+def test_fp32_against_tf32_is_found_by_its_kernels_and_credited_to_them():
+    slow, fast = in_precision(FP32, 400), in_precision(TF32, 120)
+    found_slow, found_fast = judged_training(slow), judged_training(fast)
+    cards = tuple(ExpectedGain(card.id, card.gain_ns, card.part) for card in found_slow.judgement.insights)
+    found = compare(side_of("fp32", found_slow.trace, expected=cards), side_of("tf32", found_fast.trace))
+    assert found.changes == ["tf32"]
+    replaced = [row for row in table_of("kernels", found.tables).rows if row.base_name != row.candidate_name]
+    assert {(row.base_name, row.candidate_name, row.status) for row in replaced} == {(FP32, TF32, "changed")}
+    assert {row.matched_by for row in replaced} == {"op_name"}, "the simulator writes no shapes of these ops"
+    (promise,) = found.predictions
+    true_ns = step_ns(slow) - step_ns(fast)
+    assert (promise.insight, promise.change, promise.of) == ("tensor_cores_unused", "tf32", None)
+    assert promise.measured_ns == pytest.approx(true_ns, rel=TOLERANCE)
+    assert sum(part.ns for part in promise.residual) == promise.predicted_ns - promise.measured_ns
+
+
 #: Enough seeds for the ordinary run; `make test-all` takes all.
 FEW, ALL = range(10), range(100)
 #: Of ten intervals, one may miss by chance; of a hundred, ten.
 HELD_FRACTION = 0.9
+#: Of a hundred rows in which nothing changed, five are outside of 95 % intervals; most of them by less than 1 us.
+NOISE_FRACTION = 0.05
 
 
 @cache
@@ -117,8 +156,9 @@ def check_gate(seeds: range) -> None:
     assert all(judge_gate(gate, base, candidate).passed for base, candidate in pairs)
     found = [compare(base, candidate) for base, candidate in pairs]
     assert not any(each.changes for each in found)
-    new = [row for each in found for table in each.tables for row in table.rows if row.status in ("new", "gone")]
-    assert new == []
+    statuses = [row.status for each in found for table in each.tables for row in table.rows]
+    assert set(statuses) <= {"alike", "changed"}
+    assert statuses.count("changed") <= NOISE_FRACTION * len(statuses)
 
 
 def test_intervals_of_a_declared_change_hold_it():

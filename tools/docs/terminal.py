@@ -82,6 +82,7 @@ def mcp_schema() -> str:
         agent.Kernels,
         agent.Operators,
         agent.BlockingCalls,
+        agent.Memory,
         agent.Window,
         agent.Definitions,
     )

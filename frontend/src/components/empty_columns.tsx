@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Column } from "./table";
 import { orderOf } from "./table_order";
 
-/** The columns, with those that are empty for every row so far left to the reader to add: none while it is sorted by. */
+/** The columns; those that are empty for every row so far are left to the reader to add: none while it is sorted by. */
 export function useEmptyAside<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

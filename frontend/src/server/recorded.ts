@@ -45,7 +45,7 @@ export const NOT_HELD: Problem = {
 export const NO_EVENTS: Problem = {
   problem: "Single events are not in the report",
   file: "",
-  hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
+  hint: "Open the log directory in TensorBoard.",
 };
 
 /** Whether to ask again is of no use: a report says tomorrow what it says today. */
@@ -61,7 +61,7 @@ export function openRecorded(recorded: Recorded): Client {
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
-    chain: async (runs) => readyOr(sameRuns(runs, recorded) ? recorded.chain : undefined),
+    chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async () => ready({ tags: [], series: [] }),
     timeline: noEvents,
     busy: noEvents,

@@ -15,7 +15,7 @@ from tb_steptime.metrics.memory.births import births, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.marks import PhaseId, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
@@ -82,7 +82,7 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
     """These of `allocations`."""
     born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
     made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
-    died, later = allocations(trace).died[some], later_steps(trace)[some].tolist()
+    died, later = allocations(trace).died[some], later_steps(trace, some).tolist()
     rows = []
     for place, one in enumerate(some.tolist()):
         step = int(at.step[one])
@@ -104,11 +104,11 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
     return rows
 
 
-def later_steps(trace: Trace) -> Int64:
-    """Of each of `allocations` in how many steps after its own it is freed; -1 where either is in no step."""
-    born, freed = births(trace).step, steps_at(trace, ends_ns(trace))
+def later_steps(trace: Trace, some: Int64) -> Int64:
+    """Of these of `allocations` in how many steps after its own each is freed; -1 where either is in no step."""
+    born, freed = births(trace).step[some], steps_at(trace, ends_ns(trace)[some])
     return np.where((born >= 0) & (freed >= 0), freed - born, -1).astype(np.int64)
 
 
 def _name(trace: Trace, row: int) -> str | None:
-    return trace.strings[int(trace.events.name[row])] if row >= 0 else None
+    return without_engine(trace.strings[int(trace.events.name[row])]) if row >= 0 else None

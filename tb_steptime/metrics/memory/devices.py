@@ -64,8 +64,11 @@ class Curve:
 def memory_devices(trace: Trace) -> tuple[Place, ...]:
     """GPUs by their number, then the CPU; none where memory was not recorded."""
     table = trace.memory
-    kinds = np.unique(np.stack((table.device_type, table.device), axis=1), axis=0) if len(table) else np.empty((0, 2))
-    places = [Place(int(kind), int(device)) for kind, device in kinds.tolist()]
+    places = [
+        Place(kind, device)
+        for kind in np.unique(table.device_type).tolist()
+        for device in np.unique(table.device[table.device_type == kind]).tolist()
+    ]
     return tuple(sorted(places, key=lambda place: (place.type == CPU, place)))
 
 

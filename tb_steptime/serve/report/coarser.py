@@ -1,20 +1,33 @@
-"""Pictures over time with fewer levels of detail, so that a page stays small.
+"""Answers with less detail, so that a page stays small. No figure changes: what is left out is said where it would be.
 
-levels   256 bins, 1024 bins, 4096 bins    from coarse to fine; the finest has most of the bytes
+levels    256 bins, 1024 bins, 4096 bins     from coarse to fine; the finest only shows in a zoomed picture
+details   of the row with most time, ...     single calls and launches, for so many rows
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tb_steptime.serve.report.packing import Json
 
 
-def coarser(value: Json, levels: int) -> Json:
-    """Of every list of levels the first so many."""
+class Detail(NamedTuple):
+    """How many levels of pictures over time, and for how many rows of a table single calls and launches are kept."""
+
+    levels: int
+    rows: int
+
+
+def coarser(value: Json, detail: Detail) -> Json:
+    """The first ones of every list of levels and of details."""
     if isinstance(value, dict):
-        return {name: coarser(each, levels) for name, each in value.items()}
+        return {
+            name: coarser(each[: detail.rows] if name == "details" and isinstance(each, list) else each, detail)
+            for name, each in value.items()
+        }
     if not isinstance(value, list):
         return value
-    return [coarser(each, levels) for each in (value[:levels] if _are_levels(value) else value)]
+    return [coarser(each, detail) for each in (value[: detail.levels] if _are_levels(value) else value)]
 
 
 def _are_levels(values: list[Json]) -> bool:

@@ -7,31 +7,36 @@ from itertools import pairwise, permutations
 
 from tb_steptime.serve.served import ServedSpan
 
+#: Of more runs not every pair is held.
+_FEW_RUNS = 4
+
 #: The chain of the Compare view shows so many runs, the newest (`frontend/src/views/compare/chain_runs.ts`).
 _MOST_IN_CHAIN = 12
 
 
 def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """Base and candidate, a span for each run or worker: every pair of runs that stand in one chain, either way; of
-    older runs each with the one before. Then the workers of a run, and the spans of a worker, each with the one
-    before."""
+    """Base and candidate, a span for each run or worker. Of few runs every pair, either way; of more each run with the
+    first of its chain and with the one before, simulated ones among themselves. Then the workers of a run, and the
+    spans of a worker, each with the one before."""
     workers: dict[tuple[str, str], list[ServedSpan]] = {}
     for span in spans:
         workers.setdefault((span.found.run, span.found.worker), []).append(span)
     firsts = [of_one[0] for of_one in workers.values()]
-    yield from _of_chains(firsts, set(chain_names(spans)))
+    runs = list({span.found.run: span for span in reversed(firsts)}.values())
+    shown = set(chain_names(spans))
+    yield from permutations(runs, 2) if len(runs) <= _FEW_RUNS else _along_chains(runs, shown)
     yield from ((one, other) for one, other in pairwise(firsts) if one.found.run == other.found.run)
     for of_one in workers.values():
         yield from pairwise(of_one)
 
 
-def _of_chains(firsts: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """Of the first worker of each run, simulated ones among themselves. shown: the runs that stand in a chain."""
-    runs = {span.found.run: span for span in reversed(firsts)}.values()
+def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """shown: the runs that stand in a chain; of the others each is held against the one before, too."""
     for simulated in (False, True):
         in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
-        yield from permutations((span for span in in_order if span.found.run in shown), 2)
-        yield from ((one, other) for one, other in pairwise(in_order) if one.found.run not in shown)
+        in_chain = [span for span in in_order if span.found.run in shown]
+        from_first = ((in_chain[0], other) for other in in_chain[1:])
+        yield from dict.fromkeys([*pairwise(in_order), *pairwise(in_chain), *from_first])
 
 
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:

@@ -47,9 +47,8 @@ def _run_line(span: FoundSpan) -> contract.RunLine:
     if measured is None:
         return contract.RunLine(span.run, span.worker, span.number, False)
     facts = measured.facts
-    bound = judge(measured.results).verdict.bound.value
     step_ms, gpu = maybe_ms(facts.mean_step_ns), ", ".join(facts.device_names) or None
-    return contract.RunLine(span.run, span.worker, span.number, True, step_ms, facts.step_count, bound, gpu)
+    return contract.RunLine(span.run, span.worker, span.number, True, step_ms, facts.step_count, gpu)
 
 
 def summary(logs: Logs, which: Which) -> contract.Summary:

@@ -10,7 +10,7 @@ import msgspec
 
 
 class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A recording. step_ms, bound, gpu: where its figures are at hand already; read: whether they are."""
+    """A recording. read: its figures are at hand already; step_ms, the mean step, steps and gpu are known then."""
 
     run: str
     worker: str
@@ -18,7 +18,6 @@ class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
     read: bool
     step_ms: float | None = None
     steps: int | None = None
-    bound: str | None = None
     gpu: str | None = None
 
 
@@ -155,6 +154,41 @@ class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
 
     operators: list[OperatorLine]
     more: int = 0
+    why_none: str | None = None
+
+
+class AllocationLine(msgspec.Struct, frozen=True):
+    """An allocation that is alive at the peak."""
+
+    mb: float
+    category: str
+    op: str | None
+    module: str | None
+    line: str | None
+
+
+class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; categories_mb sum to the peak but for
+    rounding. grows_mb_per_step: mean growth from the end of one step to the next. without_earlier: the trace does not
+    say what was allocated before it began, and everything counts from there."""
+
+    device: str
+    peak_mb: float
+    peak_step: str | None
+    peak_phase: str
+    reserved_mb: float | None
+    grows_mb_per_step: float | None
+    grows_in_every_step: bool
+    largest: list[AllocationLine]
+    categories_mb: dict[str, float] | None = None
+    without_earlier: bool = False
+    why_none: str | None = None
+
+
+class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """why_none: why nothing is known."""
+
+    devices: list[DeviceMemoryLine]
     why_none: str | None = None
 
 

@@ -23,6 +23,10 @@ def maybe_ms(ns: float | None) -> float | None:
     return None if ns is None else ms(ns)
 
 
+def mb(count: float) -> float:
+    return short(count / 1e6)
+
+
 def short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 

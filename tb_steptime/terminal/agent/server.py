@@ -18,7 +18,7 @@ from pydantic import Field
 
 from tb_steptime import __version__
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.agent import answers, contract, tables
+from tb_steptime.terminal.agent import answers, contract, events, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
 P = ParamSpec("P")
@@ -51,7 +51,7 @@ def server(folder: Path) -> MCPServer:
 def _of_runs(logs: Logs) -> list[Callable[..., str]]:
     @_answering
     def list_runs() -> contract.Runs:
-        """The recordings in the log directory, with mean step and what limits it where that is known already."""
+        """The recordings in the log directory, with the mean step where that is known already."""
         return answers.runs(logs)
 
     @_answering
@@ -96,6 +96,11 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         return tables.blocking_calls(logs, Which(run, worker, span), limit)
 
     @_answering
+    def memory(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 10) -> contract.Memory:
+        """Memory of each device: its peak, what is alive then, and whether it grows from step to step."""
+        return tables.memory(logs, Which(run, worker, span), limit)
+
+    @_answering
     def timeline(
         run: Run = None,
         worker: Worker = None,
@@ -106,9 +111,9 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         limit: Limit = 40,
     ) -> contract.Window:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
-        return tables.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
+        return events.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
 
-    return [kernels, operators, blocking_calls, timeline]
+    return [kernels, operators, blocking_calls, memory, timeline]
 
 
 def _definitions() -> Callable[..., str]:

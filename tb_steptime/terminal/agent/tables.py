@@ -1,13 +1,12 @@
-"""Rows of one recording: kernels, blocking calls, events of a window; and what figures mean."""
+"""Rows of one recording: kernels, ops, blocking calls, memory; and what figures mean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
@@ -15,17 +14,9 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
-from tb_steptime.terminal.agent.numbers import maybe_ms, ms, short, unit_of
+from tb_steptime.terminal.agent.numbers import maybe_ms, mb, ms, short, unit_of
 from tb_steptime.terminal.printer import plain
-from tb_steptime.text import Reason, shortened
-from tb_steptime.trace.frames import short_frame
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
-
-#: Of an event; templates of C++ fill pages.
-_NAME_CHARACTERS = 120
+from tb_steptime.text import Reason
 
 #: What is missing where there is no table of ops in a grouping; the others are always there.
 _NOT_RECORDED: dict[By, str] = {
@@ -89,55 +80,34 @@ def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCal
     )
 
 
+def memory(logs: Logs, which: Which, limit: int) -> contract.Memory:
+    """Raises RefusalError."""
+    result = logs.measured(logs.find(which)).result("memory", MemoryResult)
+    return contract.Memory([_device_memory(each, limit) for each in result.devices], _why(result.unknown))
+
+
+def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLine:
+    reserved, growth = device.reserved_peak, device.growth
+    return contract.DeviceMemoryLine(
+        device=device.name,
+        peak_mb=mb(device.peak.allocated_bytes),
+        peak_step=device.peak.step,
+        peak_phase=device.peak.phase,
+        reserved_mb=None if reserved is None or reserved.reserved_bytes is None else mb(reserved.reserved_bytes),
+        grows_mb_per_step=None if growth.bytes_per_step is None else mb(growth.bytes_per_step),
+        grows_in_every_step=growth.every_step,
+        largest=[
+            contract.AllocationLine(mb(row.bytes), row.category, row.op, row.module, row.line)
+            for row in device.largest[:limit]
+        ],
+        categories_mb={each.category: mb(each.bytes) for each in device.categories} if device.categories else None,
+        without_earlier=not device.whole,
+        why_none=_why(device.why_unknown),
+    )
+
+
 def _why(reason: Reason | None) -> str | None:
     return plain(explain(reason)) if reason else None
-
-
-def window(
-    logs: Logs, which: Which, step: str | None, between_ms: tuple[float | None, float | None], limit: int
-) -> contract.Window:
-    """Of a step, or between two times from the begin of the recording; of the first step where nothing is said. Raises
-    RefusalError."""
-    trace = logs.trace(logs.find(which))
-    low, high = _bounds(trace, step, between_ms)
-    events = trace.events
-    within = np.minimum(events.start_ns + events.dur_ns, high) - np.maximum(events.start_ns, low)
-    within[step_marks(trace)] = 0
-    touching = np.flatnonzero(within > 0)
-    longest = touching[np.argsort(-within[touching], kind="stable")[:limit]]
-    return contract.Window(
-        ms(low), ms(high), [_event(trace, row) for row in np.sort(longest).tolist()], len(touching) - len(longest)
-    )
-
-
-def _bounds(trace: Trace, step: str | None, between_ms: tuple[float | None, float | None]) -> tuple[int, int]:
-    """Raises RefusalError."""
-    start, end = between_ms
-    if start is not None and end is not None:
-        if start >= end:
-            raise RefusalError("The window ends before it begins.")
-        return round(start * 1e6), round(end * 1e6)
-    steps = find_steps(trace).steps
-    wanted = steps[0].name if step is None else step
-    found = next((each for each in steps if each.name == wanted), None)
-    if found is None:
-        names = ", ".join(each.name for each in steps[:20])
-        raise RefusalError(f'There is no step "{wanted}". The steps are: {names}.')
-    return found.start_ns, found.end_ns
-
-
-def _event(trace: Trace, row: int) -> contract.EventLine:
-    events = trace.events
-    kind = Kind(int(events.kind[row]))
-    thread = trace.threads[int(events.thread[row])]
-    stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
-    return contract.EventLine(
-        kind=kind.name.lower(),
-        name=shortened(short_frame(trace.strings[int(events.name[row])]), _NAME_CHARACTERS),
-        track=stream if kind in DEVICE_KINDS else thread.name or f"thread {thread.tid}",
-        start_ms=round(float(events.start_ns[row]) / 1e6, 4),
-        duration_ms=ms(float(events.dur_ns[row])),
-    )
 
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:

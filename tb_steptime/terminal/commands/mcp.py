@@ -35,7 +35,8 @@ COMMAND = Command(
     "mcp",
     "answer a coding agent",
     "Serve the recordings of a log directory to a coding agent, over MCP on stdin and stdout: list runs, summarize "
-    "one, compare two, kernels, ops, blocking calls, events of a window, meanings of metrics. Needs the extra [mcp].",
+    "one, compare two, kernels, ops, blocking calls, memory, events of a window, meanings of metrics. Needs the extra "
+    "[mcp].",
     _add_arguments,
     _run,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.compare.changes import changes_made
 from tb_steptime.compare.comparison import compare
 from tb_steptime.compare.predictions import Residual
-from tb_steptime.compare.sides import ExpectedGain
+from tb_steptime.compare.sides import ExpectedGain, Side
 from tb_steptime.insights.wording.compare import residual_text
 from tb_steptime.terminal.printer import plain
 from tests.drawn.timeline import A100, timeline
@@ -93,6 +96,21 @@ def test_a_copy_from_pinned_memory_that_is_waited_for_no_more():
     blocks, runs_on = job(WAITED_FOR, c=PINNED, calls=WAIT), job(c=PINNED)
     assert made(blocks, runs_on) == ["non_blocking"]
     assert made(runs_on, blocks) == []
+
+
+@pytest.mark.parametrize(("share", "change"), [("compiled_share", "compiled"), ("graph_share", "graphs")])
+def test_what_is_compiled_or_captured_by_its_share_of_kernel_time(share, change):
+    assert made(job(), launched(job(), **{share: 0.8})) == [change]
+    assert made(launched(job(), **{share: 0.7}), launched(job(), **{share: 0.8})) == [], "most of it was before"
+    assert made(launched(job(), **{share: 0.8}), job()) == []
+
+
+def launched(side, **shares):
+    """The same, of which this share of kernel time is launched in another way."""
+    overview = side.first.overview
+    job = replace(overview.job, **shares)
+    results = {**side.first.results, "overview": replace(overview, job=job)}
+    return Side(side.name, (dataclasses.replace(side.first, results=results),))
 
 
 def test_memory_that_the_driver_is_asked_for_no_more():

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.measure import measure_trace
+from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.small_trace import STEP_US, small_trace, write_trace
@@ -65,6 +66,26 @@ def test_two_files_with_the_same_name_stay_apart():
         "train.py(5): step",
         "(2)/train.py(9): end",
     ]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    ["gpubox_4711", "gpu-node_4711", "trainer-0_17", "job-rank3_12", "10_4711", "ip-10-0-0-1.ec2_9", "my_gpu_4711"],
+)
+def test_a_worker_that_is_named_for_a_machine_is_numbered(machine):
+    named = [("a", machine), ("a", "worker1"), ("b", machine)]
+    assert passed_on_workers(named) == {
+        ("a", machine): "worker2",
+        ("a", "worker1"): "worker1",
+        ("b", machine): "worker1",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["rank3", "rank_3", "worker_0", "local_rank_1", "node1_rank3", "rank-34.Jul_15", "cpu"]
+)
+def test_a_worker_of_another_name_keeps_it(name):
+    assert passed_on_workers([("a", name)]) == {("a", name): name}
 
 
 def test_figures_stay_and_names_go(tmp_path):

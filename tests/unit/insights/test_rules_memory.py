@@ -59,6 +59,21 @@ def test_growth_names_its_maker():
     assert grows.row is not None and grows.row.key == "aten::linear"
 
 
+def test_growth_of_several_places_names_the_first():
+    memory = every_step("kept +2000000 @+1.5", "more +1000000 @+4.5", "v +500000 @+5", "v -500000 @+8")
+    grows = sure(with_memory(training(), memory), "memory_grows")
+    assert said(grows) == (
+        "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made above all by aten::linear in net.py(7): forward."
+    )
+
+
+def test_growth_that_many_places_make_by_turns_has_no_cause():
+    """Each step leaves memory of a phase of its own: no place leaves it in every step."""
+    places = ("1.5", "4.5", "7.5", "1.5", "4.5", "7.5")
+    memory = ", ".join(f"x{step} +2000000 @{10 * step + float(at)}" for step, at in enumerate(places))
+    assert fired(with_memory(training(), memory, before=100 * MB)) == set()
+
+
 @pytest.mark.parametrize(
     "memory",
     [

@@ -30,8 +30,7 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
             <b>{found.changes[change] ?? change}</b>
           </>
         ))}
-        {found.comparison.changes.length > 0 &&
-          (predictions.length > 0 ? "." : `. No card of ${name} that says what it would gain advises it.`)}
+        {found.comparison.changes.length > 0 && (predictions.length > 0 ? "." : `. No card of ${name} advises it.`)}
       </p>
       {predictions.length > 0 && (
         <Table

@@ -33,7 +33,7 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
           <Sentence phrase={tab.meanings.explain(growth.reason)} />
         </p>
       )}
-      {device.whole && (
+      {device.whole && !growth.reason && (
         <Table
           label="What every step leaves allocated"
           columns={makerColumns(tab.meanings)}

@@ -1,6 +1,6 @@
 """Memory that every step leaves behind, and what makes it.
 
-allocated at the end of the steps   100  112  124  136  148        12 a step, one op makes it: a card
+allocated at the end of the steps   100  112  124  136  148        12 a step, the same places make it: a card
                                     100  112  100  112  100        comes and goes: no card
 """
 
@@ -15,8 +15,10 @@ from tb_steptime.text import Phrase, count, joined, nbytes, phrase, text
 
 #: Bytes a step under which a list of losses or of figures to report grows: a million steps of them are harmless.
 LEAST_BYTES = 100_000
-#: What one maker leaves must be most of the growth, or the cause is not known.
+#: What the makers leave must be most of the growth, or the cause is not known.
 MOST_OF_GROWTH = 0.5
+#: One maker that leaves so much of it is named alone.
+MOST_OF_ALL = 0.9
 #: Ends of steps that must rise in a row.
 FEWEST_RISES = 4
 
@@ -24,7 +26,7 @@ _HOW = "losses.append(loss.item())  # not loss: it keeps the whole graph\nkept.a
 
 
 def memory_grows(facts: Facts) -> Insight | None:
-    """Fires when each step ends with more allocated than the one before, and one place makes most of what stays.
+    """Fires when each step ends with more allocated than the one before, and the same places make most of what stays.
 
     Similar pattern: caches that fill up, such as the keys and values of a model that generates text, and loaders that
     prefetch: inference and allocations of the loader are no card, nor is what comes only in some steps.
@@ -40,10 +42,11 @@ def memory_grows(facts: Facts) -> Insight | None:
     """
     if facts.job.purpose != "training":
         return None
-    found = [(device, maker) for device in facts.memory.devices if (maker := _leading(device))]
-    if not found:
+    growing = [device for device in facts.memory.devices if _grows(device)]
+    if not growing:
         return None
-    device, maker = max(found, key=lambda each: each[1].bytes_per_step)
+    device = max(growing, key=lambda each: each.growth.bytes_per_step or 0.0)
+    maker = device.makers[0]
     return memory_card(
         MemoryCard(
             id="memory_grows",
@@ -51,7 +54,7 @@ def memory_grows(facts: Facts) -> Insight | None:
             why=_why(device, maker),
             how=_HOW,
             saves=phrase("Bytes that nothing frees, from the end of the first step to that of the last, a step."),
-            why_confidence=phrase("Each step ends with more, and one place makes it; it may be freed later."),
+            why_confidence=phrase("Each step ends with more, and the same places make it; it may be freed later."),
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if maker.steps > FEWEST_RISES else Confidence.MEDIUM,
             row=EvidenceRow("makers", maker.example.op or ""),
@@ -59,28 +62,29 @@ def memory_grows(facts: Facts) -> Insight | None:
     )
 
 
-def _leading(device: DeviceMemory) -> Maker | None:
-    """The maker of most of the growth; None where memory does not grow."""
-    growth, maker = device.growth, next(iter(device.makers), None)
-    grown = growth.bytes_per_step or 0.0
-    if maker is None or not growth.every_step or len(growth.at_step_ends) <= FEWEST_RISES:
-        return None
-    made_by_loader = maker.example.phase == "data_loading"
-    enough = maker.bytes_per_step >= max(LEAST_BYTES, MOST_OF_GROWTH * grown) and grown >= LEAST_BYTES
-    return maker if enough and not made_by_loader else None
+def _grows(device: DeviceMemory) -> bool:
+    """In every step, by what the same places make, none of them the loader."""
+    growth, grown = device.growth, device.growth.bytes_per_step or 0.0
+    if not growth.every_step or len(growth.at_step_ends) <= FEWEST_RISES or not device.makers:
+        return False
+    by_loader = device.makers[0].example.phase == "data_loading"
+    left = sum(maker.bytes_per_step for maker in device.makers)
+    return not by_loader and grown >= LEAST_BYTES and left >= MOST_OF_GROWTH * grown
 
 
 def _why(device: DeviceMemory, maker: Maker) -> Phrase:
-    example = maker.example
+    """With the place that leaves most, of several above all."""
+    example, grown = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
     left = phrase(
         "Each of {steps} steps leaves {bytes} on {device}",
         steps=count(maker.steps),
-        bytes=nbytes(maker.bytes_per_step),
+        bytes=nbytes(grown),
         device=text(device.name),
     )
+    makes = ", made by" if maker.bytes_per_step >= MOST_OF_ALL * grown else ", made above all by"
     if example.op is None:
-        return joined(left, phrase("made outside of ops."), by=", ")
+        return joined(left, phrase(", made outside of ops."), by="")
     if place is None or place == example.op:
-        return joined(left, phrase("made by {op}.", op=text(example.op)), by=", ")
-    return joined(left, phrase("made by {op} in {place}.", op=text(example.op), place=text(place)), by=", ")
+        return joined(left, phrase(makes + " {op}.", op=text(example.op)), by="")
+    return joined(left, phrase(makes + " {op} in {place}.", op=text(example.op), place=text(place)), by="")

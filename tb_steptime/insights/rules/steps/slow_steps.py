@@ -48,13 +48,14 @@ def slow_steps(facts: Facts) -> Insight | None:
     if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
         return None
     own = [_own_ns(step) for step in facts.host.steps[1:]]
+    usual_ns = statistics.median(own)
     return host_card(
         facts,
         HostCard(
             id="slow_steps",
             title=phrase("Investigate slow steps"),
             why=_why(slow, len(facts.host.steps)),
-            gain_ns=round(sum(length - statistics.median(own) for length in own) / len(facts.host.steps)),
+            gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
             formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
             best=Confidence.MEDIUM,
             why_confidence=phrase("That they are slow is certain; that they need not be is not."),

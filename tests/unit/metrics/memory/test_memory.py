@@ -113,7 +113,7 @@ def test_rows_say_where_an_allocation_is_made_and_how_long_it_lives():
     trace = training("a +8 @25.5, b +4 @26.5, a -8 @28")
     rows = largest(trace, 1)
     assert [(row.bytes, row.op, row.outer_op, row.phase, row.step, row.lives_steps) for row in rows] == [
-        (8, "aten::addmm", NODE, "backward", "2", 0),
+        (8, "aten::addmm", "AddmmBackward0", "backward", "2", 0),
         (4, None, None, "other", "2", None),
     ]
     assert (rows[0].born_ns, rows[0].died_ns, rows[1].died_ns) == (25_500, 28_000, None)
