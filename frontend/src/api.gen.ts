@@ -1851,7 +1851,7 @@ export interface OperatorRow {
   unknown_ns: number | null;
 }
 
-/** Where a step is, relative to the span's origin. */
+/** Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it. */
 export interface OperatorStep {
   name: string;
   start_ns: number;
@@ -1867,15 +1867,17 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
- * forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
- * folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+ * Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+ * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
+ * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
+ * layers as one; modules: each by itself, of which the smallest more_modules are left out.
  * Empty in a summary of a release that did not measure ops.
  */
 export interface OperatorsResult {
   start_ns: number;
   end_ns: number;
   steps: OperatorStep[];
+  steps_ns: number;
   has_device: boolean;
   recorded: OpsRecorded;
   tables: OperatorTable[];

@@ -75,6 +75,7 @@ const RESULT: OperatorsResult = {
     { name: "5", start_ns: 0, end_ns: 100e6 },
     { name: "6", start_ns: 100e6, end_ns: 200e6 },
   ],
+  steps_ns: 200e6,
   has_device: true,
   recorded: { ops: true, shapes: true, stacks: false, modules: true, backward: true },
   tables: [

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.drawn.small_trace import write_trace
 def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.delitem(sys.modules, "tb_steptime.terminal.agent.server", raising=False)
+    monkeypatch.delattr("tb_steptime.terminal.agent.server", raising=False)
     assert cli.main(["mcp", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "The MCP SDK is not installed: pip install 'tb-steptime[mcp]'\n"
     assert cli.main(["mcp", str(tmp_path / "none")]) == 2
@@ -76,7 +78,10 @@ def asked(client):
             assert all(tool.description for tool in tools.values())
             return [await client.call_tool(name, arguments) for name, arguments in QUESTIONS]
 
-    return [(each.is_error, each.content[0].text) for each in asyncio.run(ask())]
+    # A thread of its own: where a browser test ran before, this one has an event loop already.
+    with ThreadPoolExecutor(1) as alone:
+        told = alone.submit(asyncio.run, ask()).result()
+    return [(each.is_error, each.content[0].text) for each in told]
 
 
 @pytest.mark.live

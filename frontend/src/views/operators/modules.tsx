@@ -61,11 +61,10 @@ function Tree({ rows, part, folded }: { rows: readonly ModuleRow[]; part: Operat
   const { result, tab } = part;
   const [open, setOpen] = useState(() => openAtFirst(rows, MOST));
   const lines = useMemo(() => linesOf(rows, open), [rows, open]);
-  const window = result.steps.reduce((sum, step) => sum + step.end_ns - step.start_ns, 0);
   return (
     <Table
       label="Modules"
-      columns={columnsOf(tab.meanings, { window, onDevice: result.has_device, folded, rows })}
+      columns={columnsOf(tab.meanings, { window: result.steps_ns, onDevice: result.has_device, folded, rows })}
       rows={lines}
       rowKey={(line) => line.key}
       choice={sorting(tab, "modules").choice}
@@ -134,7 +133,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
         ...columnHead(meanings, "module_slowest"),
         width: "70px",
         figures: { of: ({ row }) => (row.instances > 1 ? row.slowest_ns : null), unit: "ns", siblings: "call" },
-        missing: "There is one of it.",
+        missing: "No layer is repeated.",
       },
     ),
     time("host_total", "op_host_total", (row) => row.host_total_ns),
