@@ -178,9 +178,9 @@ def test_the_steps_of_a_demo_log_measure_the_same(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     "name",
     [
-        "hta_a100_ddp_nccl",
         "hta_mi250_toy",
         "tracelens_h100_bert",
+        pytest.param("hta_a100_ddp_nccl", marks=pytest.mark.live),
         pytest.param("workers4/worker0.1623212756351", marks=pytest.mark.live),
     ],
 )
