@@ -4,6 +4,7 @@ import { meaningsOf } from "../src/meanings";
 import { Operators } from "../src/views/operators";
 import { tensorText } from "../src/views/operators/columns";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
+import { comparedModules, comparedOps } from "../src/views/operators/other";
 import {
   groupingOf,
   groupingsOf,
@@ -190,5 +191,54 @@ describe("the Operators view", () => {
     const said = view({ op: "aten::addmm" });
     expect(said).toContain("|By shapes|");
     expect(said).toContain("|[8] [4, 2]|2|100");
+  });
+});
+
+describe("next to another span", () => {
+  const other = (more: Partial<OperatorsResult>) => ({
+    name: "b",
+    own: "a",
+    page: { ...page, result: { ...RESULT, ...more } },
+  });
+  const text = (more: Partial<OperatorsResult>, state?: Tab["state"]) =>
+    words(<Operators page={page} tab={tab(state)} compared={other(more)} />);
+
+  test("ops have its time, the difference a step, and what only it has", () => {
+    const rows = [row("aten::addmm", 12e6), row("aten::mul", 6e6), row("aten::bmm", 4e6)];
+    const tables = [{ by: "name" as const, where: "ran" as const, rows, rest: NO_REST }];
+    const said = text({ tables, folded: [] });
+    expect(said).toContain("|6.0 ms|+4.0 ms|");
+    expect(said).toContain("only here"); // aten::linear
+    expect(said).toContain("Not among these rows of a, but in b, a step: aten::bmm (2.0 ms).");
+    const one = text({ tables, folded: [], steps: RESULT.steps.slice(0, 1) });
+    expect(one).toContain("|12.0 ms|-2.0 ms|"); // one step of b takes 12 ms, two of a 20 ms
+  });
+
+  test("a module without a like in the other span is said once, not with all that is inside it", () => {
+    const folded = [FOLDED[0]!, module("Old", 0), module("Linear", 1), module("Head", 0, { device_total_ns: 16e6 })];
+    const compared = { ...part({ folded }) };
+    const { columns, only } = comparedModules(compared, false)!;
+    expect(only.rows).toEqual([{ name: "Net / Old", ns: 6e6 }]);
+    expect(columns.rows.map((each) => [columns.keyOf(each), columns.ns(each)])).toEqual([
+      ["Net", 6e6],
+      ["Net / Layer", 6e6],
+      ["Net / Layer / Linear", 6e6],
+      ["Net / Head", 6e6],
+    ]);
+    expect(columns.others.map((each) => columns.otherNs(each))).toEqual([6e6, 6e6, 6e6, 8e6]);
+    expect(text({ folded })).toContain("Only b has, a step: Net / Old (6.0 ms).");
+  });
+
+  test("where the other has nothing of the kind, there are no columns", () => {
+    expect(comparedOps(part({ tables: [] }), groupingOf(RESULT, "name"), "ran")).toBeNull();
+    expect(comparedModules(part({ folded: [] }), false)).toBeNull();
+  });
+
+  const part = (more: Partial<OperatorsResult>) => ({
+    result: RESULT,
+    titles: {},
+    tab: tab(),
+    name: "",
+    compared: other(more),
   });
 });

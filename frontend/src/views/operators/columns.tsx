@@ -15,6 +15,7 @@ export function columnsOf(
   rows: readonly OperatorRow[],
   meanings: Meanings,
   hasDevice: boolean,
+  compared: boolean,
 ): Column<OperatorRow>[] {
   const ownOf = (row: OperatorRow) => (hasDevice ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
   const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
@@ -24,7 +25,7 @@ export function columnsOf(
     width: `${TIME}px`,
     figures: { of, unit: "ns", adds: "recording", siblings: "time" },
   });
-  const grouped = grouping.id !== "name"; // the second key takes the room
+  const narrow = grouping.id !== "name" || compared; // the second key or the other span takes the room
   const host = [
     time("host_total", "op_host_total", (row) => row.host_total_ns),
     time("host_self", "op_host_self", (row) => row.host_self_ns),
@@ -42,7 +43,7 @@ export function columnsOf(
       ...columnHead(meanings, "op_launches"),
       width: "72px",
       figures: { of: (row) => row.launches, unit: "count", adds: "recording" },
-      extra: grouped,
+      extra: narrow,
     },
     {
       id: "tensor",
@@ -51,14 +52,14 @@ export function columnsOf(
       numeric: true,
       order: (row) => tensorShares(row)?.[0] ?? null,
       cell: (row) => tensorText(row),
-      extra: grouped,
+      extra: narrow,
       missing: "No kernel of its own or of the ops inside it, or no tensor cores.",
     },
     time("idle", "op_idle", (row) => row.idle_ns),
   ];
   return [
     { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
-    ...(grouped ? [secondOf(grouping)] : []),
+    ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
     {
       id: "calls",
       ...columnHead(meanings, "op_calls"),
