@@ -52,7 +52,8 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     stack, module, line and phase that one is set, where it is recorded.
 
     Self is without the ops inside, and on the host without runtime calls: these are runtime_ns. idle_ns: how long the
-    GPU had nothing to do until what the op launched, or an op inside it, began.
+    GPU had nothing to do until what the op launched, or an op inside it, began. allocated_bytes: of the allocations
+    while it runs, freed or not, on the GPUs, or on the CPU where no GPU's were recorded; null where none were.
     """
 
     name: str
@@ -72,13 +73,15 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     kernel_ns: int | None
     tensor_core_ns: int | None
     unknown_ns: int | None
+    allocated_bytes: int | None
+    allocated_self_bytes: int | None
 
 
 class ModuleReport(msgspec.Struct, frozen=True):
     """A module; sums over the window. path: the names of the modules around it, the outermost first, and its own.
 
     Self is without the modules inside; python_ns: what of it is in no op. device_*: of the forward pass; backward_*: of
-    what the backward pass runs for it.
+    what the backward pass runs for it. allocated_bytes: as of ops, in the forward pass.
     """
 
     name: str
@@ -93,6 +96,8 @@ class ModuleReport(msgspec.Struct, frozen=True):
     backward_device_ns: int | None
     launches: int | None
     idle_ns: int | None
+    allocated_bytes: int | None
+    allocated_self_bytes: int | None
     children: list[ModuleReport]
 
 
@@ -165,6 +170,8 @@ def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
         kernel_ns=row.kernel_ns,
         tensor_core_ns=row.tensor_ns,
         unknown_ns=row.unknown_ns,
+        allocated_bytes=row.allocated_bytes,
+        allocated_self_bytes=row.allocated_self_bytes,
     )
 
 
@@ -193,6 +200,8 @@ def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
         backward_device_ns=row.backward_device_ns,
         launches=row.launches,
         idle_ns=row.idle_ns,
+        allocated_bytes=row.allocated_bytes,
+        allocated_self_bytes=row.allocated_self_bytes,
         children=[],
     )
 

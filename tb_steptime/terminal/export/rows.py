@@ -112,10 +112,13 @@ def operators(span: ExportedSpan) -> Iterator[Row]:
                 row.device_total_ns,
                 row.launches,
                 row.idle_ns,
+                row.allocated_bytes,
+                row.allocated_self_bytes,
             )
         if table.rest.rows:
             rest = table.rest
-            yield (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns, None, None, None)
+            known = (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns)
+            yield (*known, *(None,) * 4, rest.allocated_self_bytes)
 
 
 def cards(span: ExportedSpan) -> Iterator[Row]:

@@ -127,6 +127,8 @@ TABLES: tuple[Table, ...] = (
             Column("device_total_ns", "ns", "the same with those of the ops inside"),
             Column("launches", "number", "of kernels, copies and sets, with those of the ops inside"),
             Column("idle_ns", "ns", "the GPU had nothing to do until what it launched began"),
+            Column("allocated_bytes", "bytes", "allocated with the ops inside, freed or not; empty if not recorded"),
+            Column("allocated_self_bytes", "bytes", "the same without the ops inside"),
         ),
         rows.operators,
     ),

@@ -68,6 +68,8 @@ def test_modules_are_a_tree():
         "backward_device_ns": 0,
         "launches": 1,
         "idle_ns": 5_000,
+        "allocated_bytes": None,
+        "allocated_self_bytes": None,
         "children": [],
     }
 

@@ -6,7 +6,7 @@ import type { TableData } from "../../components/data_table";
 import type { Column } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { type Grouping, shortKey, tensorShares, wholeKey } from "./tables";
+import { type Grouping, knowsMemory, shortKey, tensorShares, wholeKey } from "./tables";
 
 const TIME = 84;
 
@@ -24,6 +24,18 @@ export function columnsOf(
     ...columnHead(meanings, metric),
     width: `${TIME}px`,
     figures: { of, unit: "ns", adds: "recording", siblings: "time" },
+  });
+  const bytes = (id: string, metric: string, of: (row: OperatorRow) => number | null, extra: boolean) => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: `${TIME}px`,
+    figures: {
+      of,
+      unit: "bytes" as const,
+      adds: "recording" as const,
+      siblings: "bytes",
+    },
+    extra,
   });
   const narrow = grouping.id !== "name" || compared; // the second key or the other span takes the room
   const host = [
@@ -57,6 +69,12 @@ export function columnsOf(
     },
     time("idle", "op_idle", (row) => row.idle_ns),
   ];
+  const memory = knowsMemory(rows)
+    ? [
+        bytes("allocated", "op_allocated", (row) => row.allocated_bytes, true),
+        bytes("allocated_self", "op_allocated_self", (row) => row.allocated_self_bytes, narrow),
+      ]
+    : [];
   return [
     { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
     ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
@@ -78,6 +96,7 @@ export function columnsOf(
             ),
           },
         ]),
+    ...memory,
   ];
 }
 
@@ -116,6 +135,8 @@ const IN_FILE = [
   ["op_device_self", "device_self_ns"],
   ["op_launches", "launches"],
   ["op_idle", "idle_ns"],
+  ["op_allocated", "allocated_bytes"],
+  ["op_allocated_self", "allocated_self_bytes"],
 ] as const;
 
 export const csvOf = (rows: readonly OperatorRow[], grouping: Grouping, meanings: Meanings): TableData => ({

@@ -15,6 +15,7 @@ import { tensorText } from "./columns";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { type ComparedModules, comparedModules, wholeOf } from "./other";
 import type { OperatorPart } from "./part";
+import { knowsMemory } from "./tables";
 import { toggled } from "./toggled";
 
 /** Lines before the table scrolls. */
@@ -109,6 +110,15 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
     width: "76px",
     figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
   });
+  const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) => ({
+    ...time(id, metric, of),
+    figures: {
+      of: ({ row }: ModuleLine) => of(row),
+      unit: "bytes" as const,
+      adds: "recording" as const,
+      siblings: "bytes",
+    },
+  });
   const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
   return [
     { id: "module", label: "Module", cell: (line) => <Name line={line} /> },
@@ -183,6 +193,12 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
       },
       { ...time("idle", "op_idle", (row) => row.idle_ns), extra: true },
     ),
+    ...(knowsMemory(rows)
+      ? [
+          bytes("allocated", "module_allocated", (row) => row.allocated_bytes),
+          { ...bytes("allocated_self", "module_allocated_self", (row) => row.allocated_self_bytes), extra: true },
+        ]
+      : []),
     ...(other ? comparedColumns(ofLines(other.columns)) : []),
   ];
 }
@@ -231,6 +247,7 @@ function csvOf(rows: readonly ModuleRow[]): TableData {
       { label: "Modules", unit: "count" },
       { label: "Calls", unit: "count" },
       ...times.map((label) => ({ label, unit: "ns" as const })),
+      ...["Allocated, total", "Allocated, self"].map((label) => ({ label, unit: "bytes" as const })),
     ],
     rows: rows.map((row, at) => [
       paths[at]!,
@@ -243,6 +260,8 @@ function csvOf(rows: readonly ModuleRow[]): TableData {
       row.device_self_ns,
       row.backward_host_ns,
       row.backward_device_ns,
+      row.allocated_bytes,
+      row.allocated_self_bytes,
     ]),
   };
 }

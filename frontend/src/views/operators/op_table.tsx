@@ -104,5 +104,6 @@ const footOf = (rest: ReturnType<typeof restOf>): Foot | false =>
       host_self: rest.host_self_ns,
       runtime: rest.runtime_ns,
       device_self: rest.device_self_ns,
+      allocated_self: rest.allocated_self_bytes,
     },
   };
