@@ -87,6 +87,24 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     return rows, int((sums.occurrences > 0).sum()) - len(rows)
 
 
+def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
+    """How many modules are around each; rows as `module_rows` gives them."""
+    return [len(path) - 1 for path in paths_of_rows(rows)]
+
+
+def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
+    """Of each the names of the modules around it, the outermost first, and its own."""
+    paths: list[list[str]] = []
+    for row in rows:
+        paths.append([*(paths[row.parent] if row.parent >= 0 else []), row.name])
+    return paths
+
+
+def each_ns(row: ModuleRow) -> int:
+    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing."""
+    return (row.device_total_ns or row.host_total_ns) // max(1, row.occurrences)
+
+
 def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
     """Paths of classes, and for each path of instances that of its classes."""
     kinds, numbers = dict[str, int](), dict[tuple[int, int], int]()

@@ -133,6 +133,26 @@ TABLES: tuple[Table, ...] = (
         rows.operators,
     ),
     Table(
+        "modules",
+        "Modules as they nest, those with most time; what is inside them counts too.",
+        (
+            Column("path", "", "names from the outermost module to its own"),
+            Column("calls", "number", "in all steps"),
+            Column("host_total_ns", "ns", "on the CPU, forward pass"),
+            Column("host_self_ns", "ns", "without the modules inside"),
+            Column("python_ns", "ns", "of this, in no op"),
+            Column("backward_host_ns", "ns", "nodes of the backward pass that its ops made, on the CPU"),
+            Column("device_total_ns", "ns", "what it launches in the forward pass; empty without a GPU"),
+            Column("device_self_ns", "ns", "without the modules inside"),
+            Column("backward_device_ns", "ns", "what its nodes of the backward pass launch"),
+            Column("launches", "number", "of kernels, copies and sets in the forward pass"),
+            Column("idle_ns", "ns", "the GPU had nothing to do until what it launched began"),
+            Column("allocated_bytes", "bytes", "allocated in the forward pass, freed or not; empty if not recorded"),
+            Column("allocated_self_bytes", "bytes", "without the modules inside"),
+        ),
+        rows.modules,
+    ),
+    Table(
         "cards",
         "One row for each recommendation.",
         (
