@@ -1659,6 +1659,8 @@ export interface MetricLevels {
  * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
+ * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
+ * the modules inside; None where memory was not recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -1679,6 +1681,8 @@ export interface ModuleRow {
   tensor_ns: number | null;
   unknown_ns: number | null;
   slowest_ns: number;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -1814,13 +1818,17 @@ export interface OperatorDetail {
   more_kernels: number;
 }
 
-/** What the rows of a table leave out. device_self_ns: None where nothing ran on a device. */
+/**
+ * What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
+ * allocated_self_bytes: where memory was not recorded.
+ */
 export interface OperatorRest {
   rows: number;
   calls: number;
   host_self_ns: number;
   runtime_ns: number;
   device_self_ns: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /**
@@ -1834,6 +1842,8 @@ export interface OperatorRest {
  * for batches are left out
  * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
  * more; None where no device has tensor cores
+ * allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
+ * were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
  */
 export interface OperatorRow {
   name: string;
@@ -1849,6 +1859,8 @@ export interface OperatorRow {
   kernel_ns: number | null;
   tensor_ns: number | null;
   unknown_ns: number | null;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /** Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it. */
