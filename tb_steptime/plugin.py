@@ -68,6 +68,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/memory": self._memory,
+            "/flame": self._flame,
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
@@ -146,6 +147,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         at = _whole_number(request, "at") if "at" in request.args else None
         asked = MemoryAsked(device, _window(request), bins, at)
         return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=_may_work(request)))
+
+    def _flame(self, request: Request) -> Answer:
+        span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
+        return _now_or_later(self.store.flame(span, by, where, work=_may_work(request)))
 
     def _event(self, request: Request) -> Answer:
         number = _whole_number(request, "event")

@@ -915,6 +915,28 @@ export interface EvidenceRow {
   key: string;
 }
 
+/**
+ * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
+ * whole.
+ * parent            place; -1 of the whole
+ * label             place in kinds and names
+ * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * device_ns, ...    of the frame and all below it; None where the trace does not tell
+ */
+export interface FlamePage {
+  by: "module" | "op" | "stack";
+  where: "made" | "ran";
+  kinds: ("all" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
+  names: string[];
+  parent: number[];
+  label: number[];
+  merged: number[];
+  host_ns: number[];
+  device_ns: number[] | null;
+  idle_ns: number[] | null;
+  allocated_bytes: number[] | null;
+}
+
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
