@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.compare.comparison import Comparison, compare
-from tb_steptime.compare.gates import judge_gate, parse_gate
-from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
-from tb_steptime.compare.tables import table_of
+from tb_steptime.comparison.comparison import Comparison, compare
+from tb_steptime.comparison.gates import judge_gate, parse_gate
+from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
+from tb_steptime.comparison.tables import table_of
 from tb_steptime.trace.kineto import read_trace
 from tests.truth.simulate.causes import Call, Section, Training
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import judged, judged_training
 from tests.truth.simulate.mixtures import CAUSES, PLAIN, Cause, cost_ns, step_ns, training_with
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: The declared change of the pairs that differ by their seeds, too: `.item()` before a stretch of Python.
 CHANGE = next(cause for cause in CAUSES if cause.name == "item")

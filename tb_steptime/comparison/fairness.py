@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tb_steptime.compare.sides import ComparedSpan, Side
+from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.text import Note, count, text
 
 #: Fewer steps than this on one side are named.

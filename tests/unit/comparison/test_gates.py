@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.compare.gates import Gate, GateError, GateResult, judge_gate, parse_gate
+from tb_steptime.comparison.gates import Gate, GateError, GateResult, judge_gate, parse_gate
 from tests.drawn.timeline import timeline
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.compare.intervals import change_of_mean
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.intervals import change_of_mean
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.phases.assignment import PHASES

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 
-from tb_steptime.compare.matching import Key, Pairs, Passes, Row, by, ranked
+from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 _KIND_ENDS = re.compile(r"<| \S*\d")

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.compare.changes import ChangeId, KnownChange
-from tb_steptime.compare.intervals import Change, change_of_mean
-from tb_steptime.compare.sides import ExpectedGain, Side
-from tb_steptime.compare.waterfall import by_part
+from tb_steptime.comparison.changes import ChangeId, KnownChange
+from tb_steptime.comparison.intervals import Change, change_of_mean
+from tb_steptime.comparison.sides import ExpectedGain, Side
+from tb_steptime.comparison.waterfall import by_part
 from tb_steptime.metrics.steps.parts import Parts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.compare.sides import ComparedSpan, ExpectedGain, Side
+from tb_steptime.comparison.sides import ComparedSpan, ExpectedGain, Side
 from tb_steptime.trace.model import Trace
 
 

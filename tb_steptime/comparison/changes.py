@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_steptime.compare import changed_calls, changed_kernels, changed_loading
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison import changed_calls, changed_kernels, changed_loading
+from tb_steptime.comparison.sides import Side
 
 ChangeId = Literal[
     "workers", "smaller_batches", "pinned_memory", "non_blocking", "half_precision", "half_on_cpu", "tf32",

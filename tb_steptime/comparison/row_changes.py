@@ -12,9 +12,9 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from tb_steptime.compare.matching import Match, MatchedBy, Passes, Row, matched
-from tb_steptime.compare.samples import Sample, Status, change_of_samples, pooled, status_of
-from tb_steptime.compare.sides import ComparedSpan, Side
+from tb_steptime.comparison.matching import Match, MatchedBy, Passes, Row, matched
+from tb_steptime.comparison.samples import Sample, Status, change_of_samples, pooled, status_of
+from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.metrics.phases.marks import PhaseId
 
 TableId = Literal["kernels", "ops", "blocking", "copies"]

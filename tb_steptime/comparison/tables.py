@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tb_steptime.compare.kernel_keys import PASSES, by_name
-from tb_steptime.compare.matching import Passes, by
-from tb_steptime.compare.row_changes import ChangeTable, Kind, Said, TableId, table
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.kernel_keys import PASSES, by_name
+from tb_steptime.comparison.matching import Passes, by
+from tb_steptime.comparison.row_changes import ChangeTable, Kind, Said, TableId, table
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.host.blocking_places import BlockingPlace
 from tb_steptime.metrics.host.copy_places import CopyPlace
 from tb_steptime.metrics.host.op_times import OpTime

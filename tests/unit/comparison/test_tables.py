@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.compare.tables import table_of, tables
+from tb_steptime.comparison.tables import table_of, tables
 from tests.drawn.timeline import timeline
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: Each step copies its batch, computes, and reads a number back.
 READS = """

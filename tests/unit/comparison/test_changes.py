@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.compare.changes import changes_made
-from tb_steptime.compare.comparison import compare
-from tb_steptime.compare.predictions import Residual
-from tb_steptime.compare.sides import ExpectedGain, Side
+from tb_steptime.comparison.changes import changes_made
+from tb_steptime.comparison.comparison import compare
+from tb_steptime.comparison.predictions import Residual
+from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.insights.wording.compare import residual_text
 from tb_steptime.terminal.printer import plain
 from tests.drawn.timeline import A100, timeline
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: Each step copies its batch, multiplies, reads a number back and updates the weights.
 STEP = """

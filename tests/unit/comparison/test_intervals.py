@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.compare import intervals
-from tb_steptime.compare.intervals import Change, change_of_mean, student
+from tb_steptime.comparison import intervals
+from tb_steptime.comparison.intervals import Change, change_of_mean, student
 
 SEEDS = range(100)
 

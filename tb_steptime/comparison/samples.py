@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_steptime.compare.intervals import Change, student
+from tb_steptime.comparison.intervals import Change, student
 
 #: Changes of less a step than this, ns, are none: clocks of recordings tell no more.
 LEAST_NS = 1_000

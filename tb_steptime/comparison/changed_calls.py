@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.host.blocking_places import BlockingPlace
 from tb_steptime.metrics.host.copy_places import CopyPlace
 

@@ -16,8 +16,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.compare.intervals import Change, change_of_mean
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.intervals import Change, change_of_mean
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.text import Unit

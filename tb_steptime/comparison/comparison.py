@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.compare.changes import ChangeId, changes_made
-from tb_steptime.compare.fairness import OTHER_WORK, unfair
-from tb_steptime.compare.intervals import change_of_mean
-from tb_steptime.compare.predictions import Prediction, predictions
-from tb_steptime.compare.row_changes import ChangeTable
-from tb_steptime.compare.sides import Side
-from tb_steptime.compare.tables import tables
-from tb_steptime.compare.waterfall import Waterfall, mean_step_ns, waterfalls
+from tb_steptime.comparison.changes import ChangeId, changes_made
+from tb_steptime.comparison.fairness import OTHER_WORK, unfair
+from tb_steptime.comparison.intervals import change_of_mean
+from tb_steptime.comparison.predictions import Prediction, predictions
+from tb_steptime.comparison.row_changes import ChangeTable
+from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.tables import tables
+from tb_steptime.comparison.waterfall import Waterfall, mean_step_ns, waterfalls
 from tb_steptime.text import Note
 
 

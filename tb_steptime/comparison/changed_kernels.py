@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
-from tb_steptime.compare.changed_calls import SOME, falls
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.changed_calls import SOME, falls
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 #: A share that grows by this much was turned on.

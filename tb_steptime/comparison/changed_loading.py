@@ -6,7 +6,7 @@ candidate   wait 11, 0, 0, 11, 0, 0: three workers, each of which makes a batch 
 
 from __future__ import annotations
 
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 
 #: A base whose batches come as often as one worker of the candidate makes them, to this share, has one worker.

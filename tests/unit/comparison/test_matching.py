@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.compare.matching import Row, ranked
-from tb_steptime.compare.samples import Sample
-from tb_steptime.compare.tables import table_of, tables
+from tb_steptime.comparison.matching import Row, ranked
+from tb_steptime.comparison.samples import Sample
+from tb_steptime.comparison.tables import table_of, tables
 from tests.drawn.timeline import timeline
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: A product, and what comes after it.
 TWO = """

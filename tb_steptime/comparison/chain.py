@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.compare.comparison import StepChange, step_change
-from tb_steptime.compare.fairness import does_other_work
-from tb_steptime.compare.sides import Side
-from tb_steptime.compare.waterfall import mean_step_ns, shared_out
+from tb_steptime.comparison.comparison import StepChange, step_change
+from tb_steptime.comparison.fairness import does_other_work
+from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.waterfall import mean_step_ns, shared_out
 from tb_steptime.metrics.steps.parts import Parts
 
 

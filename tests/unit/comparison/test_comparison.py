@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.compare.comparison import compare
-from tb_steptime.compare.fairness import unfair
-from tb_steptime.compare.sides import ExpectedGain
-from tb_steptime.compare.tables import table_of, tables
+from tb_steptime.comparison.comparison import compare
+from tb_steptime.comparison.fairness import unfair
+from tb_steptime.comparison.sides import ExpectedGain
+from tb_steptime.comparison.tables import table_of, tables
 from tb_steptime.insights.wording.compare import comparison_headline
 from tb_steptime.terminal.printer import plain
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: Each step waits 4 us for its batch.
 WAITS = """
