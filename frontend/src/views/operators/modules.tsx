@@ -170,10 +170,6 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
       time("device_self", "op_device_self", (row) => row.device_self_ns),
     ),
     ...when(
-      backward,
-      time("backward_host", "module_backward_host", (row) => row.backward_host_ns),
-    ),
-    ...when(
       backward && onDevice,
       time("backward_device", "module_backward_device", (row) => row.backward_device_ns),
     ),
