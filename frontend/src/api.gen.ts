@@ -85,6 +85,8 @@ export type TrendsTitleId =
   | "runtime_time"
   | "cpu_exec_time"
   | "other_time"
+  | "peak_allocated"
+  | "peak_reserved"
   | "gpu_utilization"
   | "est_sm_efficiency"
   | "est_achieved_occupancy"
@@ -913,6 +915,28 @@ export interface EvidenceRow {
   key: string;
 }
 
+/**
+ * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
+ * whole.
+ * parent            place; -1 of the whole
+ * label             place in kinds and names
+ * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * device_ns, ...    of the frame and all below it; None where the trace does not tell
+ */
+export interface FlamePage {
+  by: "module" | "op" | "stack";
+  where: "made" | "ran";
+  kinds: ("all" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
+  names: string[];
+  parent: number[];
+  label: number[];
+  merged: number[];
+  host_ns: number[];
+  device_ns: number[] | null;
+  idle_ns: number[] | null;
+  allocated_bytes: number[] | null;
+}
+
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
@@ -1005,8 +1029,8 @@ export interface Hits {
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
- * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
- * nothing ran on a GPU.
+ * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
+ * python_function: which takes the time in which none does; both where nothing ran on a GPU.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1041,6 +1065,7 @@ export interface HostResult {
   bucket_copies: number;
   bucket_late_ns: number;
   cpu: CpuWork | null;
+  python_function: PythonFunction | null;
 }
 
 /**
@@ -2150,6 +2175,23 @@ export interface Progress {
   events: number;
   bytes_per_second: number | null;
   seconds_left: number | null;
+}
+
+/**
+ * In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
+ * calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
+ * end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
+ * takes so much.
+ */
+export interface PythonFunction {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  outside_ns: number;
+  name: string;
+  in_ns: number;
+  busiest: string | null;
+  busiest_ns: number;
 }
 
 /** One value with its unit, or None where it is not measurable. */

@@ -69,23 +69,29 @@ def _costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
 
 
 def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
+    _, op, ns = runtime_in_ops(trace, tree)
+    runtime = exact_sums(op, ns, len(tree))
+    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
+
+
+def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
+    """Of each call of the runtime in an op: its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
     op = innermost(trace, tree.row.astype(np.int64), calls)
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
-    runtime = exact_sums(np.searchsorted(tree.row, op), inside_ns, len(tree))
-    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
+    return calls, np.searchsorted(tree.row, op), inside_ns
 
 
 def _on_device(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    op, values = activity_ops(trace), _of_activities(trace, cost)
+    op, values = activity_ops(trace), of_activities(trace, cost)
     inside = op >= 0
     return exact_sums(np.searchsorted(tree.row, op[inside]), values[inside], len(tree))
 
 
-def _of_activities(trace: Trace, cost: Cost) -> Int64:
-    """One value for each row of `find_launches`."""
+def of_activities(trace: Trace, cost: Cost) -> Int64:
+    """One value of a cost on the device for each row of `find_launches`."""
     activity = find_launches(trace).activity
     if cost == "launches":
         return np.ones(len(activity), np.int64)
@@ -115,7 +121,7 @@ class OutsideOps:
     call: Int64
 
     def costs(self, trace: Trace, cost: Cost) -> Int64:
-        return _of_activities(trace, cost)[self.place]
+        return of_activities(trace, cost)[self.place]
 
 
 def outside_ops(trace: Trace) -> OutsideOps:
