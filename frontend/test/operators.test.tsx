@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
+import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { Operators } from "../src/views/operators";
 import { tensorText } from "../src/views/operators/columns";
@@ -210,7 +211,7 @@ test("what ops and modules allocate has columns where memory was recorded", () =
   };
   expect(restOf(result.tables[0]!, rows.slice(0, 1)).allocated_self_bytes).toBe(5 << 20);
   const said = words(<Operators page={{ ...page, result }} tab={tab()} compared={null} />);
-  for (const each of ["op_allocated_self", "module_allocated", "2.6 MB"]) expect(said).toContain(each);
+  for (const each of ["op_allocated", "1.6 MB", "module_allocated", "2.6 MB"]) expect(said).toContain(each);
   expect(view()).not.toContain("allocated");
 });
 
@@ -261,4 +262,10 @@ describe("next to another span", () => {
     name: "",
     compared: other(more),
   });
+});
+
+test("a long name keeps its end", () => {
+  const said = words(<Middle name="aten::cudnn_convolution_backward_weight" />);
+  expect(said).toBe("|aten::cudnn_convolution_backw|ard_weight|");
+  expect(words(<Middle name="aten::addmm" />)).toBe("|aten::addmm|");
 });

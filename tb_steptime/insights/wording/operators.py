@@ -20,6 +20,8 @@ def operator_titles(facts: Facts) -> Titles:
     said = result.recorded
     missing = {"no_shapes": said.shapes, "no_stacks": said.stacks, "no_modules": said.modules}
     titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if said.ops and not is_there}
+    if said.stacks and not said.modules:
+        titles["no_modules"] = NO_FRAMES
     if not said.ops:
         return {"no_ops": MISSING["no_ops"]}
     titles["operators"] = _operators(result)
@@ -48,6 +50,11 @@ MISSING: dict[str, Phrase] = {
     ),
 }
 
+
+#: Stacks are there, modules are not.
+NO_FRAMES = phrase(
+    "Modules are not recorded: the call stacks of PyTorch of 2021 and before do not name them, or none is called."
+)
 
 _OUTSIDE = "{share} of the GPU's work is launched outside any op"
 

@@ -36,7 +36,8 @@ COLUMNS = (
     Metric("op_launches", "Launches", Unit.COUNT, "Kernels, copies and memory sets that it launches in all."),
     Metric(
         "op_idle", "GPU idle before", Unit.NS,
-        "Time in which a GPU had nothing to do until what was launched here began. Waits for batches are left out.",
+        "How long a GPU had nothing to do until a kernel, copy or memory set that is launched here began: where a wait "
+        "ends, which is not always what causes it. Waits for batches are left out.",
         short="GPU idle",
     ),
     Metric(

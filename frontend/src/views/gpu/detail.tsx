@@ -24,7 +24,7 @@ interface KernelDetailsProps {
 }
 
 /** Room for the buttons next to the name, px. */
-const BESIDE = 130;
+const BESIDE = 270;
 
 const HEIGHT = 172;
 
@@ -32,6 +32,7 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
   const root = useRef<HTMLElement>(null);
   useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
+  const op = opOf(device, kernel);
   useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
     <section
@@ -48,6 +49,11 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
         <CopyButton text={() => kernel} class="button low">
           Copy name
         </CopyButton>
+        {op && (
+          <button class="button low" onClick={() => tab.update({ view: "operators", op, by: null, opened: null })}>
+            Its op in Operators
+          </button>
+        )}
         <button class="button low" onClick={close}>
           Close
         </button>
@@ -63,6 +69,10 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
     </section>
   );
 }
+
+/** The op that launches most of it. */
+const opOf = ({ tables }: DeviceGpu, kernel: string): string | null =>
+  tables.find(({ by }) => by === "name")?.rows.find(({ name }) => name === kernel)?.op ?? null;
 
 interface PicturesProps {
   detail: KernelDetail;

@@ -3,6 +3,7 @@
 import type { OperatorRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { Middle } from "../../components/middle";
 import type { Column } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -71,12 +72,12 @@ export function columnsOf(
   ];
   const memory = knowsMemory(rows)
     ? [
-        bytes("allocated", "op_allocated", (row) => row.allocated_bytes, true),
-        bytes("allocated_self", "op_allocated_self", (row) => row.allocated_self_bytes, narrow),
+        bytes("allocated", "op_allocated", (row) => row.allocated_bytes, narrow),
+        bytes("allocated_self", "op_allocated_self", (row) => row.allocated_self_bytes, true),
       ]
     : [];
   return [
-    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
+    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <Middle name={row.name} /> },
     ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
     {
       id: "calls",

@@ -4,6 +4,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
+import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted } from "../../format";
@@ -170,10 +171,6 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
       time("device_self", "op_device_self", (row) => row.device_self_ns),
     ),
     ...when(
-      backward,
-      time("backward_host", "module_backward_host", (row) => row.backward_host_ns),
-    ),
-    ...when(
       backward && onDevice,
       time("backward_device", "module_backward_device", (row) => row.backward_device_ns),
     ),
@@ -220,12 +217,12 @@ const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_tota
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={row.name}>
+    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }}>
       <svg viewBox="0 0 8 8" aria-hidden="true">
         {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
       </svg>
       {row.instances > 1 && <span class="quiet">{row.instances} ×</span>}
-      <span class="clip">{row.name}</span>
+      <Middle name={row.name} />
     </span>
   );
 }
