@@ -71,6 +71,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
           {device.roofline && (
             <GpuRoofline
               roofline={device.roofline}
+              kernelNs={device.split.kernel_ns}
               title={titleOf(page, `roofline.${device.device}`)}
               tab={tab}
               name={name}

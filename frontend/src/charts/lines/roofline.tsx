@@ -4,7 +4,7 @@ import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { svgPaint } from "../../colour";
 import { Sized } from "../../dom/size";
-import { tick } from "../../format";
+import { rate, tick } from "../../format";
 import { moved, pointerX, pointerY } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
@@ -111,6 +111,11 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
           FLOP/byte at most, equal factors equally wide
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
+        {memory_gbs !== null && roofs.length > 0 && (
+          <text x={LEFT + 6} y={Math.max(TOP + 12, scales.y((scales.xs[0] * memory_gbs) / 1000) - 8)}>
+            {rate(1e9 * memory_gbs)}
+          </text>
+        )}
         {[...points.keys()].map((index) => (
           <path
             key={points[index]!.key}
@@ -143,6 +148,15 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
       </g>
     );
   }
+}
+
+/** A dot, as the legend shows it. */
+export function DotSample({ shape, colour }: { shape: DotShape; colour: string }) {
+  return (
+    <svg class="plot" width="12" height="12" aria-hidden="true">
+      <path d={outline(shape, { x: 6, y: 6, r: 4.4 })} {...svgPaint(colour)} />
+    </svg>
+  );
 }
 
 /** A closed shape of about the area of the circle with the radius. */

@@ -1,8 +1,8 @@
 /** How far ops are from what the GPU can do: the roofline, and a table of its dots. */
 
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
-import { type DotShape, type RooflineMark, RooflinePlot } from "../../charts/lines/roofline";
-import { Swatch } from "../../colour";
+import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "../../charts/lines/roofline";
+import type { FlatRoof } from "../../charts/lines/roofline_layout";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Table } from "../../components/table";
@@ -16,6 +16,8 @@ import { columnsOf, csvOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./
 
 interface RooflineProps {
   roofline: Roofline;
+  /** Of all kernels of the GPU. */
+  kernelNs: number;
   title: Phrase;
   tab: Tab;
   name: string;
@@ -42,7 +44,7 @@ const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
 };
 const UNKNOWN = { shape: "circle", colour: "other" } as const;
 
-export function GpuRoofline({ roofline, title, tab, name, opened, open }: RooflineProps) {
+export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open }: RooflineProps) {
   const drawn = roofline.dots.filter((dot) => dot.flops > 0 && dot.total_ns > 0);
   const bounds = Object.keys(LOOKS).filter((bound) => drawn.some((dot) => dot.bound === bound));
   const chosen = roofline.dots.find((dot) => dot.kernel === opened);
@@ -69,7 +71,7 @@ export function GpuRoofline({ roofline, title, tab, name, opened, open }: Roofli
             <RooflinePlot
               label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
               points={drawn.map((dot) => markOf(dot, tab.meanings))}
-              roofs={roofline.roofs.map((roof) => ({ name: roofName(roof), tflops: roof.tflops }))}
+              roofs={roofsOf(roofline.roofs)}
               memory_gbs={roofline.memory_gbs}
               height={HEIGHT}
               chosen={chosen ? keyOf(chosen) : null}
@@ -79,12 +81,11 @@ export function GpuRoofline({ roofline, title, tab, name, opened, open }: Roofli
           <p class="quiet small aside">
             {bounds.map((bound) => (
               <span key={bound} class="legend-entry" {...hint(tab.meanings.metric(`bound_${bound}`).meaning)}>
-                <Swatch colour={LOOKS[bound]!.colour} /> {tab.meanings.metric(`bound_${bound}`).label} (
-                {LOOKS[bound]!.shape}){" "}
+                <DotSample {...LOOKS[bound]!} /> {tab.meanings.metric(`bound_${bound}`).label}{" "}
               </span>
             ))}
             {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}
-            {restOf(roofline, drawn.length)}
+            {restOf(roofline, drawn.length, kernelNs)}
           </p>
           <Table
             label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
@@ -103,19 +104,30 @@ export function GpuRoofline({ roofline, title, tab, name, opened, open }: Roofli
 }
 
 /** What the picture leaves out. */
-function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number): string {
+function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {
   const moving = dots.length - drawn;
   return [
     moving > 0 ? `${counted(moving, "op")} that only move data stand in the table alone.` : "",
-    more_dots > 0 ? `${counted(more_dots, "smaller one")}, ${ns(more_ns)}, are left out.` : "",
-    unknown_ns > 0 ? `Of ${ns(unknown_ns)} of kernel time operations or bytes are not known.` : "",
+    more_dots > 0
+      ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
+      : "",
+    unknown_ns > 0 ? `Of ${percent(unknown_ns / kernelNs)} of kernel time operations or bytes are not known.` : "",
   ]
     .filter((each) => each !== "")
     .join(" ");
 }
 
-const roofName = ({ dtype, tensor_cores, tflops: peak }: Roofline["roofs"][number]): string =>
-  `${dtype === "float" && tensor_cores ? "TF32" : typeOf(dtype)} ${text(peak, "number")} TFLOP/s`;
+/** Types with the same peak share a roof. */
+function roofsOf(roofs: Roofline["roofs"]): FlatRoof[] {
+  const peaks = [...new Set(roofs.map((roof) => roof.tflops))];
+  return peaks.map((tflops) => {
+    const types = roofs.filter((roof) => roof.tflops === tflops).map(roofType);
+    return { name: `${types.join(", ")} ${text(tflops, "number")} TFLOP/s`, tflops };
+  });
+}
+
+const roofType = ({ dtype, tensor_cores }: Roofline["roofs"][number]): string =>
+  dtype === "float" && tensor_cores ? "TF32" : typeOf(dtype);
 
 function markOf(dot: RooflineDot, meanings: Meanings): RooflineMark {
   const above =

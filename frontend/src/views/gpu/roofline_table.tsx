@@ -81,7 +81,7 @@ export function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Col
           },
           {
             ...about("roofline_bound"),
-            width: "116px",
+            width: "132px",
             order: (dot: RooflineDot) => dot.bound,
             cell: (dot: RooflineDot) => <Bound dot={dot} meanings={meanings} />,
           },
