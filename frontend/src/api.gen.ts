@@ -26,6 +26,7 @@ export type SpanTitleId =
   | `kernels.${number}`
   | `kernel_time.${number}`
   | `time_bins.${number}`
+  | `roofline.${number}`
   | "lanes"
   | "workers_over_time"
   | "batch_split"
@@ -97,6 +98,10 @@ export type TrendsTitleId =
   | "tensor_core_time"
   | "matmul_like_time"
   | "unknown_kernel_time"
+  | "mfu"
+  | "hfu"
+  | "model_gflop"
+  | "known_flops_share"
   | "host_bound_share"
   | "host_bound_time"
   | "host_late_time"
@@ -728,8 +733,8 @@ export interface DeviceFigures {
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns.
- * idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
- * occupancy of 0 that cannot be.
+ * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
+ * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
  */
 export interface DeviceGpu {
   device: number;
@@ -742,6 +747,7 @@ export interface DeviceGpu {
   kineto_zero_fraction: number | null;
   tables: KernelGrouping[];
   details: KernelDetail[];
+  roofline: Roofline | null;
 }
 
 /** One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step. */
@@ -1239,13 +1245,14 @@ export interface JobText {
   vendor: string | null;
 }
 
-/** shape is None where the trace does not say the kernel's grids. */
+/** shape is None where the trace does not say the kernel's grids. sites: those with most time. */
 export interface KernelDetail {
   name: string;
   lengths: LaunchLengths;
   calls: LaunchTimes;
   shape: LaunchShape | null;
   short: string;
+  sites: LaunchSite[];
 }
 
 /**
@@ -1457,6 +1464,18 @@ export interface LaunchShape {
   occupancy: number | null;
   kineto_occupancy: number | null;
   persistent: boolean;
+}
+
+/**
+ * Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
+ * line of its forward op. None where there is none, or it is not recorded.
+ */
+export interface LaunchSite {
+  op: string | null;
+  module: string | null;
+  source: string | null;
+  count: number;
+  total_ns: number;
 }
 
 /**
@@ -2363,6 +2382,59 @@ export interface RecordedWorker {
 export interface Residual {
   part: string;
   ns: number;
+}
+
+/** TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs. */
+export interface Roof {
+  dtype: string;
+  tensor_cores: boolean;
+  tflops: number;
+}
+
+/**
+ * Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
+ * time in ops without a formula, or without recorded inputs.
+ */
+export interface Roofline {
+  memory_gbs: number | null;
+  roofs: Roof[];
+  dots: RooflineDot[];
+  more_dots: number;
+  more_ns: number;
+  unknown_ns: number;
+}
+
+/**
+ * Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
+ * kernel, short      the longest one; kernel_count: kernels of a call, as a mean
+ * calls, total_ns    of all their kernels, over the span
+ * flops, bytes       of one call; bytes at least
+ * tensor_cores       the longest kernel runs on them
+ * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
+ * efficiency         time at the roof / time
+ * above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
+ * hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
+ * data sheet says; None: it is not
+ * bound              what bounds it; None: the roofs are not known
+ * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+ */
+export interface RooflineDot {
+  op: string;
+  shapes: string;
+  dtype: string;
+  kernel: string;
+  short: string;
+  kernel_count: number;
+  calls: number;
+  total_ns: number;
+  flops: number;
+  bytes: number;
+  tensor_cores: boolean;
+  roof_tflops: number | null;
+  efficiency: number | null;
+  above: "algorithm" | "cache" | "clock" | null;
+  bound: "compute" | "grid" | "launch" | "memory" | null;
+  gain_ns: number;
 }
 
 /**

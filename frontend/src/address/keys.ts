@@ -72,6 +72,7 @@ const SORTS = {
   phases: sort,
   promises: sort,
   ranges: sort,
+  roofline: sort,
   rates: sort,
   sites: sort,
   slow: sort,

@@ -13,6 +13,7 @@ import { count, counted, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { LaunchPicture } from "./launch_picture";
+import { LaunchSites } from "./launch_sites";
 
 interface KernelDetailsProps {
   kernel: string;
@@ -59,7 +60,10 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
         </button>
       </div>
       {detail ? (
-        <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
+        <>
+          <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
+          <LaunchSites sites={detail.sites} tab={tab} />
+        </>
       ) : (
         <p class="quiet">
           Single launches are kept for the {counted(device.details.length, "kernel")} with most time. This kernel is not
