@@ -263,7 +263,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")
@@ -272,6 +272,10 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         return route(request)
     except UnknownSpan:
         return _problem(404, "There is no such span or view", "It may have been moved or deleted. Choose another one.")
+    except UnknownDevice:
+        return _problem(
+            404, "This span has no memory of such a device", "Choose one of those that the Memory view shows."
+        )
     except UnknownEvent:
         return _problem(404, "There is no such event in this span", "Choose one in the timeline.")
     except _BadRequest as error:

@@ -45,9 +45,9 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.compare.chain import ChainLink
-from tb_steptime.compare.changes import ChangeId
-from tb_steptime.compare.comparison import Comparison
+from tb_steptime.comparison.chain import ChainLink
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change

@@ -20,6 +20,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.operators.op_memory import allocated_by_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
@@ -34,27 +35,37 @@ from tb_steptime.trace.table import Int64, Kind
 #: unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
+#: allocated: bytes, where memory was recorded.
+SometimesCost = Literal["allocated"] | DeviceCost
+SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
 #: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
-Cost = Literal["host", "runtime"] | DeviceCost
-COSTS: tuple[Cost, ...] = ("host", "runtime", *DEVICE_COSTS)
+Cost = Literal["host", "runtime"] | SometimesCost
 
 
 def measured_costs(trace: Trace) -> tuple[Cost, ...]:
     """Those that this trace tells."""
-    devices = devices_with_activity(trace)
+    on_host: tuple[Cost, ...] = ("host", "runtime", "allocated") if len(trace.memory) else ("host", "runtime")
     if not len(find_launches(trace).activity):
-        return ("host", "runtime")
-    if not any(device_has_tensor_cores(trace, device) for device in devices):
-        return ("host", "runtime", "device", "launches", "idle")
-    return COSTS
+        return on_host
+    if not any(device_has_tensor_cores(trace, device) for device in devices_with_activity(trace)):
+        return (*on_host, "device", "launches", "idle")
+    return (*on_host, *DEVICE_COSTS)
 
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """ns, of `launches` their number, of each op without the ops directly inside it; 0 for those outside the steps. The
-    same for any `where` of the tree."""
-    ns = _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
-    ns[~tree.inside] = 0
-    return ns
+    """ns, of `launches` their number, of `allocated` bytes, of each op without the ops directly inside it; 0 for those
+    outside the steps. The same for any `where` of the tree."""
+    values = _costs(trace, tree, cost)
+    values[~tree.inside] = 0
+    return values
+
+
+def _costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+    if cost == "allocated":
+        return allocated_by_ops(trace, tree.row)
+    return (
+        _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
+    )
 
 
 def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:

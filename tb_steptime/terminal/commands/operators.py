@@ -34,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="name",
         metavar="WHAT",
         help="what tells ops of one name apart: name (nothing else), shape (of their inputs), stack, module, line or "
-        "phase; default: name",
+        "phase; default: name. As a table, module prints the tree of modules first",
     )
     parser.add_argument(
         "--window",
@@ -66,9 +66,9 @@ def _run(options: argparse.Namespace) -> int:
         OperatorChoice,
         OperatorReport,
         csv_lines,
-        operator_text,
         span_operators,
     )
+    from tb_steptime.terminal.operator_text import span_text
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import read_each, trace_of
@@ -76,14 +76,16 @@ def _run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     choice = OperatorChoice(options.by, options.window, options.backward)
     traces = read_each(options.paths, problems, trace_of, options.steps)
-    spans = (span_operators(span, trace, choice) for span, trace in traces)
     if options.format == "json":
-        found = list(spans)  # first: reading them finds the problems
+        found = [
+            span_operators(span, trace, choice) for span, trace in traces
+        ]  # first: reading them finds the problems
         print_json(OperatorReport(found, [error_report(problem) for problem in problems]))
     elif options.format == "csv":
-        print_lines(csv_lines(spans))
+        print_lines(csv_lines(span_operators(span, trace, choice) for span, trace in traces))
     else:
-        print_texts(operator_text(span, shutil.get_terminal_size().columns) for span in spans)
+        width = shutil.get_terminal_size().columns
+        print_texts(span_text(span, trace, choice, width) for span, trace in traces)
     return exit_code(problems)
 
 
