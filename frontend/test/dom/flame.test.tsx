@@ -36,7 +36,7 @@ async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "re
     return answer;
   };
   const tab = { ...TAB, state, events: { ...TAB.events, flame }, update: (keys: Changes) => changed.push(keys) };
-  render(<FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a" }} span="id-1" />);
+  render(<FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a", compared: null }} span="id-1" />);
   if (answer.kind === "ready") await screen.findByRole("application");
   return { asked, changed };
 }

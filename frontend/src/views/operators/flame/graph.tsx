@@ -1,6 +1,6 @@
 /** The picture of the flame graph: a canvas in a box that scrolls, and what pointer and keys do to it. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { canvasMarks } from "../../../dom/painted";
@@ -8,7 +8,7 @@ import { Sized } from "../../../dom/size";
 import { counted, share } from "../../../format";
 import { usePalette } from "../../timeline/paint/palette";
 import { marks, paint } from "./paint";
-import { frameAt, neighbour, ROW_PX, type Scene } from "./scene";
+import { boxesOf, frameAt, neighbour, ROW_PX, type Scene } from "./scene";
 import { type Hits, type Kind, type Layout, ownOf, pathTo, type Tree } from "./tree";
 
 interface GraphProps {
@@ -41,13 +41,15 @@ function Plot({ width, height, label, ...props }: GraphProps & { width: number; 
   const [keyed, setKeyed] = useState(-1);
   const [pointer, setPointer] = useState<{ at: number; x: number; y: number } | null>(null);
   const at = pointer ? pointer.at : keyed < tree.parent.length ? keyed : -1;
-  const scene: Scene = { tree, layout, zoomed, hits, palette, width, height, at };
+  const boxes = useMemo(() => boxesOf({ tree, layout, zoomed, width }), [tree, layout, zoomed, width]);
+  const own = useMemo(() => ownOf(tree), [tree]);
+  const scene: Scene = { tree, layout, zoomed, hits, palette, width, height, boxes, at };
   useMarks(box, scene);
   const move = (event: PointerEvent) => {
     const inside = event.currentTarget as HTMLElement;
     const { left, top } = inside.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
-    setPointer({ at: frameAt(scene, x, y + inside.scrollTop), x, y });
+    setPointer({ at: frameAt(boxes, x, y + inside.scrollTop), x, y });
   };
   const type = (event: KeyboardEvent) => {
     if (!act(event.key)) return;
@@ -64,7 +66,7 @@ function Plot({ width, height, label, ...props }: GraphProps & { width: number; 
     return true;
   };
   useInView(box, keyed >= 0 && pointer === null ? layout.depth[keyed]! : -1);
-  const content = at >= 0 ? tipOf(props, at) : null;
+  const content = at >= 0 ? tipOf(props, own, at) : null;
   const spot = pointer ?? {
     x: width / 3,
     y: ROW_PX * (at >= 0 ? layout.depth[at]! + 1 : 0) - (box.current?.scrollTop ?? 0),
@@ -85,12 +87,7 @@ function Plot({ width, height, label, ...props }: GraphProps & { width: number; 
         onBlur={() => setKeyed(-1)}
         onKeyDown={type}
       >
-        <Sheet
-          width={width}
-          height={height}
-          paint={(pen) => paint(pen, scene)}
-          of={[tree, layout, zoomed, hits, palette, at]}
-        />
+        <Sheet width={width} height={height} paint={(pen) => paint(pen, scene)} of={[boxes, hits, palette, at]} />
       </div>
       <Tip content={content} x={spot.x} y={spot.y + 16} width={width} above={spot.y - 8} />
       <span class="visually-hidden" role="status">
@@ -134,9 +131,12 @@ const KIND: Readonly<Record<Kind, string>> = {
 };
 
 /** One row a fact; the whole is that of the picture, not of what is zoomed into. */
-function tipOf({ tree, zoomed, text }: Pick<GraphProps, "tree" | "zoomed" | "text">, at: number): TipContent {
+function tipOf(
+  { tree, zoomed, text }: Pick<GraphProps, "tree" | "zoomed" | "text">,
+  own: readonly number[],
+  at: number,
+): TipContent {
   const value = tree.value[at]!;
-  const own = ownOf(tree)[at]!;
   const label = tree.label[at]!;
   const merged = tree.merged[at]!;
   const kind = KIND[tree.kinds[label]!];
@@ -145,7 +145,7 @@ function tipOf({ tree, zoomed, text }: Pick<GraphProps, "tree" | "zoomed" | "tex
     rows: [
       ...(kind ? [{ name: "kind", value: kind }] : []),
       { name: "total", value: text(value) },
-      { name: "self", value: text(own) },
+      { name: "self", value: text(own[at]!) },
       { name: "of the whole", value: share(value / tree.value[0]!) },
       ...(zoomed > 0 && pathTo(tree, at).includes(zoomed)
         ? [{ name: "of the zoomed frame", value: share(value / tree.value[zoomed]!) }]

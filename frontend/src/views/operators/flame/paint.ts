@@ -7,7 +7,7 @@ import { counted } from "../../../format";
 import { fitted } from "../../timeline/paint/box_names";
 import { type Fill, mixed, shadeOf } from "../../timeline/paint/palette";
 import { isTextured, paintSign } from "../../timeline/paint/signs";
-import { BOX_PX, type Box, boxesOf, COLOUR_OF, isFaded, type Scene } from "./scene";
+import { BOX_PX, type Box, COLOUR_OF, isFaded, type Scene } from "./scene";
 
 /** Frames wider than this may hold a name. */
 const NAMED_PX = 26;
@@ -21,8 +21,8 @@ export function paint(pen: Pen, scene: Scene): void {
   pen.fillRect(0, 0, width, height);
   pen.font = palette.fonts.axis;
   pen.textBaseline = "middle";
-  for (const box of boxesOf(scene)) paintBox(pen, scene, box);
-  const chosen = at >= 0 ? [...boxesOf(scene)].find((box) => box.at === at) : undefined;
+  for (const box of scene.boxes) paintBox(pen, scene, box);
+  const chosen = scene.boxes.find((box) => box.at === at);
   if (!chosen) return;
   pen.strokeStyle = palette.ink;
   pen.lineWidth = 2;
@@ -76,7 +76,7 @@ function nameIn({ tree }: Scene, box: Box): string | null {
 
 /** The picture as marks: sharp at any size, its names searchable. */
 export function marks(scene: Scene): string {
-  return [...boxesOf(scene)]
+  return scene.boxes
     .map((box) => {
       const { fill, ink } = looksOf(scene, box);
       const [x, y] = [round(box.left), box.top];

@@ -8,16 +8,21 @@ export const ROW_PX = 19;
 /** A row without the line under it. */
 export const BOX_PX = 18;
 
-export interface Scene {
+export interface View {
   tree: Tree;
   layout: Layout;
   /** The frame that fills the width. */
   zoomed: number;
+  width: number;
+}
+
+export interface Scene extends View {
+  /** Of `boxesOf`: made once for a view, as pointing at a frame changes none. */
+  boxes: readonly Box[];
   /** That the pointer or the keys are at; -1: none. */
   at: number;
   hits: Hits | null;
   palette: Palette;
-  width: number;
   height: number;
 }
 
@@ -48,10 +53,11 @@ export interface Box {
 const LEAST_PX = 1;
 
 /** Every frame that is to be seen, by row and from left to right. */
-export function* boxesOf({ tree, layout, zoomed, width }: Omit<Scene, "palette" | "hits" | "at">): Generator<Box> {
+export function boxesOf({ tree, layout, zoomed, width }: View): Box[] {
   const { from, rows, depth } = layout;
   const whole = tree.value[zoomed] ?? 0;
-  if (whole <= 0) return;
+  const boxes: Box[] = [];
+  if (whole <= 0) return boxes;
   const [low, high] = [from[zoomed]!, from[zoomed]! + whole];
   const scale = width / whole;
   for (const [row, frames] of rows.entries()) {
@@ -63,16 +69,16 @@ export function* boxesOf({ tree, layout, zoomed, width }: Omit<Scene, "palette" 
       const left = Math.max(0, (begin - low) * scale);
       const right = Math.min(width, (begin + value - low) * scale);
       const above = row < depth[zoomed]! && value > whole;
-      if (right - left >= LEAST_PX) yield { at, left, top: row * ROW_PX, wide: right - left, above };
+      if (right - left >= LEAST_PX) boxes.push({ at, left, top: row * ROW_PX, wide: right - left, above });
     }
   }
+  return boxes;
 }
 
 /** The frame at a place of the picture; -1: none. */
-export function frameAt(scene: Omit<Scene, "palette" | "hits" | "at">, x: number, y: number): number {
+export function frameAt(boxes: readonly Box[], x: number, y: number): number {
   const row = Math.floor(y / ROW_PX);
-  for (const { at, left, top, wide } of boxesOf(scene))
-    if (top === row * ROW_PX && x >= left && x < left + wide) return at;
+  for (const { at, left, top, wide } of boxes) if (top === row * ROW_PX && x >= left && x < left + wide) return at;
   return -1;
 }
 
@@ -80,11 +86,13 @@ export const isFaded = ({ hits, tree }: Pick<Scene, "hits" | "tree">, at: number
   hits !== null && !hits.labels[tree.label[at]!];
 
 /** Where a key leads: to the caller, the largest frame below, or the neighbour in the row. */
-export function neighbour(scene: Omit<Scene, "palette" | "hits">, key: string): number {
-  const { tree, layout, zoomed, at } = scene;
+export function neighbour(
+  { tree, layout, zoomed, boxes, at }: Omit<Scene, "palette" | "hits" | "height">,
+  key: string,
+): number {
   if (at < 0) return zoomed;
   if (key === "ArrowUp") return tree.parent[at]! < 0 ? at : tree.parent[at]!;
-  const shown = [...boxesOf(scene)].map((box) => box.at);
+  const shown = boxes.map((box) => box.at);
   if (key === "ArrowDown") return shown.find((each) => tree.parent[each] === at) ?? at;
   const row = shown.filter((each) => layout.depth[each] === layout.depth[at]);
   const place = row.indexOf(at) + (key === "ArrowRight" ? 1 : -1);
