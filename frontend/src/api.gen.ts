@@ -932,7 +932,7 @@ export interface EvidenceRow {
 export interface FlamePage {
   by: "module" | "op" | "stack";
   where: "made" | "ran";
-  kinds: ("all" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
+  kinds: ("all" | "collective" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
   names: string[];
   parent: number[];
   label: number[];

@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 
 from tb_steptime.metrics.flame.call_paths import CallPaths
-from tb_steptime.metrics.flame.labels import Labels
+from tb_steptime.metrics.flame.labels import FrameKind, Labels
 from tb_steptime.metrics.flame.prefixes import Prefixes
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.memory.births import ops_at, steps_at
 from tb_steptime.metrics.memory.devices import curve, memory_devices
@@ -24,7 +25,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import activity_ops
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
 #: device: kernels, copies and sets; host: ops and runtime calls in them; idle: of the device, ended by a launch; bytes:
 #: allocated, freed or not.
@@ -77,9 +78,14 @@ class _Spending:
     def _activity_labels(self, rows: Int32) -> Int64:
         events, texts = self.trace.events, self.trace.strings.strings
         is_kernel = events.kind[rows] == Kind.KERNEL
+        is_collective = is_kernel & collective_names(self.trace)[events.name[rows]]
         short, found = kernel_names(self.trace), np.empty(len(rows), np.int64)
-        found[is_kernel] = self.labels.of("kernel", events.name[rows[is_kernel]], texts, short.__getitem__)
-        found[~is_kernel] = self.labels.of("copy", events.name[rows[~is_kernel]], texts, str)
+        kinds: tuple[tuple[FrameKind, Bool], ...] = (
+            ("kernel", is_kernel & ~is_collective), ("collective", is_collective), ("copy", ~is_kernel),
+        )  # fmt: skip
+        for kind, some in kinds:
+            shown = str if kind == "copy" else short.__getitem__
+            found[some] = self.labels.of(kind, events.name[rows[some]], texts, shown)
         return found
 
     def add_bytes(self) -> None:

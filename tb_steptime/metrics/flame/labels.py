@@ -10,9 +10,9 @@ import numpy as np
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: outside: what no recorded op did; smaller: frames that are too small to be told apart, as one.
-FrameKind = Literal["all", "python", "module", "op", "runtime", "kernel", "copy", "outside", "smaller"]
+FrameKind = Literal["all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller"]
 FRAME_KINDS: tuple[FrameKind, ...] = (
-    "all", "python", "module", "op", "runtime", "kernel", "copy", "outside", "smaller",
+    "all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller",
 )  # fmt: skip
 
 
