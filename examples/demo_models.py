@@ -1,4 +1,4 @@
-"""The two networks of the demo: a small convolutional one, and ResNet-50 written out.
+"""The networks of the demo: a small convolutional one, one with two layers, and ResNet-50 written out.
 
 Deep Residual Learning for Image Recognition (He et al., 2015), table 1, the 50-layer column, with the stride on the 3x3
 convolution.
@@ -42,6 +42,11 @@ def small_cnn() -> nn.Module:
         nn.ReLU(),
         nn.Linear(84, CLASSES),
     )
+
+
+def tiny_cnn() -> nn.Module:
+    """One convolution and one linear layer, for 32 x 32 images: few enough calls for a recording of all of them."""
+    return nn.Sequential(nn.Conv2d(3, 16, 5), nn.ReLU(), nn.MaxPool2d(4), nn.Flatten(), nn.Linear(16 * 7 * 7, CLASSES))
 
 
 def resnet50(side: int) -> nn.Module:

@@ -9,9 +9,10 @@
   resnet50_baseline  ResNet-50 in 32-bit floats: now the arithmetic takes the time
   autocast           ResNet-50 in mixed precision: the same arithmetic on tensor cores
   recorded_workers   three workers whose images come from afar, with tb_steptime's recorder: what each of them does
+  kept_graph         memory, shapes and call stacks recorded: each step keeps a loss of held-out images with its graph
 
-Each experiment writes two spans (two windows of a few steps each) to <out>/<experiment>/; on a CPU to
-<out>/cpu_<experiment>/. Needs torch and numpy, and only files of its folder; the last one needs tb_steptime.
+Each experiment writes two spans (two windows of a few steps each; the last one span) to <out>/<experiment>/; on a CPU
+to <out>/cpu_<experiment>/. Needs torch and numpy, and only files of its folder; recorded_workers needs tb_steptime.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Any
 
 import torch
 from demo_images import FarFiles, SingleFiles, write_images
-from demo_models import Normalize, resnet50, small_cnn
+from demo_models import Normalize, resnet50, small_cnn, tiny_cnn
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 from torch.utils.data import DataLoader
@@ -53,6 +54,13 @@ class Experiment:
     steps: int = 15
     far: bool = False
     recorder: bool = False
+    keeps_graph: bool = False
+    spans: int = SPANS
+
+    @property
+    def everything(self) -> bool:
+        """Whether memory and call stacks are recorded too."""
+        return self.keeps_graph
 
 
 EXPERIMENTS = [
@@ -62,6 +70,7 @@ EXPERIMENTS = [
     Experiment("resnet50_baseline", "resnet50", 3, normalize_in_loader=False, steps=3),
     Experiment("autocast", "resnet50", 3, normalize_in_loader=False, mixed_precision=True, steps=3),
     Experiment("recorded_workers", workers=3, far=True, recorder=True),
+    Experiment("kept_graph", "tiny", batch_size=32, steps=5, keeps_graph=True, spans=1),
 ]
 
 
@@ -69,15 +78,17 @@ def record(experiment: Experiment, device: torch.device, images: Path, folder: P
     """Train for as long as the schedule says, and write each span to the folder as soon as it is complete."""
     torch.manual_seed(0)
     training = Training(experiment, device)
-    batches = SPANS * (WAIT + WARMUP + steps)
+    batches = experiment.spans * (WAIT + WARMUP + steps)
     loader = make_loader(experiment, device, images, batches)
     with (
         recorder_of(loader, folder) if experiment.recorder else contextlib.nullcontext(),
         profile(
             activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])],
-            schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=SPANS),
+            schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=experiment.spans),
             on_trace_ready=tensorboard_trace_handler(str(folder), worker_name=device.type, use_gzip=True),
             record_shapes=True,
+            profile_memory=experiment.everything,
+            with_stack=experiment.everything,
         ) as profiler,
     ):
         for batch, labels in itertools.islice(loader, batches):
@@ -95,7 +106,7 @@ def recorder_of(loader: DataLoader[Any], folder: Path) -> contextlib.AbstractCon
 
 def make_loader(experiment: Experiment, device: torch.device, images: Path, batches: int) -> DataLoader[Any]:
     """More batches than are used: without work left to do, the workers would make the last steps look better."""
-    size = experiment.batch_size if device.type == "cuda" or experiment.network == "small" else 8
+    size = experiment.batch_size if device.type == "cuda" or experiment.network != "resnet50" else 8
     files = FarFiles if experiment.far else SingleFiles
     samples = files(images, 2 * batches * size, experiment.normalize_in_loader)
     return DataLoader(samples, size, num_workers=experiment.workers, pin_memory=device.type == "cuda")
@@ -106,12 +117,17 @@ class Training:
 
     def __init__(self, experiment: Experiment, device: torch.device) -> None:
         side = 224 if device.type == "cuda" else 64
-        network = small_cnn() if experiment.network == "small" else resnet50(side)
+        made = {"small": small_cnn, "tiny": tiny_cnn}.get(experiment.network)
+        network = made() if made else resnet50(side)
         if not experiment.normalize_in_loader:
             network = nn.Sequential(Normalize(), network)
         self.device = device
         self.network = network.to(device)
-        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
+        parameters = self.network.parameters()
+        adam = torch.optim.Adam(parameters, fused=True) if experiment.keeps_graph else None
+        self.optimizer = adam or torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+        self.keeps_graph = experiment.keeps_graph
+        self.held_out_losses: list[torch.Tensor] = []
         self.loss = nn.CrossEntropyLoss()
         self.mixed = experiment.mixed_precision
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.mixed and device.type == "cuda")
@@ -125,6 +141,12 @@ class Training:
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
+        if self.keeps_graph:
+            self.test(batch, labels)
+
+    def test(self, batch: torch.Tensor, labels: torch.Tensor) -> None:
+        """The mistake to be shown: without torch.no_grad() and .item(), the list keeps all activations."""
+        self.held_out_losses.append(self.loss(self.network(batch), labels))
 
     def _precision(self) -> contextlib.AbstractContextManager[object]:
         """16-bit floats where they are safe: with a scaled loss on a GPU, as bfloat16 on a CPU."""

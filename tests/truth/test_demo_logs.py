@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.analyses import data_loading, host, overview, tensor_cores
+from tb_steptime.analyses import data_loading, host, memory, overview, tensor_cores
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -27,11 +27,13 @@ from tests.truth.simulate.demo import recordings, simulate
 DEMO = PROJECT / "demo_logs"
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
 WITH_RECORDER = "recorded_workers"
+#: Recorded with memory, shapes and call stacks, and so once.
+WITH_MEMORY = "cpu_kept_graph"
 FORUM = (
     *(f"forum_{data}{item}" for data in ("preloaded", "workers2", "workers8") for item in ("", "_item")),
     "forum_sparse_one_gpu", "forum_sparse_multi_gpu", "forum_dense_multi_gpu",
 )  # fmt: skip
-WITH_STACK = ("forum_sparse", "forum_dense")
+WITH_STACK = ("forum_sparse", "forum_dense", WITH_MEMORY)
 
 #: No demo log may be larger, so that a clone stays quick.
 MOST_BYTES = 1_000_000
@@ -58,7 +60,7 @@ def text_of(name: str) -> str:
 
 def test_every_experiment_has_two_spans_of_each_kind_and_every_question_one():
     two = [*(f"cpu_{name}" for name in (*EXPERIMENTS, WITH_RECORDER)), *(f"{name}_simulated" for name in EXPERIMENTS)]
-    one = [f"{name}_simulated" for name in FORUM]
+    one = [WITH_MEMORY, *(f"{name}_simulated" for name in FORUM)]
     folders = sorted(path.name for path in DEMO.iterdir() if path.is_dir())
     counts = {folder: len(logs(f"{folder}/*.pt.trace.json.gz")) for folder in folders}
     assert counts == dict.fromkeys(two, 2) | dict.fromkeys(one, 1)
@@ -92,12 +94,24 @@ def test_a_simulation_says_so_and_names_the_declared_cause(name: str):
 def test_a_recording_shows_a_cpu_at_work_in_every_step(name: str):
     trace = trace_of(name)
     result = overview.analyse(trace)
-    assert len(result.steps) == (3 if "resnet50" in name or "autocast" in name else 15)
+    few = {"cpu_resnet50_baseline": 3, "cpu_autocast": 3, WITH_MEMORY: 5}
+    assert len(result.steps) == few.get(name.partition("/")[0], 15)
     assert not result.has_device
     assert min(row.parts_ns.cpu_exec for row in result.steps) > 0
     waits = data_loading.analyse(trace)
     assert waits.multiprocess is True
     assert all(0 < row.wait_ns == row.exposed_ns for row in waits.steps)
+
+
+def test_the_graph_that_each_step_keeps_is_found_with_its_line():
+    """Of 32 images of 32 x 32: what 16 channels of 28 x 28 take before and after the activation, and the batch."""
+    (name,) = logs(f"{WITH_MEMORY}/*.pt.trace.json.gz")
+    (device,) = memory.analyse(trace_of(name)).devices
+    activation = 32 * 16 * 28 * 28 * 4
+    largest = max(device.makers, key=lambda each: each.bytes_per_step)
+    assert (largest.bytes_per_step, largest.example.op) == (activation, "aten::clamp_min")
+    assert "record_demo.py" in (largest.example.line or "") and "test" in (largest.example.line or "")
+    assert activation < (device.growth.bytes_per_step or 0) < 1.5 * activation
 
 
 def test_a_recorder_names_no_machine_and_tells_of_every_batch():
