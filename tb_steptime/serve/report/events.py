@@ -31,8 +31,8 @@ from tb_steptime.timeline.page import timeline_page
 MOST_BOXES = 1_500
 #: Of the strip that shows the whole recording.
 _BUSY_BINS = 256
-#: What lies at either side of the steps, of their length: as much as the Timeline opens with.
-_BESIDE = 0.02
+#: What lies at either side of the steps, of their length: at least what the Timeline opens with.
+_BESIDE = 0.05
 #: Traces that are read again while one is waited for.
 _AHEAD = 4
 _SECONDS_BETWEEN_LOOKS = 0.02
