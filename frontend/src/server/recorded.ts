@@ -89,6 +89,7 @@ export function openRecorded(recorded: Recorded, eventsOf: (span: string) => Hel
     search: (span, asked) => ofEvents(span, (events) => searchIn(events, asked)),
     stepFile: noEvents,
     memory: noEvents,
+    flame: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }

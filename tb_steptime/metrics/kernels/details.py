@@ -99,7 +99,9 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
     event = trace.kernels.event[rows]
     name = trace.strings[int(trace.events.name[event[0]])]
     shape, short = _shape(trace, rows), kernel_names(trace)[name]
-    return KernelDetail(name, lengths(trace.events.dur_ns[event]), launch_times(trace, event), shape, short)
+    return KernelDetail(
+        name, lengths(trace.events.dur_ns[event]), launch_times(trace, event, find_steps(trace).window), shape, short
+    )
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:
@@ -113,9 +115,9 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
     return LaunchLengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())
 
 
-def launch_times(trace: Trace, event: Int64) -> LaunchTimes:
-    """When these events begin and run, of those that begin within the span's window."""
-    low, high = find_steps(trace).window
+def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
+    """When these events begin and run, which all begin within the window."""
+    low, high = window
     bin_ns = max(1, -(-(high - low) // CALL_BINS))
     edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]

@@ -46,8 +46,6 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     """Of the ops of these names, in their order."""
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
-    start, (low, high) = trace.events.start_ns[tree.row], find_steps(trace).window
-    inside &= (start >= low) & (start < high)
     place = {name: number for number, name in enumerate(trace.strings.strings)}
     wanted = [place[name] for name in names if name in place]
     kernels = _kernels(trace, tree, wanted)
@@ -55,10 +53,17 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     return [_detail(trace, rows[name], kernels.get(name, [])) for name in wanted if len(rows[name])]
 
 
+def host_window(trace: Trace) -> tuple[int, int]:
+    """From the begin of the first step on the host to the end of the last one there: all ops of the steps begin within,
+    one of no length at the end of a recording included."""
+    steps = find_steps(trace).steps
+    return steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns + 1
+
+
 def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetail:
     name = trace.strings[int(trace.events.name[rows[0]])]
     longest = run_of(trace, int(rows[trace.events.dur_ns[rows].argmax()]))
-    spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows)
+    spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows, host_window(trace))
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))
 
 

@@ -1,6 +1,7 @@
 """What the allocator said of each allocation and each free: rows of instants -> columns in the order of time.
 
     {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
+    {"ph": "i", "name": "[OutOfMemory]", "ts": 23.456, "args": {"Bytes": 8589934592, "Total Allocated": 1024, ...}}
 
 Written with `profile_memory=True`. A trace without them has none of these columns' cost.
 """
@@ -15,23 +16,32 @@ import numpy as np
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN, integers, number_of, small_integers
 from tb_steptime.trace.kineto.row_types import MemoryArgs
+from tb_steptime.trace.kineto.rows import MEMORY
 from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64, MemoryTable
 
 _NO_ARGS = MemoryArgs()
 #: Columns of numbers, as `MemoryTable` has them.
 _LONG = ("bytes", "addr", "allocated", "reserved")
+#: What no allocation has, and few enough to be summed over millions: 16 TiB.
+_TOO_MANY_BYTES = 2**44
 
 
 class MemoryColumns:
-    """Grow while a file is read, in its order. A row without a time or a size is left out."""
+    """Grow while a file is read, in its order. A row without a time or a size is left out.
+
+    refused: what allocations asked for, in bytes, for which there was no memory; None where the file does not say.
+    """
 
     def __init__(self) -> None:
         self._ts, self._bytes, self._addr, self._allocated, self._reserved = (array("q") for _ in range(5))
         self._thread, self._device_type, self._device = (array("i") for _ in range(3))
+        self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
         """thread: the number of the thread that a pid and a tid name."""
+        self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
+        rows = [row for row in rows if row.name == MEMORY]
         times = _times(rows)
         kept = [
             (row, time, size)
@@ -70,10 +80,10 @@ def _times(rows: Sequence[Any]) -> list[int | None]:
 
 
 def _signed(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
-        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if abs(value) < _TOO_MANY_BYTES else None
     number = number_of(value)
-    return int(number) if number is not None and number == int(number) and abs(number) < 2**63 else None
+    return int(number) if number is not None and number == int(number) and abs(number) < _TOO_MANY_BYTES else None
 
 
 def _again(table: MemoryTable) -> Any:

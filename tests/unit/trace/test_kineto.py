@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
+from tb_steptime.text import Note, count, nbytes
 from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
@@ -297,6 +298,21 @@ def test_what_the_allocator_said() -> None:
     assert trace.memory.device_type.tolist() == [1, 0, 1]
     assert trace.memory.device.tolist() == [0, -1, 0]
     assert trace.event_count == 9
+
+
+def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
+    """Those of another size, and one whose size is lost; they are no allocations."""
+    content = json.loads((TRACES / "memory_events.json").read_text())
+    for size in (4096, 8192, None):
+        args = {"Device Type": 1, "Device Id": 0, "Bytes": size, "Total Allocated": 1536, "Total Reserved": 2097152}
+        content["traceEvents"].append(
+            {"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 10, "tid": 10, "ts": 145, "args": args}
+        )
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(content))
+    trace = read_trace(path)
+    assert trace.notes[-1] == Note("out-of-memory", {"count": count(3), "most": nbytes(8192)}, ("overview", "memory"))
+    assert len(trace.memory) == 3
 
 
 def test_memory_where_a_float_would_not_hold_the_time(tmp_path: Path) -> None:
@@ -655,3 +671,28 @@ def test_no_damage_raises_anything_but_a_trace_error(
         return
     assert len(drawn(trace)) == len(trace.events) > 0
     assert (trace.events.start_ns >= 0).all() and (trace.events.dur_ns >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("half", "read"),
+    [
+        (r"a\ud83d", "a\ufffd"),
+        (r"\ud83db", "\ufffdb"),
+        (r"\ude00", "\ufffd"),
+        (r"\ud83d\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
+    ],
+)
+def test_half_of_a_character_in_a_name_is_no_text(tmp_path: Path, half: str, read: str) -> None:
+    """As where a producer cut a long name: no file that is written later could hold it."""
+    event = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    (tmp_path / "halves.json").write_text('{"traceEvents": [%s, %s]}' % (event % half, event % "aten::mm"))
+    trace = read_trace(tmp_path / "halves.json")
+    assert set(trace.strings.strings) == {read, "aten::mm"}
+
+
+def test_a_size_that_no_memory_has_is_no_size(tmp_path: Path) -> None:
+    event = '{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2, "args": {"Bytes": %d}}'
+    op = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}'
+    sizes = ", ".join(event % size for size in (2**62, 8, -(10**30)))
+    (tmp_path / "sizes.json").write_text('{"traceEvents": [%s, %s]}' % (op, sizes))
+    assert read_trace(tmp_path / "sizes.json").memory.bytes.tolist() == [8]
