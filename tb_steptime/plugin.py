@@ -178,8 +178,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not _may_work(request):
             return _without_header()
         from tb_steptime.serve.report import report_file
+        from tb_steptime.serve.scalars import JobScalars
 
-        return Answer(report_file(self.store), name="report.html")
+        scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
+        return Answer(report_file(self.store, scalars), name="report.html")
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):

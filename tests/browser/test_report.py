@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tb_steptime import cli
 from tests.browser.conftest import ARTIFACTS
 from tests.browser.tab import DRAWN_MS, VIEWS, state
+from tests.browser.test_access import AXE
 
 MOST_BYTES = 1_000_000
 
@@ -33,6 +34,13 @@ def report(request: pytest.FixtureRequest, measured_demo: Path, tmp_path_factory
     logdir = folder / "few runs" if request.param == "few runs" else measured_demo
     assert cli.main(["report", str(logdir), "-o", str(folder / "report.html")]) == 0
     return folder / "report.html"
+
+
+def axe_violations(page: Page) -> list[str]:
+    """The policy lets no script in but the page's own, and axe is evaluated by the debugger."""
+    page.evaluate(AXE.read_text() + "; 0")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    return [each["id"] for each in found["violations"]]
 
 
 @pytest.fixture
@@ -66,8 +74,11 @@ def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, the
         opened.get_by_role("navigation").get_by_text(title, exact=True).first.click()
         view(opened, name)
         assert opened.locator("h1").inner_text() != ""
+        if theme == "light" and name in ("overview", "timeline"):
+            assert axe_violations(opened) == []
         opened.screenshot(path=ARTIFACTS / f"report-{name}-{theme}.png")
     expect(opened.locator("main")).to_contain_text("Single events are not in the report.")
+    expect(opened.locator("main")).to_contain_text("--timeline")
     expect(opened.get_by_role("button", name="Try again")).to_have_count(0)
 
 

@@ -12,7 +12,10 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.serve import bundle
+from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report.packing import pack
+from tb_steptime.serve.report.scalars import thinned
+from tb_steptime.serve.scalars import ScalarSeries
 from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import write_trace
 
@@ -107,6 +110,80 @@ def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp
     answers = answers_in((tmp_path / "page.html").read_text())
     states = [span["state"] for span in answers["index"]["runs"][0]["workers"][0]["spans"]]
     assert states == ["ready", "failed"]
+
+
+def events_in(page):
+    """By span id."""
+    return {
+        id: in_rows(json.loads(lzma.decompress(block(page, f"events-{id}"))))
+        for id in re.findall(r'"events-(\w+)"', page)
+    }
+
+
+def test_a_timeline_is_that_of_the_headlines_step_or_of_the_steps_asked_for(logs, capsys, tmp_path, monkeypatch):
+    trace = write_trace(logs / "a" / "host_4711.1.pt.trace.json")
+    trace.write_text(trace.read_text().replace('"volta_sgemm_64x64_nt"', '"/home/me/job/train.py(5): gemm"'))
+    page = tmp_path / "page.html"
+    code, _, (line,) = report(capsys, logs, "-o", page, "--steps", "1")
+    assert (code, line) == (2, "--steps names steps of the Timeline. Add --timeline, or leave --steps out.")
+    code, _, (line,) = report(capsys, logs, "-o", page, "--timeline", "--steps", "900-910")
+    assert (code, line) == (2, f"{logs}: No span has the steps 900 to 910.")
+    assert not page.exists()
+    code, (said,), lines = report(capsys, logs, "-o", page, "--timeline")
+    assert (code, lines) == (0, [])
+    assert re.search(r": 1 run, 1 span, events of 1 step, \d+ kB", said)
+    answers, events = answers_in(page.read_text()), events_in(page.read_text())
+    ((id, held),) = events.items()
+    assert "/home/me" not in json.dumps(events)
+    timeline = answers["pages"][id]["timeline"]
+    steps = {step["name"]: step for step in timeline["result"]["steps"]}
+    (name,) = held["held"]["steps"]
+    assert name == timeline["shown_step"] or timeline["shown_step"] is None
+    assert held["held"]["start_ns"] <= steps[name]["start_ns"] < steps[name]["end_ns"] <= held["held"]["end_ns"]
+    boxes = held["folded"]["boxes"]
+    assert held["held"]["joined"] == sum(boxes["count"]) - len(boxes["count"])
+    assert {each["event"] for each in held["described"]} == set(boxes["event"])
+    assert any(each["name"] == "train.py(5): gemm" for each in held["described"])
+    monkeypatch.setattr(events_of_report, "MOST_BOXES", 12)
+    numbers = sorted(map(int, steps))
+    assert report(capsys, logs, "-o", page, "--timeline", "--steps", f"{numbers[0]}-{numbers[-1]}")[0] == 0
+    (fewer,) = events_in(page.read_text()).values()
+    assert fewer["held"]["steps"] == list(steps)
+    assert (
+        len(fewer["folded"]["boxes"]["event"]) <= 12 < len(fewer["folded"]["boxes"]["event"]) + fewer["held"]["joined"]
+    )
+
+
+def test_what_the_job_logged_is_in_it_in_a_few_hundred_points(logs, capsys, tmp_path):
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    write_scalars(logs / "a", {"loss": [1 / (1 + step) for step in range(700)], "speed": [3.0]})
+    assert report(capsys, logs, "-o", tmp_path / "page.html")[0] == 0
+    scalars = answers_in((tmp_path / "page.html").read_text())["scalars"]["a"]
+    assert scalars["tags"] == ["loss", "speed"]
+    loss, speed = scalars["series"]
+    assert (loss["steps"][0], loss["steps"][-1], len(loss["steps"])) == (0, 699, 300)
+    assert loss["values"] == pytest.approx([1 / (1 + step) for step in loss["steps"]])
+    assert (speed["steps"], speed["values"]) == ([0], [3.0])
+
+
+def write_scalars(folder, values):
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(folder))
+    for tag, each in values.items():
+        for step, value in enumerate(each):
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(Event(wall_time=1_700_000_000 + step, step=step, summary=summary))
+    writer.close()
+
+
+def test_points_are_thinned_evenly_with_both_ends():
+    numbers = list(range(5))
+    thin = thinned(ScalarSeries("a", "loss", numbers, numbers, numbers), 3)
+    assert (thin.steps, thin.wall_ns, thin.values) == ([0, 2, 4], [0, 2, 4], [0, 2, 4])
+    assert thinned(thin, 3) is thin
 
 
 def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):

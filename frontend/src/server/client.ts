@@ -33,6 +33,14 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
+/** The part of a span whose single events a report holds, as `tb_steptime/serve/report/events.py` writes it. */
+export interface HeldSteps {
+  steps: readonly string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
 /** A file to save, and what to save it as. */
 export interface SavedFile {
   name: string;
@@ -43,6 +51,8 @@ export interface SavedFile {
 export interface Client {
   /** When the answers were written down; absent: the server gives them as they are now. */
   written_ms?: number;
+  /** Of which steps single events are there, null: of none. Absent: of all. */
+  held?(span: string): HeldSteps | null;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
