@@ -45,8 +45,8 @@ LARGEST_BYTES = 250_000
 
 
 class Picture(NamedTuple):
-    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state. part:
-    of the view only the picture that holds an element of this class."""
+    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state.
+    part: of the view only the picture that holds an element of this class."""
 
     view: str
     run: str
