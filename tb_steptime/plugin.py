@@ -68,6 +68,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/memory": self._memory,
+            "/flame": self._flame,
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
@@ -146,6 +147,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         at = _whole_number(request, "at") if "at" in request.args else None
         asked = MemoryAsked(device, _window(request), bins, at)
         return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=_may_work(request)))
+
+    def _flame(self, request: Request) -> Answer:
+        span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
+        return _now_or_later(self.store.flame(span, by, where, work=_may_work(request)))
 
     def _event(self, request: Request) -> Answer:
         number = _whole_number(request, "event")
@@ -258,7 +263,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")
@@ -267,6 +272,10 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         return route(request)
     except UnknownSpan:
         return _problem(404, "There is no such span or view", "It may have been moved or deleted. Choose another one.")
+    except UnknownDevice:
+        return _problem(
+            404, "This span has no memory of such a device", "Choose one of those that the Memory view shows."
+        )
     except UnknownEvent:
         return _problem(404, "There is no such event in this span", "Choose one in the timeline.")
     except _BadRequest as error:

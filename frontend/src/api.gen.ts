@@ -85,6 +85,8 @@ export type TrendsTitleId =
   | "runtime_time"
   | "cpu_exec_time"
   | "other_time"
+  | "peak_allocated"
+  | "peak_reserved"
   | "gpu_utilization"
   | "est_sm_efficiency"
   | "est_achieved_occupancy"
@@ -913,6 +915,28 @@ export interface EvidenceRow {
   key: string;
 }
 
+/**
+ * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
+ * whole.
+ * parent            place; -1 of the whole
+ * label             place in kinds and names
+ * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * device_ns, ...    of the frame and all below it; None where the trace does not tell
+ */
+export interface FlamePage {
+  by: "module" | "op" | "stack";
+  where: "made" | "ran";
+  kinds: ("all" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
+  names: string[];
+  parent: number[];
+  label: number[];
+  merged: number[];
+  host_ns: number[];
+  device_ns: number[] | null;
+  idle_ns: number[] | null;
+  allocated_bytes: number[] | null;
+}
+
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
@@ -1005,8 +1029,8 @@ export interface Hits {
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
- * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
- * nothing ran on a GPU.
+ * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
+ * python_function: which takes the time in which none does; both where nothing ran on a GPU.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1041,6 +1065,7 @@ export interface HostResult {
   bucket_copies: number;
   bucket_late_ns: number;
   cpu: CpuWork | null;
+  python_function: PythonFunction | null;
 }
 
 /**
@@ -1659,6 +1684,8 @@ export interface MetricLevels {
  * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
+ * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
+ * the modules inside; None where memory was not recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -1679,6 +1706,8 @@ export interface ModuleRow {
   tensor_ns: number | null;
   unknown_ns: number | null;
   slowest_ns: number;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -1814,13 +1843,17 @@ export interface OperatorDetail {
   more_kernels: number;
 }
 
-/** What the rows of a table leave out. device_self_ns: None where nothing ran on a device. */
+/**
+ * What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
+ * allocated_self_bytes: where memory was not recorded.
+ */
 export interface OperatorRest {
   rows: number;
   calls: number;
   host_self_ns: number;
   runtime_ns: number;
   device_self_ns: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /**
@@ -1834,6 +1867,8 @@ export interface OperatorRest {
  * for batches are left out
  * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
  * more; None where no device has tensor cores
+ * allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
+ * were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
  */
 export interface OperatorRow {
   name: string;
@@ -1849,6 +1884,8 @@ export interface OperatorRow {
   kernel_ns: number | null;
   tensor_ns: number | null;
   unknown_ns: number | null;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /** Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it. */
@@ -2138,6 +2175,23 @@ export interface Progress {
   events: number;
   bytes_per_second: number | null;
   seconds_left: number | null;
+}
+
+/**
+ * In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
+ * calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
+ * end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
+ * takes so much.
+ */
+export interface PythonFunction {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  outside_ns: number;
+  name: string;
+  in_ns: number;
+  busiest: string | null;
+  busiest_ns: number;
 }
 
 /** One value with its unit, or None where it is not measurable. */

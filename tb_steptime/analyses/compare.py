@@ -1,4 +1,4 @@
-"""Compare: what of a recording is held against others; `tb_steptime.comparison` makes a comparison of several."""
+"""Compare: what of a recording is held against others; `tb_steptime.comparison` compares several of these."""
 
 from __future__ import annotations
 

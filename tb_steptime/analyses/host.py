@@ -15,6 +15,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
+from tb_steptime.metrics.idle.python_function import PythonFunction, python_function
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
@@ -72,8 +73,8 @@ class HostResult(msgspec.Struct, frozen=True):
     bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
-    before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
-    nothing ran on a GPU.
+    before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
+    python_function: which takes the time in which none does; both where nothing ran on a GPU.
     """
 
     unknown: Reason | None
@@ -108,6 +109,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
     cpu: CpuWork | None = None
+    python_function: PythonFunction | None = None
 
 
 #: Rows of the table of blocking calls; the rest are counted.
@@ -177,6 +179,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
         cpu=cpu_work(trace, set_aside(trace, None).total),
+        python_function=python_function(trace),
     )
 
 

@@ -35,13 +35,15 @@ class OperatorStep(msgspec.Struct, frozen=True):
 
 
 class OperatorRest(msgspec.Struct, frozen=True):
-    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device."""
+    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
+    allocated_self_bytes: where memory was not recorded."""
 
     rows: int = 0
     calls: int = 0
     host_self_ns: int = 0
     runtime_ns: int = 0
     device_self_ns: int | None = None
+    allocated_self_bytes: int | None = None
 
 
 class OperatorTable(msgspec.Struct, frozen=True):
@@ -122,12 +124,14 @@ def _sorts(said: OpsRecorded) -> list[Sort]:
 def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
     shown, more = list(rows[: ROWS[sort.by]]), rows[ROWS[sort.by] :]
     device = [row.device_self_ns for row in more if row.device_self_ns is not None]
+    allocated = [row.allocated_self_bytes for row in more if row.allocated_self_bytes is not None]
     rest = OperatorRest(
         rows=len(more),
         calls=sum(row.calls for row in more),
         host_self_ns=sum(row.host_self_ns for row in more),
         runtime_ns=sum(row.runtime_ns for row in more),
         device_self_ns=sum(device) if device else None,
+        allocated_self_bytes=sum(allocated) if allocated else None,
     )
     return OperatorTable(sort.by, sort.where, shown, rest)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
+from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
@@ -29,9 +31,23 @@ def cpu_sentence(facts: Facts) -> Phrase:
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
     if facts.share(parts.other) >= WARNING_FRACTION:
-        words = "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
-        return phrase(words, step=step, other=fraction(facts.share(parts.other)))
+        return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+
+
+def _outside_ops(facts: Facts) -> Phrase:
+    step, other = ns(facts.step_ns), fraction(facts.share(facts.overview.mean_parts_ns.other))
+    found = facts.host.python_function
+    if found is None:
+        words = "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
+        return phrase(words, step=step, other=other)
+    words = "A step takes {step}, and for {other} of it no op is recorded: {time} of step {which} in {function}"
+    values = {"step": step, "other": other, "time": ns(found.in_ns), "which": text(found.step)}
+    values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
+    if found.busiest is None:
+        return Phrase(words + ".", values)
+    values |= {"most": ns(found.busiest_ns), "busiest": text(brief(function_of(found.busiest), CALL_LENGTH))}
+    return Phrase(words + ", {most} of it in {busiest}.", values)
 
 
 def _computes(facts: Facts) -> Phrase:

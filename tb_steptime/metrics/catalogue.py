@@ -13,6 +13,7 @@ from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches import host_floor
 from tb_steptime.metrics.launches import per_step as launches
+from tb_steptime.metrics.memory import figures as memory
 from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
@@ -54,6 +55,8 @@ OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
         (data_loading.NEEDED_WORKERS, data_loading.needed_workers),
         (host_floor.HOST_FLOOR, host_floor.host_floor),
         *((metric, parts.part_time(metric.id.removesuffix("_time"))) for metric in parts.PART_METRICS),
+        (memory.PEAK_ALLOCATED, memory.peak_allocated),
+        (memory.PEAK_RESERVED, memory.peak_reserved),
     )
 }
 

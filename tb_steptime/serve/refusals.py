@@ -13,6 +13,10 @@ class UnknownEvent(LookupError):
     """No event of this number in the span."""
 
 
+class UnknownDevice(LookupError):
+    """No device of this number among those whose memory was recorded in the span."""
+
+
 class SpanFailed(Exception):
     """The span's trace could not be read; the problem is fit for the user."""
 

@@ -28,7 +28,7 @@ from tb_steptime.serve.opening import Address, first_span
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
+from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import trends_page
@@ -46,6 +46,7 @@ from tb_steptime.serve.wire import (
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.flame import FlamePage, flame_page
 from tb_steptime.timeline.memory import MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
@@ -193,13 +194,23 @@ class Store:
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
     def memory(self, id: str, asked: MemoryAsked, *, work: bool) -> MemoryPage | Waiting:
-        """How much a device has allocated. Raises UnknownSpan, UnknownEvent (of no such device), SpanFailed."""
+        """How much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
         page = memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns)
         if page is None:
-            raise UnknownEvent(asked.device)
+            raise UnknownDevice(asked.device)
+        return page
+
+    def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
+        """The call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        if isinstance(events, Waiting):
+            return events
+        page = flame_page(events, by, where)
+        if page is None:
+            raise UnknownEvent(by, where)
         return page
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:

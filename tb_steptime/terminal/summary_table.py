@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
@@ -75,6 +76,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
         _cpu(host),
         _blocking(host),
         _gpus(overview.devices, measured.result("tensor_cores", TensorCoresResult).devices),
+        _memory(measured.result("memory", MemoryResult)),
         _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
     )
     text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
@@ -229,6 +231,27 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
     ]
     if rows:
         yield from columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
+
+
+def _memory(memory: MemoryResult) -> Iterator[str]:
+    """A line for each device whose memory was recorded; none without totals, from which alone a peak is known."""
+    labels = ("Peak memory", *[""] * len(memory.devices))
+    for label, device in zip(labels, [each for each in memory.devices if each.whole], strict=False):
+        yield f"{label:<18}{nbytes(device.peak.allocated_bytes):>11}  {_more_of(device)}"
+
+
+def _more_of(device: DeviceMemory) -> str:
+    """Whose memory it is, when it is most, and whether it grows."""
+    said = [printable(device.name)]
+    if device.reserved_peak and device.reserved_peak.reserved_bytes is not None:
+        said.append(f"{nbytes(device.reserved_peak.reserved_bytes)} reserved")
+    if device.total_bytes:
+        said.append(f"of {nbytes(device.total_bytes)}")
+    said.append(f"in step {printable(device.peak.step)}" if device.peak.step else "outside of the steps")
+    growth = device.growth
+    if growth.every_step and growth.bytes_per_step:
+        said.append(f"grows by {nbytes(growth.bytes_per_step)} a step")
+    return ", ".join(said)
 
 
 def _share(value: float | None) -> str:

@@ -211,7 +211,7 @@ def test_memory_is_answered_by_window_and_by_instant(client, logs):
     assert parts == {"temporary": 1000, "before_recording": 500}
     assert [(row["op"], row["lives_steps"]) for row in page["alive"]["rows"]] == [("aten::mm", 0)]
     assert get(client, f"{route}&device=0")["alive"] is None
-    get(client, f"{route}&device=1", 404)
+    assert "no memory of such a device" in get(client, f"{route}&device=1", 404)["problem"]
     assert "`bins`" in get(client, f"memory?span={span}&from=0&to=1&device=0", 400)["problem"]
 
 

@@ -13,6 +13,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.serve import bundle
 from tb_steptime.serve.report.packing import pack
+from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import write_trace
 
 PROGRAM = b"// the program\n"
@@ -28,6 +29,13 @@ def program(tmp_path, monkeypatch):
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "report.js").write_bytes(PROGRAM)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def measured(logs):
+    """A trace that need not be read any more."""
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    measure_all(logs)
 
 
 def report(capsys, *arguments):
@@ -109,8 +117,7 @@ def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_report_is_written_over_and_no_other_file(logs, capsys, tmp_path):
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+def test_a_report_is_written_over_and_no_other_file(measured, logs, capsys, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("<!DOCTYPE html> my own")
     code, said, (line,) = report(capsys, logs, "-o", page)
@@ -120,8 +127,7 @@ def test_a_report_is_written_over_and_no_other_file(logs, capsys, tmp_path):
     assert report(capsys, logs, "-o", page)[0] == 0
 
 
-def test_a_place_that_cannot_be_written_to_is_one_line(logs, capsys, tmp_path, monkeypatch):
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+def test_a_place_that_cannot_be_written_to_is_one_line(measured, logs, capsys, tmp_path, monkeypatch):
     for place, code in ((tmp_path, 2), (tmp_path / "none" / "page.html", 2)):
         assert report(capsys, logs, "-o", place)[:2] == (code, [])
     monkeypatch.setattr("tempfile.mkstemp", refuse)
@@ -139,9 +145,8 @@ def test_what_is_no_folder_is_refused(capsys, tmp_path):
     assert (code, said, line) == (2, [], f"{tmp_path / 'none'}: This is no folder. Name a log directory.")
 
 
-def test_without_the_front_end_it_says_what_to_do(logs, capsys, tmp_path):
+def test_without_the_front_end_it_says_what_to_do(measured, logs, capsys, tmp_path):
     (tmp_path / "static" / "report.js").unlink()
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
     code, _, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
     assert code == 1
     assert "without its front end. In the source folder, run `make demo`" in line

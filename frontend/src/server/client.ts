@@ -9,6 +9,7 @@ import type {
   ChainPage,
   ComparePage,
   EventDetail,
+  FlamePage,
   Index,
   MemoryPage,
   Opening,
@@ -66,6 +67,8 @@ export interface Client {
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
+  /** Call paths over the steps, grouped, with work of the backward pass where it ran or was made. */
+  flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -126,6 +129,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         ],
         signal,
       ),
+    flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),

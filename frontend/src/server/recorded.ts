@@ -69,6 +69,7 @@ export function openRecorded(recorded: Recorded): Client {
     search: noEvents,
     stepFile: noEvents,
     memory: noEvents,
+    flame: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }

@@ -13,9 +13,9 @@ import type { SpanViewProps } from "./props";
 /** What is not recorded, with what adds it. */
 const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
 
-export function Operators({ page, tab }: SpanViewProps<"operators">) {
+export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   const { result, head, titles } = page;
-  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
   const opened = tab.state.op;
   const missing = MISSING.flatMap((id) => titles[id] ?? []);
   return (

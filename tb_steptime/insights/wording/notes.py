@@ -48,6 +48,11 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "[{count}] (end of an event has|ends of events have) no beginning.",
         "(That event is|Those events are) missing from every figure.",
     ),
+    "out-of-memory": NoteWords(
+        "Memory ran out [{count}] (time|times).",
+        "Each time PyTorch raised OutOfMemoryError; the largest request was {most}. Steps in which it was caught and "
+        "tried again are longer than others.",
+    ),
     "bad-values": NoteWords(
         "[{count}] (value is not a number|values are not numbers).",
         "(It counts|They count) as not recorded.",

@@ -35,6 +35,7 @@ REASONS: dict[str, str] = {
     "memory_inconsistent": "More is alive than the allocator counts: frees are missing in the trace.",
     "memory_needs_steps": "Growth needs {least} steps or more.",
     "memory_not_recorded": "Allocations were not recorded.",
+    "memory_not_reserved": "The CPU has no caching allocator, which would reserve memory.",
     "memory_without_totals": "The trace has neither addresses nor totals: it is of a release before PyTorch 1.11.",
     "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",

@@ -31,8 +31,13 @@ class Busiest(NamedTuple):
 def busiest_call(trace: Trace, frame: int, start: int, end: int) -> Busiest | None:
     """In this row of the event table, between these instants, ns; None where no one name takes the larger part. Each
     call that is named takes the larger part of the one around it; the innermost that a user knows is given."""
-    found, rows = None, np.array([frame], np.int64)
-    whole_ns = int(_within(trace, rows, start, end)[0])
+    return busiest_of(trace, np.array([frame], np.int64), start, end)
+
+
+def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
+    """The same of several calls of one thread, one after the other, together."""
+    found, rows = None, frames
+    whole_ns = int(_within(trace, rows, start, end).sum())
     while len(inner := _busiest(trace, _called(trace, rows, end), start, end)):
         ns, name = int(_within(trace, inner, start, end).sum()), trace.strings[int(trace.events.name[inner[0]])]
         if 2 * ns <= whole_ns or (found is not None and not is_source(name)):

@@ -3,6 +3,13 @@
 event      +4   +4   -4   +8   -8
 allocated   4    8    4   12    4          as the allocator said it after each event
 reserved   10   10   10   20   20          what the caching allocator holds of the device; the CPU has none
+
+Tensors that a loader's worker hands over are in shared memory, which is mapped and not allocated. torch writes these
+events among those of the CPU, with a total of 0 of allocated bytes and their own size as reserved:
+
+event      +4  map +9   +4  unmap -9   -8
+said        4       0    8         0    0
+allocated   4      13   17         8    0   what the allocator said last, and what is mapped
 """
 
 from __future__ import annotations
@@ -84,11 +91,31 @@ def curve(trace: Trace, place: Place) -> Curve:
     row = np.flatnonzero((table.device_type == place.type) & (table.device == place.device))
     size, allocated, reserved = table.bytes[row], table.allocated[row], table.reserved[row]
     whole = bool((allocated >= 0).all())
+    if whole and place.type == CPU:
+        allocated = _with_mapped(size, allocated, table.addr[row])
     return Curve(
         row=row,
         ts=table.ts[row],
         allocated=allocated if whole else np.cumsum(size),
-        reserved=reserved if bool((reserved > 0).any()) else None,
+        reserved=reserved if place.type != CPU and bool((reserved > 0).any()) else None,
         whole=whole,
         first_bytes=int(size[0]) if len(size) else 0,
     )
+
+
+def _with_mapped(size: Int64, said: Int64, addr: Int64) -> Int64:
+    """Totals of the CPU's allocator, each with the shared memory that is mapped then. An allocation never leaves a
+    total of 0, and a free does so only where it frees all. What is unmapped at an address where nothing was mapped
+    before was there from the start."""
+    last = np.maximum.accumulate(np.where(said > 0, np.arange(len(said)), -1))
+    mapped = (said == 0) & ((size > 0) | (np.where(last >= 0, said[last], 0) + size != 0))
+    own = np.flatnonzero(~mapped)
+    if len(own) == len(said):
+        return said
+    first = size[mapped][np.unique(addr[mapped], return_index=True)[1]]
+    shared_bytes: Int64 = np.cumsum(np.where(mapped, size, 0)) - int(first[first < 0].sum())
+    place = np.cumsum(~mapped) - 1
+    if not len(own):
+        return shared_bytes
+    totals: Int64 = np.where(place >= 0, said[own[place]], said[own[0]] - size[own[0]])
+    return totals + shared_bytes

@@ -48,6 +48,15 @@ def step_peaks(trace: Trace, place: Place) -> list[int]:
     return [_most(of.at(np.array([step.host_start_ns])), of.allocated, *_rows(of.ts, step)) for step in steps]
 
 
+def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
+    """Most that is reserved in each step, bytes; None before the allocator's first event, and without a caching one."""
+    of, steps = curve(trace, place), find_steps(trace).steps
+    if of.reserved is None:
+        return [None] * len(steps)
+    rows = [_rows(of.ts, step) for step in steps]
+    return [int(of.reserved[max(first - 1, 0) : past].max()) if past else None for first, past in rows]
+
+
 def _rows(ts: Int64, step: Step) -> tuple[int, int]:
     first, past = np.searchsorted(ts, [step.host_start_ns, step.host_start_ns + step.host_ns])
     return int(first), int(past)

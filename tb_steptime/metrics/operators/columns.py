@@ -43,6 +43,24 @@ COLUMNS = (
         "op_tensor_share", "Tensor cores", Unit.FRACTION,
         "Share of its kernel time on tensor cores (AMD: matrix cores). A range, where some kernels do not tell.",
     ),
+    Metric(
+        "op_allocated", "Allocated, total", Unit.BYTES,
+        "Memory that the op, and the ops inside it, allocate on the GPU, freed or not; on the CPU where no GPU's "
+        "memory was recorded.", short="Allocated",
+    ),
+    Metric(
+        "op_allocated_self", "Allocated, self", Unit.BYTES, "The same without the ops inside it.",
+        short="Allocated self",
+    ),
+    Metric(
+        "module_allocated", "Allocated, total", Unit.BYTES,
+        "Memory that the module, and the modules inside it, allocate on the GPU in the forward pass, freed or not; on "
+        "the CPU where no GPU's memory was recorded.", short="Allocated",
+    ),
+    Metric(
+        "module_allocated_self", "Allocated, self", Unit.BYTES, "The same without the modules inside it.",
+        short="Allocated self",
+    ),
     Metric("module_occurrences", "Calls", Unit.COUNT, "How often modules of this row are called."),
     Metric(
         "module_python", "Python", Unit.NS, "Time of the module's own on the CPU in which no op runs: Python code.",

@@ -35,6 +35,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
                          for batches are left out
     kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
                          more; None where no device has tensor cores
+    allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
+                         were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
     """
 
     name: str
@@ -50,6 +52,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
     kernel_ns: int | None = None
     tensor_ns: int | None = None
     unknown_ns: int | None = None
+    allocated_bytes: int | None = None
+    allocated_self_bytes: int | None = None
 
 
 class Sort(NamedTuple):
@@ -94,6 +98,8 @@ class _Table:
             kernel_ns=total.get("kernel"),
             tensor_ns=total.get("tensor"),
             unknown_ns=total.get("unknown"),
+            allocated_bytes=total.get("allocated"),
+            allocated_self_bytes=own.get("allocated"),
         )
 
 

@@ -1,6 +1,7 @@
 """What the allocator said of each allocation and each free: rows of instants -> columns in the order of time.
 
     {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
+    {"ph": "i", "name": "[OutOfMemory]", "ts": 23.456, "args": {"Bytes": 8589934592, "Total Allocated": 1024, ...}}
 
 Written with `profile_memory=True`. A trace without them has none of these columns' cost.
 """
@@ -15,6 +16,7 @@ import numpy as np
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN, integers, number_of, small_integers
 from tb_steptime.trace.kineto.row_types import MemoryArgs
+from tb_steptime.trace.kineto.rows import MEMORY
 from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64, MemoryTable
 
@@ -26,14 +28,20 @@ _TOO_MANY_BYTES = 2**44
 
 
 class MemoryColumns:
-    """Grow while a file is read, in its order. A row without a time or a size is left out."""
+    """Grow while a file is read, in its order. A row without a time or a size is left out.
+
+    refused: what allocations asked for, in bytes, for which there was no memory; None where the file does not say.
+    """
 
     def __init__(self) -> None:
         self._ts, self._bytes, self._addr, self._allocated, self._reserved = (array("q") for _ in range(5))
         self._thread, self._device_type, self._device = (array("i") for _ in range(3))
+        self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
         """thread: the number of the thread that a pid and a tid name."""
+        self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
+        rows = [row for row in rows if row.name == MEMORY]
         times = _times(rows)
         kept = [
             (row, time, size)

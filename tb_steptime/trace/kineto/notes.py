@@ -1,10 +1,11 @@
-"""What was repaired or lost while a file was read, as notes with counts."""
+"""What was repaired or lost while a file was read, and what the job was refused, as notes with counts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tb_steptime.text import Note, count
+from tb_steptime.text import Note, count, nbytes
 
 
 @dataclass
@@ -47,3 +48,11 @@ def _of_file(damage: Damage) -> tuple[Note, ...]:
     if damage.corrupt:
         return (Note("corrupt-file"),)
     return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()
+
+
+def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
+    """Of allocations for which there was no memory: how many, and the largest."""
+    if not bytes_asked:
+        return ()
+    most = max((size for size in bytes_asked if size is not None), default=None)
+    return (Note("out-of-memory", {"count": count(len(bytes_asked)), "most": nbytes(most)}, ("overview", "memory")),)

@@ -11,7 +11,7 @@ from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
-from tb_steptime.trace.kineto.notes import Damage, notes_of
+from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
 from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 from tb_steptime.trace.kineto.source import Source
 from tb_steptime.trace.kineto.tables import Tables
@@ -131,7 +131,7 @@ class _Reading:
             threads=threads,
             devices=self._metadata.devices(tables.active_devices()),
             job=self._metadata.job(accelerator),
-            notes=notes_of(self._whole_damage(outline, tables)),
+            notes=(*notes_of(self._whole_damage(outline, tables)), *refusals(self._columns.memory.refused)),
             file_bytes=self._source.total_bytes,
             json_bytes=self._source.text_bytes,
             event_count=self._event_count,

@@ -33,6 +33,9 @@ from tb_steptime.trace.table import Int64
 _INVALID = "invalid"
 #: What the allocator's events are called, of every year.
 MEMORY = "[memory]"
+#: And where it had nothing to give, just before it raises OutOfMemoryError.
+OUT_OF_MEMORY = "[OutOfMemory]"
+_OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
 
 
 class EventBlock(NamedTuple):
@@ -148,7 +151,7 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
     others = [row for row in rows if row.__class__ in rare] if rare else []
     memory: list[Any] = [row for row in rows if row.__class__ is of.instant]
-    memory = [row for row in memory if row.name == MEMORY]
+    memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
         return _without_timeless(timed, others, len(rows))._replace(memory=memory)
     us = np.array([row.ts for row in timed], np.float64)
@@ -206,11 +209,11 @@ def _loose_others(event: dict[str, Any]) -> list[Any]:
 
 def _loose_memory(event: dict[str, Any]) -> list[Instant]:
     args = event.get("args")
-    if event["ph"] != "i" or event.get("name") != MEMORY or not isinstance(args, dict):
+    if event["ph"] != "i" or event.get("name") not in _OF_ALLOCATOR or not isinstance(args, dict):
         return []
     said = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
     track = _track(event.get("pid")), _track(event.get("tid"))
-    return [Instant(str(event.get("ts")), MEMORY, *track, MemoryArgs(**said))]
+    return [Instant(str(event.get("ts")), event["name"], *track, MemoryArgs(**said))]
 
 
 def _word(value: object) -> str | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.comparison.sides import ComparedSpan, ExpectedGain, Side
+from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.trace.model import Trace
 
 
 def span_of(trace: Trace, **facts: object) -> ComparedSpan:
-    """All that is measured of a trace but its timeline."""
-    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "timeline"}
+    """All that is compared of a trace."""
+    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id in COMPARED_VIEWS}
     names = tuple(device.name for device in trace.devices.values())
     return ComparedSpan(results, **{"device_names": names, "simulated": trace.job.simulated is not None, **facts})
 

@@ -169,6 +169,22 @@ def test_without_a_gpu_the_verdict_says_so():
     assert judgement.sidebar["tensor_cores"].share is None
 
 
+PREPARES = """
+    step   | 0000000000111111111122222222222222 |
+    python | .pppppppp..pppppppp..pppppppppppp. |
+    python | ..nnn.nn....nnn.nn....nnnnnnnnnnn. |
+    op     | ..oo.....o..........o...........o |"""
+
+
+def test_without_a_gpu_the_verdict_names_the_function_outside_of_ops_and_its_busiest_call():
+    names = {"p": "/home/me/data.py(41): preprocess", "n": "/home/me/data.py(7): normalize", "o": "aten::sub"}
+    verdict = judged(PREPARES, names=names).headlines["overview"].verdict
+    assert plain(verdict) == (
+        "A step takes 11 µs, and for 85 % of it no op is recorded: 8 µs of step 1 in preprocess (data.py:41), "
+        "5 µs of it in normalize."
+    )
+
+
 def trend(*lengths_us: int) -> TrendsResult:
     """A span whose steps have these lengths and whose GPU works for half of each."""
     ends = [sum(lengths_us[: i + 1]) for i in range(len(lengths_us))]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
+from tb_steptime.text import Note, count, nbytes
 from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
@@ -297,6 +298,21 @@ def test_what_the_allocator_said() -> None:
     assert trace.memory.device_type.tolist() == [1, 0, 1]
     assert trace.memory.device.tolist() == [0, -1, 0]
     assert trace.event_count == 9
+
+
+def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
+    """Those of another size, and one whose size is lost; they are no allocations."""
+    content = json.loads((TRACES / "memory_events.json").read_text())
+    for size in (4096, 8192, None):
+        args = {"Device Type": 1, "Device Id": 0, "Bytes": size, "Total Allocated": 1536, "Total Reserved": 2097152}
+        content["traceEvents"].append(
+            {"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 10, "tid": 10, "ts": 145, "args": args}
+        )
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(content))
+    trace = read_trace(path)
+    assert trace.notes[-1] == Note("out-of-memory", {"count": count(3), "most": nbytes(8192)}, ("overview", "memory"))
+    assert len(trace.memory) == 3
 
 
 def test_memory_where_a_float_would_not_hold_the_time(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ CALL_LENGTH = 24
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 _LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
 _FRAME = re.compile(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
+_BUILT_IN = re.compile(r"^<built-in (?:method|function) (?P<function>\w+)")
 
 
 def long_stretches(facts: Facts) -> Insight | None:
@@ -51,7 +52,7 @@ def long_stretches(facts: Facts) -> Insight | None:
         return None
     title = phrase("Shorten what the CPU does between launches")
     if name is not None:
-        short = brief(_function(name), PLACE_LENGTH)
+        short = brief(function_of(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = None if name is not None or facts.host.with_stack else _STACKS
     why = _why(gaps, name) if gaps else _of_few(model.launches, sum(late.values()))
@@ -123,7 +124,7 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     if name is None or late_ns < least_ns * len(host.steps):
         return None
     call = _busiest([gap for gap in gaps if gap.name == name])
-    return brief(_placed(name), length) + (f", above all in {_call_name(call)}" if call else "")
+    return brief(placed(name), length) + (f", above all in {_call_name(call)}" if call else "")
 
 
 def _common_name(gaps: Sequence[LongGap]) -> str | None:
@@ -136,13 +137,17 @@ def _common_name(gaps: Sequence[LongGap]) -> str | None:
     return name if name and 2 * of_name[name] >= sum(gap.late_ns for gap in gaps) else None
 
 
-def _function(name: str) -> str:
-    """Of a frame the function's name; any other name as it is."""
-    frame = _FRAME.match(name)
+def function_of(name: str) -> str:
+    """Of a frame the function's name; any other name as it is.
+
+    >>> function_of("data.py(9): crop"), function_of("<built-in method tensor of type object at 0x7f>")
+    ('crop', 'tensor')
+    """
+    frame = _FRAME.match(name) or _BUILT_IN.match(name)
     return frame["function"] if frame else name
 
 
-def _placed(name: str) -> str:
+def placed(name: str) -> str:
     """Of a frame the function with its file and line: "crop (data.py:9)"; any other name as it is."""
     frame = _FRAME.match(name)
     return f"{frame['function']} ({brief(frame['file'], len(name))}:{frame['line']})" if frame else name
@@ -165,7 +170,7 @@ def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
     named = (
         f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}"
         if name and place
-        else brief(_placed(name or ""), PLACE_LENGTH)
+        else brief(placed(name or ""), PLACE_LENGTH)
     )
     words = _IN_NO_ONE if name is None else _IN_ONE if call is None else _IN_ITS_CALL
     values = {"few": count(len(gaps)), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
@@ -175,7 +180,7 @@ def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
 
 
 def _call_name(gap: LongGap) -> str:
-    return brief(_function(gap.busiest or ""), CALL_LENGTH)
+    return brief(function_of(gap.busiest or ""), CALL_LENGTH)
 
 
 def _busiest(gaps: Sequence[LongGap]) -> LongGap | None:

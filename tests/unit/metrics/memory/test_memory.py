@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.at_an_instant import by_category, largest
 from tb_steptime.metrics.memory.bins import memory_bins
@@ -70,11 +73,45 @@ def test_the_peak_has_its_instant_step_and_phase():
     assert step_peaks(trace, GPU0) == [108, 112, 108]
 
 
+def test_the_peak_as_a_figure_of_the_recording_and_of_each_step():
+    """Of the GPU, also where the CPU has more; the step before the first event is known by what that one leaves."""
+    trace = with_memory(training("a +8 @11, b +4 @14.5, b -4 @15", before=100, reserved=256), "c +900 @2", device=CPU)
+    assert measure(trace, "peak_allocated", None) == Series("peak_allocated", None, 112, [100, 112, 108])
+    assert measure(trace, "peak_reserved", None) == Series("peak_reserved", None, 256, [None, 256, 256])
+
+
+@pytest.mark.parametrize(
+    ("trace", "reasons"),
+    [
+        (timeline(TRAINING, names=NAMES), ("memory_not_recorded", "memory_not_recorded")),
+        (training("a +8 @1", totals=False), ("memory_without_totals", "memory_not_reserved")),
+        (with_memory(timeline(TRAINING, names=NAMES), "a +8 @1", device=CPU), (None, "memory_not_reserved")),
+        (with_memory(timeline("step | 00 |\nkernel 7 | .k |"), "a +8 @1", device=CPU), ("memory_not_recorded",) * 2),
+    ],
+)
+def test_a_peak_that_is_not_known_has_a_reason(trace: Trace, reasons: tuple[str | None, ...]):
+    found = [measure(trace, metric, None).reason for metric in ("peak_allocated", "peak_reserved")]
+    assert tuple(reason and reason.code for reason in found) == reasons
+
+
 def test_without_totals_memory_counts_from_the_first_event():
     trace = training("a +8 @1, b +4 @2, a -8 @3", totals=False)
     of = curve(trace, GPU0)
     assert (of.allocated.tolist(), of.whole, of.reserved, of.before) == ([8, 12, 4], False, None, 0)
     assert len(allocations(trace)) == 0
+
+
+def test_shared_memory_that_is_mapped_adds_to_what_the_cpu_allocates():
+    """As torch writes it: no total of its own, which would look as if all were freed. d was mapped before."""
+    trace = training("a +4 @1, m +9 @2, b +4 @3, d -5 @4, b -4 @5, a -4 @6")
+    said = np.array([4, 0, 8, 0, 4, 0], np.int64)
+    on_cpu = replace(
+        trace.memory,
+        device_type=np.zeros(6, np.int32), device=np.full(6, -1, np.int32),
+        allocated=said, reserved=np.array([0, 9, 0, 0, 0, 0], np.int64),
+    )  # fmt: skip
+    of = curve(replace(trace, memory=on_cpu, memo={}), Place(0, -1))
+    assert (of.before, of.allocated.tolist(), of.reserved) == (5, [9, 18, 22, 17, 13, 9], None)
 
 
 def test_what_each_allocation_is():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.tensor_cores.work import Call, Work
+from tb_steptime.metrics.work.calls import Call, Work
 
 
 class Attention(NamedTuple):
@@ -36,6 +36,8 @@ ATTENTION: dict[str, Attention] = {
     "aten::_efficient_attention_forward": Attention(0, 9, heads_last=True),
     "aten::_flash_attention_backward": Attention(1, 11, heads_last=True, backward=True),
     "aten::_efficient_attention_backward": Attention(1, 14, heads_last=True, backward=True),
+    "flash_attn::_flash_attn_forward": Attention(0, 5, heads_last=True),
+    "flash_attn::_flash_attn_backward": Attention(1, 11, heads_last=True, backward=True),
 }
 
 #: custom_mask_type of the memory-efficient ops: causal from the top left or from the bottom right.

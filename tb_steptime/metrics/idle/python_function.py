@@ -1,0 +1,118 @@
+"""Which Python function takes the time of a step in which no op runs, and what it calls most: for jobs without a GPU.
+
+step     [                                           ]
+frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
+             |-norm-|   |crop|  |---norm---|                norm: what its time is spent in above all
+op                                                |mm|
+outside  ooooooooooooooooooooooooooooooooooooooooo  oo
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.idle.busiest import busiest_of
+from tb_steptime.metrics.idle.doing import MOSTLY
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.trace.frames import is_source, short_frame
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
+from tb_steptime.trace.steps import Step, find_steps
+from tb_steptime.trace.table import Int64, Kind, distinct_in
+
+#: What the profiler records of the host besides Python.
+_RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+
+
+class PythonFunction(msgspec.Struct, frozen=True):
+    """In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
+    calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
+    end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
+    takes so much."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+    outside_ns: int
+    name: str
+    in_ns: int
+    busiest: str | None = None
+    busiest_ns: int = 0
+
+
+def python_function(trace: Trace) -> PythonFunction | None:
+    """None without call stacks, and where no one function of the user's holds most of that time."""
+    threads = training_threads(trace)
+    if not threads or not len(trace.events.rows(Kind.PYTHON)):
+        return None
+    step = _median_step(trace)
+    first, past = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
+    rows = int(first) + np.flatnonzero(trace.events.thread[first:past] == threads[0])
+    outside = Intervals.of((step.start_ns, step.end_ns)) - _recorded(trace, rows)
+    calls = _function(trace, rows, step, outside)
+    if not len(calls):
+        return None
+    called = busiest_of(trace, calls, step.start_ns, step.end_ns)
+    return PythonFunction(
+        step=step.name,
+        start_ns=int(trace.events.start_ns[calls[0]]),
+        end_ns=int(trace.events.ends(calls[-1:])[0]),
+        outside_ns=outside.total_ns,
+        name=short_frame(trace.strings[int(trace.events.name[calls[0]])]),
+        in_ns=int(trace.events.dur_ns[calls].sum()),
+        busiest=called.name if called else None,
+        busiest_ns=called.ns if called else 0,
+    )
+
+
+def _median_step(trace: Trace) -> Step:
+    """The lower one of two."""
+    steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
+    return steps[(len(steps) - 1) // 2]
+
+
+def _recorded(trace: Trace, rows: Int64) -> Intervals:
+    """When one of these is an op, a call, or of the loader."""
+    events = trace.events
+    mine = rows[np.isin(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
+    return Intervals.union(events.start_ns[mine], events.ends(mine))
+
+
+def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
+    """The innermost call within the step that holds most of the time outside of ops; else all calls of the function
+    that does so with all of them; none where no function does."""
+    frames, least_ns = _frames(trace, rows, step), MOSTLY * outside.total_ns
+    within = _within(trace, frames, outside)
+    alone = frames[(within >= least_ns) & (within > 0)]
+    if len(alone):
+        return alone[-1:]
+    names = trace.events.name[frames]
+    for name in distinct_in(names).tolist():
+        calls = _outer(trace, frames[names == name])
+        if _within(trace, calls, outside).sum() >= max(least_ns, 1):
+            return calls
+    return frames[:0]
+
+
+def _frames(trace: Trace, rows: Int64, step: Step) -> Int64:
+    """Those of the user's functions, which end in the step."""
+    events = trace.events
+    mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
+    frames: Int64 = mine[named_in(trace, mine, is_source)[events.name[mine]]]
+    return frames
+
+
+def _outer(trace: Trace, calls: Int64) -> Int64:
+    """Without those that are inside another one."""
+    ends = np.maximum.accumulate(trace.events.ends(calls))
+    inside = np.append(False, trace.events.start_ns[calls[1:]] < ends[:-1])
+    outer: Int64 = calls[~inside]
+    return outer
+
+
+def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:
+    ns: Int64 = outside.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
+    return ns

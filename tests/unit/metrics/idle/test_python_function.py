@@ -1,0 +1,47 @@
+"""The Python function that takes a step without a GPU, of drawn traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.idle.python_function import PythonFunction, python_function
+from tests.drawn.timeline import timeline
+
+NAMES = {
+    "m": "train.py(80): main", "p": "data.py(41): preprocess", "n": "data.py(7): normalize", "c": "data.py(9): crop",
+    "t": "torch/nn/functional.py(3): gelu", "o": "aten::sub",
+}  # fmt: skip
+PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("python | ............... |", None),
+        ("python | .pppppppppp.... |", PythonFunction("0", 1_000, 11_000, 15_000, PREPROCESS, 10_000)),
+        (
+            "python | .pppppppppp.... |\npython | .nnn.nnnn.cc... |",
+            PythonFunction("0", 1_000, 11_000, 15_000, PREPROCESS, 10_000, NORMALIZE, 7_000),
+        ),
+        # what runs in an op is not outside of it; what torch does is of its caller
+        (
+            "python | .pppppppppp.... |\npython | ..tttt......... |\nop | .......oo...... |",
+            PythonFunction("0", 1_000, 11_000, 13_000, PREPROCESS, 10_000),
+        ),
+        # no single call holds half of it; the loop around the steps is longer than the step
+        (
+            "python | nn.nn.nn.nn.nn. |\npython | n..n..c..n..n.. |",
+            PythonFunction("0", 0, 14_000, 15_000, NORMALIZE, 10_000),
+        ),
+        ("python | nnn.ccc.nnn.... |", None),
+    ],
+)  # fmt: skip
+def test_the_function_that_holds_most_of_what_is_outside_of_ops(rows: str, expected: PythonFunction | None):
+    whole = "python | mmmmmmmmmmmmmmmmmm |"
+    padded = "\n".join(f"{row.rsplit('|', 1)[0].rstrip()}... |" for row in rows.splitlines())
+    trace = timeline(f"step | 000000000000000... |\n{whole}\n{padded}", names=NAMES)
+    assert python_function(trace) == expected
+
+
+def test_nothing_is_known_without_stacks():
+    assert python_function(timeline("step | 0000 |\nop | .oo. |", names=NAMES)) is None
