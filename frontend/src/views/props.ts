@@ -24,11 +24,10 @@ import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
 import type { Part } from "./part";
 
-<<<<<<< HEAD
-export type EventSource = Pick<Client, "timeline" | "busy" | "memory" | "event" | "search" | "stepFile" | "held">;
-=======
-export type EventSource = Pick<Client, "timeline" | "busy" | "memory" | "flame" | "event" | "search" | "stepFile">;
->>>>>>> main
+export type EventSource = Pick<
+  Client,
+  "timeline" | "busy" | "memory" | "flame" | "event" | "search" | "stepFile" | "held"
+>;
 
 export type ScalarSource = Pick<Client, "scalars">;
 
