@@ -37,7 +37,7 @@ COLUMNS = (
     Metric(
         "op_idle", "GPU idle before", Unit.NS,
         "How long a GPU had nothing to do until a kernel, copy or memory set that is launched here began: where a wait "
-        "ends, which is not always what causes it. Waits for batches are left out.",
+        "ends, which is not always what causes it. Waits for batches, and what is not judged, are left out.",
         short="GPU idle",
     ),
     Metric(

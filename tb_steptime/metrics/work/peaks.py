@@ -74,7 +74,7 @@ PEAKS = (
     (re.compile(r"A100.*40GB"), Peaks(19.5, 312.0, 156.0, 78.0, 1555.0, 9.7, 19.5)),  # A100 data sheet, 40 GB
     (re.compile(r"A100.*PCIe"), Peaks(19.5, 312.0, 156.0, 78.0, 1935.0, 9.7, 19.5)),  # A100 data sheet, 80 GB PCIe
     (re.compile(r"A100|PG509|A800"), Peaks(19.5, 312.0, 156.0, 78.0, 2039.0, 9.7, 19.5)),  # A100 white paper, 80 GB
-    (re.compile(r"\bA10\b|A10G"), Peaks(31.2, 125.0, 62.5, 31.2, 600.0)),  # A10 data sheet
+    (re.compile(r"\bA10\b"), Peaks(31.2, 125.0, 62.5, 31.2, 600.0)),  # A10 data sheet
     (re.compile(r"\bA30\b"), Peaks(10.3, 165.0, 82.0, 41.2, 933.0, 5.2, 10.3)),  # A30 data sheet
     (re.compile(r"H100 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 3900.0, 30.0, 60.0, 1671.0)),  # H100 data sheet, NVL
     (re.compile(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 26.0, 51.0, 1513.0)),  # H100 data sheet, PCIe
@@ -93,10 +93,11 @@ PEAKS = (
     (re.compile(r"RTX 4090(?! D| Laptop)"), Peaks(82.6, 165.2, 82.6, 82.6, 1008.0, fp8=330.3)),
     (re.compile(r"RTX 5080(?! Laptop)"), Peaks(56.3, 112.6, 56.3, 56.3, 960.0, fp8=225.1)),
     (re.compile(r"RTX 5090(?! D| Laptop)"), Peaks(104.8, 209.5, 104.8, 104.8, 1792.0, fp8=419.0)),
-    # MI325X, MI300X, MI250X and MI210 data sheets; FP32 on matrix cores after FP8
+    # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8
     (re.compile(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
     (re.compile(r"MI300X"), Peaks(163.4, 1307.4, 653.7, 326.8, 5300.0, 81.7, 163.4, 2614.9, 163.4)),
-    (re.compile(r"MI250X?"), Peaks(23.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
+    (re.compile(r"MI250X"), Peaks(23.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
+    (re.compile(r"MI250"), Peaks(22.6, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
     (re.compile(r"MI210"), Peaks(22.6, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
 )
 # fmt: on

@@ -23,6 +23,7 @@ from tb_steptime.metrics.work.peaks import peaks_of
         ("Tesla V100-PCIE-32GB", 112.0, 900.0),
         ("NVIDIA GeForce RTX 4090", 165.2, 1008.0),
         ("AMD Instinct MI250X/MI250", 191.5, 1638.0),  # a die
+        ("AMD Instinct MI250", 181.0, 1638.0),
         ("AMD Instinct MI325X", 1307.4, 6000.0),
     ],
 )
@@ -33,7 +34,14 @@ def test_a_name_leads_to_its_data_sheet(name: str, half: float, memory: float):
 
 
 @pytest.mark.parametrize(
-    "name", ["NVIDIA GeForce RTX 3090 Ti", "NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU", "GPU 0"]
+    "name",
+    [
+        "NVIDIA A10G",
+        "NVIDIA GeForce RTX 3090 Ti",
+        "NVIDIA GeForce RTX 4090 D",
+        "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "GPU 0",
+    ],
 )
 def test_others_have_none(name: str):
     assert peaks_of(name) is None
