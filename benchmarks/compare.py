@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.generate import size_of, write_trace
-from tb_steptime.compare.comparison import compare
+from tb_steptime.comparison.comparison import compare
 from tb_steptime.terminal.compare_table import comparison_table
 from tb_steptime.terminal.compared import compared_sides
 

@@ -68,6 +68,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/memory": self._memory,
+            "/flame": self._flame,
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
@@ -147,6 +148,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         asked = MemoryAsked(device, _window(request), bins, at)
         return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=_may_work(request)))
 
+    def _flame(self, request: Request) -> Answer:
+        span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
+        return _now_or_later(self.store.flame(span, by, where, work=_may_work(request)))
+
     def _event(self, request: Request) -> Answer:
         number = _whole_number(request, "event")
         span, folded = request.args.get("span", ""), _is_folded(request)
@@ -173,8 +178,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not _may_work(request):
             return _without_header()
         from tb_steptime.serve.report import report_file
+        from tb_steptime.serve.scalars import JobScalars
 
-        return Answer(report_file(self.store), name="report.html")
+        scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
+        return Answer(report_file(self.store, scalars), name="report.html")
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):

@@ -26,6 +26,7 @@ export type SpanTitleId =
   | `kernels.${number}`
   | `kernel_time.${number}`
   | `time_bins.${number}`
+  | `roofline.${number}`
   | "lanes"
   | "workers_over_time"
   | "batch_split"
@@ -97,6 +98,10 @@ export type TrendsTitleId =
   | "tensor_core_time"
   | "matmul_like_time"
   | "unknown_kernel_time"
+  | "mfu"
+  | "hfu"
+  | "model_gflop"
+  | "known_flops_share"
   | "host_bound_share"
   | "host_bound_time"
   | "host_late_time"
@@ -728,8 +733,8 @@ export interface DeviceFigures {
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns.
- * idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
- * occupancy of 0 that cannot be.
+ * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
+ * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
  */
 export interface DeviceGpu {
   device: number;
@@ -742,6 +747,7 @@ export interface DeviceGpu {
   kineto_zero_fraction: number | null;
   tables: KernelGrouping[];
   details: KernelDetail[];
+  roofline: Roofline | null;
 }
 
 /** One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step. */
@@ -913,6 +919,28 @@ export interface Evidence {
 export interface EvidenceRow {
   table: string;
   key: string;
+}
+
+/**
+ * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
+ * whole.
+ * parent            place; -1 of the whole
+ * label             place in kinds and names
+ * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * device_ns, ...    of the frame and all below it; None where the trace does not tell
+ */
+export interface FlamePage {
+  by: "module" | "op" | "stack";
+  where: "made" | "ran";
+  kinds: ("all" | "collective" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
+  names: string[];
+  parent: number[];
+  label: number[];
+  merged: number[];
+  host_ns: number[];
+  device_ns: number[] | null;
+  idle_ns: number[] | null;
+  allocated_bytes: number[] | null;
 }
 
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
@@ -1217,13 +1245,14 @@ export interface JobText {
   vendor: string | null;
 }
 
-/** shape is None where the trace does not say the kernel's grids. */
+/** shape is None where the trace does not say the kernel's grids. sites: those with most time. */
 export interface KernelDetail {
   name: string;
   lengths: LaunchLengths;
   calls: LaunchTimes;
   shape: LaunchShape | null;
   short: string;
+  sites: LaunchSite[];
 }
 
 /**
@@ -1435,6 +1464,18 @@ export interface LaunchShape {
   occupancy: number | null;
   kineto_occupancy: number | null;
   persistent: boolean;
+}
+
+/**
+ * Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
+ * line of its forward op. None where there is none, or it is not recorded.
+ */
+export interface LaunchSite {
+  op: string | null;
+  module: string | null;
+  source: string | null;
+  count: number;
+  total_ns: number;
 }
 
 /**
@@ -1664,6 +1705,8 @@ export interface MetricLevels {
  * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
+ * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
+ * the modules inside; None where memory was not recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -1684,6 +1727,8 @@ export interface ModuleRow {
   tensor_ns: number | null;
   unknown_ns: number | null;
   slowest_ns: number;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -1819,13 +1864,17 @@ export interface OperatorDetail {
   more_kernels: number;
 }
 
-/** What the rows of a table leave out. device_self_ns: None where nothing ran on a device. */
+/**
+ * What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
+ * allocated_self_bytes: where memory was not recorded.
+ */
 export interface OperatorRest {
   rows: number;
   calls: number;
   host_self_ns: number;
   runtime_ns: number;
   device_self_ns: number | null;
+  allocated_self_bytes: number | null;
 }
 
 /**
@@ -1839,6 +1888,8 @@ export interface OperatorRest {
  * for batches are left out
  * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
  * more; None where no device has tensor cores
+ * allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
+ * were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
  */
 export interface OperatorRow {
   name: string;
@@ -1854,9 +1905,11 @@ export interface OperatorRow {
   kernel_ns: number | null;
   tensor_ns: number | null;
   unknown_ns: number | null;
+  allocated_bytes: number | null;
+  allocated_self_bytes: number | null;
 }
 
-/** Where a step is, relative to the span's origin. */
+/** Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it. */
 export interface OperatorStep {
   name: string;
   start_ns: number;
@@ -1872,15 +1925,17 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
- * forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
- * folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+ * Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+ * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
+ * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
+ * layers as one; modules: each by itself, of which the smallest more_modules are left out.
  * Empty in a summary of a release that did not measure ops.
  */
 export interface OperatorsResult {
   start_ns: number;
   end_ns: number;
   steps: OperatorStep[];
+  steps_ns: number;
   has_device: boolean;
   recorded: OpsRecorded;
   tables: OperatorTable[];
@@ -2329,6 +2384,59 @@ export interface RecordedWorker {
 export interface Residual {
   part: string;
   ns: number;
+}
+
+/** TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs. */
+export interface Roof {
+  dtype: string;
+  tensor_cores: boolean;
+  tflops: number;
+}
+
+/**
+ * Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
+ * time in ops without a formula, or without recorded inputs.
+ */
+export interface Roofline {
+  memory_gbs: number | null;
+  roofs: Roof[];
+  dots: RooflineDot[];
+  more_dots: number;
+  more_ns: number;
+  unknown_ns: number;
+}
+
+/**
+ * Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
+ * kernel, short      the longest one; kernel_count: kernels of a call, as a mean
+ * calls, total_ns    of all their kernels, over the span
+ * flops, bytes       of one call; bytes at least
+ * tensor_cores       the longest kernel runs on them
+ * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
+ * efficiency         time at the roof / time
+ * above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
+ * hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
+ * data sheet says; None: it is not
+ * bound              what bounds it; None: the roofs are not known
+ * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+ */
+export interface RooflineDot {
+  op: string;
+  shapes: string;
+  dtype: string;
+  kernel: string;
+  short: string;
+  kernel_count: number;
+  calls: number;
+  total_ns: number;
+  flops: number;
+  bytes: number;
+  tensor_cores: boolean;
+  roof_tflops: number | null;
+  efficiency: number | null;
+  above: "algorithm" | "cache" | "clock" | null;
+  bound: "compute" | "grid" | "launch" | "memory" | null;
+  gain_ns: number;
 }
 
 /**

@@ -7,6 +7,7 @@ import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
 import { unpacked } from "./server/packed";
 import { openRecorded, type Recorded } from "./server/recorded";
+import type { HeldEvents } from "./server/recorded_events";
 
 /** The page's policy lets no style sheet in but one that a program makes. */
 function addStyles(): void {
@@ -15,12 +16,32 @@ function addStyles(): void {
   document.adoptedStyleSheets = [sheet];
 }
 
+/** Of a span; unpacked when its Timeline is first opened. Null: the report holds none. */
+function eventsIn(page: Document): (span: string) => HeldEvents | null {
+  const known = new Map<string, HeldEvents | null>();
+  return (span) => {
+    const letters = page.getElementById(`events-${span}`)?.textContent;
+    if (!known.has(span)) known.set(span, letters ? (unpacked(letters) as unknown as HeldEvents) : null);
+    return known.get(span)!;
+  };
+}
+
+const DAMAGED = "This report is cut short or damaged: copy it again, or write it again with tb-steptime report.";
+
 function show(): void {
-  const recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as Recorded;
+  let recorded: Recorded;
+  try {
+    recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as Recorded;
+  } catch (error) {
+    const said = document.getElementById("without")!;
+    said.textContent = DAMAGED;
+    said.hidden = false;
+    throw error;
+  }
   addStyles();
   followTheme(window);
   printView();
-  draw(h(App, { client: openRecorded(recorded), url: openUrlStore(window) }), document.body);
+  draw(h(App, { client: openRecorded(recorded, eventsIn(document)), url: openUrlStore(window) }), document.body);
 }
 
 show();

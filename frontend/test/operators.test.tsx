@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
+import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { Operators } from "../src/views/operators";
 import { tensorText } from "../src/views/operators/columns";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
+import { comparedModules, comparedOps } from "../src/views/operators/other";
 import {
   groupingOf,
   groupingsOf,
@@ -34,11 +36,13 @@ const row = (name: string, device: number, more: Partial<OperatorRow> = {}): Ope
   kernel_ns: device,
   tensor_ns: 0,
   unknown_ns: 0,
+  allocated_bytes: null,
+  allocated_self_bytes: null,
   ...more,
 });
 
 const ROWS = [row("aten::addmm", 20e6), row("aten::mul", 6e6), row("aten::linear", 0, { kernel_ns: 0 })];
-const NO_REST = { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null };
+const NO_REST = { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null, allocated_self_bytes: null };
 
 const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): ModuleRow => ({
   name,
@@ -57,6 +61,8 @@ const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): Mo
   kernel_ns: 12e6,
   tensor_ns: 6e6,
   unknown_ns: 0,
+  allocated_bytes: null,
+  allocated_self_bytes: null,
   slowest_ns: 7e6,
   ...more,
 });
@@ -75,6 +81,7 @@ const RESULT: OperatorsResult = {
     { name: "5", start_ns: 0, end_ns: 100e6 },
     { name: "6", start_ns: 100e6, end_ns: 200e6 },
   ],
+  steps_ns: 200e6,
   has_device: true,
   recorded: { ops: true, shapes: true, stacks: false, modules: true, backward: true },
   tables: [
@@ -109,7 +116,8 @@ const page: PageOf<"operators"> = {
 
 const HEADS = ["op_calls", "op_host_total", "op_host_self", "op_runtime", "op_device_total", "op_device_self",
   "op_launches", "op_idle", "op_tensor_share", "module_occurrences", "module_python", "module_backward_host",
-  "module_backward_device", "module_share", "module_each", "module_slowest"]; // biome-ignore format: a list
+  "module_backward_device", "module_share", "module_each", "module_slowest", "op_allocated",
+  "op_allocated_self", "module_allocated", "module_allocated_self"]; // biome-ignore format: a list
 
 const figures = HEADS.map((id) => ({ id, label: id, short: "", unit: "ns" as const, meaning: id, colour: "ink" }));
 
@@ -144,6 +152,7 @@ describe("tables of ops", () => {
       host_self_ns: 20e6,
       runtime_ns: 4e6,
       device_self_ns: 9e6,
+      allocated_self_bytes: null,
     });
   });
 
@@ -190,4 +199,73 @@ describe("the Operators view", () => {
     expect(said).toContain("|By shapes|");
     expect(said).toContain("|[8] [4, 2]|2|100");
   });
+});
+
+test("what ops and modules allocate has columns where memory was recorded", () => {
+  const allocated = { allocated_bytes: 3 << 20, allocated_self_bytes: 1 << 20 };
+  const rows = [row("aten::addmm", 20e6, allocated), row("aten::mul", 6e6, { ...allocated, allocated_bytes: 0 })];
+  const result: OperatorsResult = {
+    ...RESULT,
+    tables: [{ by: "name", where: "ran", rows, rest: { ...NO_REST, rows: 2, allocated_self_bytes: 4 << 20 } }],
+    folded: [module("Net", -1, { ...allocated, allocated_bytes: 5 << 20 })],
+  };
+  expect(restOf(result.tables[0]!, rows.slice(0, 1)).allocated_self_bytes).toBe(5 << 20);
+  const said = words(<Operators page={{ ...page, result }} tab={tab()} compared={null} />);
+  for (const each of ["op_allocated", "1.6 MB", "module_allocated", "2.6 MB"]) expect(said).toContain(each);
+  expect(view()).not.toContain("allocated");
+});
+
+describe("next to another span", () => {
+  const other = (more: Partial<OperatorsResult>) => ({
+    name: "b",
+    own: "a",
+    page: { ...page, result: { ...RESULT, ...more } },
+  });
+  const text = (more: Partial<OperatorsResult>, state?: Tab["state"]) =>
+    words(<Operators page={page} tab={tab(state)} compared={other(more)} />);
+
+  test("ops have its time, the difference a step, and what only it has", () => {
+    const rows = [row("aten::addmm", 12e6), row("aten::mul", 6e6), row("aten::bmm", 4e6)];
+    const tables = [{ by: "name" as const, where: "ran" as const, rows, rest: NO_REST }];
+    const said = text({ tables, folded: [] });
+    expect(said).toContain("|6.0 ms|+4.0 ms|");
+    expect(said).toContain("only here"); // aten::linear
+    expect(said).toContain("Not among these rows of a, but in b, a step: aten::bmm (2.0 ms).");
+    const one = text({ tables, folded: [], steps: RESULT.steps.slice(0, 1) });
+    expect(one).toContain("|12.0 ms|-2.0 ms|"); // one step of b takes 12 ms, two of a 20 ms
+  });
+
+  test("a module without a like in the other span is said once, not with all that is inside it", () => {
+    const folded = [FOLDED[0]!, module("Old", 0), module("Linear", 1), module("Head", 0, { device_total_ns: 16e6 })];
+    const compared = { ...part({ folded }) };
+    const { columns, only } = comparedModules(compared, false)!;
+    expect(only.rows).toEqual([{ name: "Net / Old", ns: 6e6 }]);
+    expect(columns.rows.map((each) => [columns.keyOf(each), columns.ns(each)])).toEqual([
+      ["Net", 6e6],
+      ["Net / Layer", 6e6],
+      ["Net / Layer / Linear", 6e6],
+      ["Net / Head", 6e6],
+    ]);
+    expect(columns.others.map((each) => columns.otherNs(each))).toEqual([6e6, 6e6, 6e6, 8e6]);
+    expect(text({ folded })).toContain("Only b has, a step: Net / Old (6.0 ms).");
+  });
+
+  test("where the other has nothing of the kind, there are no columns", () => {
+    expect(comparedOps(part({ tables: [] }), groupingOf(RESULT, "name"), "ran")).toBeNull();
+    expect(comparedModules(part({ folded: [] }), false)).toBeNull();
+  });
+
+  const part = (more: Partial<OperatorsResult>) => ({
+    result: RESULT,
+    titles: {},
+    tab: tab(),
+    name: "",
+    compared: other(more),
+  });
+});
+
+test("a long name keeps its end", () => {
+  const said = words(<Middle name="aten::cudnn_convolution_backward_weight" />);
+  expect(said).toBe("|aten::cudnn_convolution_backw|ard_weight|");
+  expect(words(<Middle name="aten::addmm" />)).toBe("|aten::addmm|");
 });

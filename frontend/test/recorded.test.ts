@@ -1,9 +1,10 @@
 /** Answers from a report: what it holds, and that what it does not hold says so. */
 
 import { expect, test } from "vitest";
-import type { ComparePage, TrendsPage } from "../src/api.gen";
+import type { ComparePage, EventDetail, TimelinePage, TrendsPage } from "../src/api.gen";
 import type { Answer } from "../src/server/client";
-import { isFinal, NO_EVENTS, NOT_HELD, openRecorded, type Recorded } from "../src/server/recorded";
+import { isFinal, NO_EVENTS, NOT_HELD, OTHER_EVENT, openRecorded, type Recorded } from "../src/server/recorded";
+import type { HeldEvents } from "../src/server/recorded_events";
 import { CHAIN, COMPARED } from "./fixtures/compared";
 import { trendSpan } from "./fixtures/figures";
 import { CATALOGUE } from "./fixtures/meanings";
@@ -41,9 +42,44 @@ const RECORDED: Recorded = {
   pairs: [PAIR],
   chain: CHAIN,
   chain_runs: ["a", "b", "c"],
+  scalars: {
+    a: {
+      tags: ["loss", "speed"],
+      series: ["loss", "speed"].map((tag) => ({ source: "a", tag, steps: [1], wall_ns: [2], values: [3] })),
+    },
+  },
 };
 
-const client = openRecorded(RECORDED);
+const described = (event: number, name: string, start_ns: number, end_ns: number): EventDetail => ({
+  event,
+  name,
+  short_name: name.toUpperCase(),
+  kind: "CPU op",
+  on: "Thread",
+  track: event % 2,
+  row: 3,
+  start_ns,
+  end_ns,
+  facts: [],
+  links: [{ role: "In", event: 9, name: "frame", track: 0, row: 2, start_ns, end_ns }],
+  gap_start_ns: null,
+  why_gap: null,
+});
+
+const FOLDED = { detail_ns: 1 } as TimelinePage;
+const WHOLE = { detail_ns: 2 } as TimelinePage;
+
+const HELD: HeldEvents = {
+  held: { steps: ["5"], start_ns: 100, end_ns: 200, joined: 0 },
+  folded: FOLDED,
+  whole: WHOLE,
+  described: [described(0, "add", 120, 130), described(1, "addmm", 110, 150), described(2, "copy", 160, 170)],
+  moved: [1, 9],
+  moved_row: [1, -1],
+  busy: { start_ns: 0, end_ns: 500, of: "gpu", devices: 1, busy_ns: [7], kernels: [1], most: [] },
+};
+
+const client = openRecorded(RECORDED, (span) => (span === "id-2" ? HELD : null));
 const signal = new AbortController().signal;
 const held = async <T>(answer: Promise<Answer<T>>): Promise<T | "not held"> => {
   const { kind, value } = await answer;
@@ -85,6 +121,49 @@ test("Trends speaks of all runs, of one, and of some among many only by their nu
 test("single events say that they are not in it, and nobody asks again", async () => {
   const { kind, value } = await client.event("id-1", { event: 0, folded: true }, signal);
   expect([kind, value]).toEqual(["problem", NO_EVENTS]);
-  expect([NO_EVENTS, NOT_HELD].map(isFinal)).toEqual([true, true]);
+  expect([NO_EVENTS, NOT_HELD, OTHER_EVENT].map(isFinal)).toEqual([true, true, true]);
   expect(isFinal({ problem: "The file is empty", file: "a", hint: "" })).toBe(false);
+});
+
+test("what the job logged is of a run and a tag", async () => {
+  expect(await held(client.scalars("a", null, signal))).toEqual({ tags: ["loss", "speed"], series: [] });
+  expect(await held(client.scalars("a", "speed", signal))).toEqual({
+    tags: ["loss", "speed"],
+    series: [{ source: "a", tag: "speed", steps: [1], wall_ns: [2], values: [3] }],
+  });
+  expect(await held(client.scalars("b", null, signal))).toEqual({ tags: [], series: [] });
+});
+
+test("events of the steps that are held: the picture, one of them, how busy the recording was", async () => {
+  expect([client.held!("id-1"), client.held!("id-2")]).toEqual([null, HELD.held]);
+  const asked = { from: 0, to: 5, detail_ns: 1 };
+  expect(await held(client.timeline("id-2", { ...asked, folded: true }, signal))).toBe(FOLDED);
+  expect(await held(client.timeline("id-2", { ...asked, folded: false }, signal))).toBe(WHOLE);
+  expect(await held(client.busy("id-2", { from: 0, to: 500, bins: 9 }, signal))).toBe(HELD.busy);
+  expect(await client.busy("id-2", { from: 0, to: 400, bins: 9 }, signal)).toEqual({
+    kind: "problem",
+    value: OTHER_EVENT,
+  });
+  const rows = async (event: number, folded: boolean) => {
+    const { row, links } = (await held(client.event("id-2", { event, folded }, signal))) as EventDetail;
+    return [row, links[0]!.row];
+  };
+  expect([await rows(0, false), await rows(0, true), await rows(1, true)]).toEqual([
+    [3, 2],
+    [3, -1],
+    [1, -1],
+  ]);
+  expect((await client.event("id-2", { event: 7, folded: true }, signal)).value).toBe(OTHER_EVENT);
+});
+
+test("a search counts the events that are held, of a track or of all, from an instant on", async () => {
+  const search = async (words: string, track: number | null = null, from = 0) => {
+    const page = await held(client.search("id-2", { words, track, folded: true, from }, signal));
+    if (page === "not held") throw new Error(page);
+    const { count, total_ns, tracks, next, hits, bins } = page;
+    return [count, total_ns, tracks.map(({ count }) => count), next, hits.event, hits.row, bins.indexOf(1)];
+  };
+  expect(await search("ADD", null, 115)).toEqual([2, 50, [1, 1], 1, [1, 0], [1, 3], 110]);
+  expect(await search("add", 0)).toEqual([1, 10, [1, 1], 0, [0], [3], 120]);
+  expect(await search(" ")).toEqual([0, 0, [], 0, [], [], -1]);
 });

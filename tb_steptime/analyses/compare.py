@@ -1,6 +1,8 @@
-"""Compare: what of a recording is held against others; `tb_steptime.compare` makes a comparison of several of these."""
+"""Compare: what of a recording is held against others; `tb_steptime.comparison` compares several of these."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import msgspec
 
@@ -50,16 +52,16 @@ def analyse(trace: Trace) -> CompareResult:
     kernels, more_ns = ([], 0) if device is None else launch_places(trace, device, whole)
     columns = zip(find_steps(trace).steps, whole.tolist(), host_time_ns(trace).tolist(), strict=True)
     labels, steps = phase_labels(trace), int(whole.sum())
-    step = step_at(trace, trace.events.start_ns, whole)
+    at = partial(step_at, trace, wanted=whole)
     return CompareResult(
         setup=setup_of(trace, whole),
         steps=[ComparedStep(step.name, compared, phases) for step, compared, phases in columns],
         phases=[labels[phase] for phase in PHASES],
         kernels=kernels,
         more_kernels_ns=more_ns,
-        ops=op_times(trace, step, steps),
-        blocking=blocking_places(trace, step_at(trace, blocking_groups(trace).start, whole), steps),
-        copies=copy_places(trace, step, steps),
+        ops=op_times(trace, at, steps),
+        blocking=blocking_places(trace, at(blocking_groups(trace).start), steps),
+        copies=copy_places(trace, at, steps),
     )
 
 

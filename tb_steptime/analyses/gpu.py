@@ -15,6 +15,7 @@ from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
+from tb_steptime.metrics.roofline.dots import Roofline, roofline
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason
 from tb_steptime.trace.host_ranges import named_ranges, short_range
@@ -91,8 +92,8 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns.
 
-    idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
-    occupancy of 0 that cannot be.
+    idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
+    share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
     """
 
     device: int
@@ -105,6 +106,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     kineto_zero_fraction: float | None
     tables: list[KernelGrouping]
     details: list[KernelDetail]
+    roofline: Roofline | None = None
 
 
 class GpuResult(msgspec.Struct, frozen=True):
@@ -146,6 +148,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
         tables=[_table(by, rows) for by, rows in mine.items()],
         details=kernel_details(trace, device, OPENED_KERNELS),
+        roofline=roofline(trace, device),
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.analyses.base import Analysis
-from tb_steptime.metrics.operators.details import OperatorDetail, operator_details
+from tb_steptime.metrics.base import step_lengths
+from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
@@ -26,7 +27,7 @@ OPENED_OPS = 40
 
 
 class OperatorStep(msgspec.Struct, frozen=True):
-    """Where a step is, relative to the span's origin."""
+    """Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it."""
 
     name: str
     start_ns: int
@@ -34,13 +35,15 @@ class OperatorStep(msgspec.Struct, frozen=True):
 
 
 class OperatorRest(msgspec.Struct, frozen=True):
-    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device."""
+    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
+    allocated_self_bytes: where memory was not recorded."""
 
     rows: int = 0
     calls: int = 0
     host_self_ns: int = 0
     runtime_ns: int = 0
     device_self_ns: int | None = None
+    allocated_self_bytes: int | None = None
 
 
 class OperatorTable(msgspec.Struct, frozen=True):
@@ -60,9 +63,11 @@ class OutsideOps(msgspec.Struct, frozen=True):
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps. tables: one for each grouping for which something is recorded, and where the links to the
-    forward pass are, one with the work of the backward pass where it was made. details: of the ops with most time.
-    folded: modules, repeated layers as one; modules: each by itself, of which the smallest more_modules are left out.
+    """Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+
+    tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
+    the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
+    layers as one; modules: each by itself, of which the smallest more_modules are left out.
 
     Empty in a summary of a release that did not measure ops.
     """
@@ -70,6 +75,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
     start_ns: int = 0
     end_ns: int = 0
     steps: list[OperatorStep] = []
+    steps_ns: int = 0
     has_device: bool = False
     recorded: OpsRecorded = OpsRecorded()
     tables: list[OperatorTable] = []
@@ -81,7 +87,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> OperatorsResult:
-    (low, high), said = find_steps(trace).window, recorded(trace)
+    (low, high), said = host_window(trace), recorded(trace)
     sorts = _sorts(said)
     tables = [_table(sort, rows) for sort, rows in zip(sorts, operator_tables(trace, sorts), strict=True)]
     found, outside = find_modules(trace), outside_ops(trace)
@@ -89,7 +95,11 @@ def analyse(trace: Trace) -> OperatorsResult:
     return OperatorsResult(
         start_ns=low,
         end_ns=high,
-        steps=[OperatorStep(step.name, step.start_ns, step.end_ns) for step in find_steps(trace).steps],
+        steps=[
+            OperatorStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
+            for step in find_steps(trace).steps
+        ],
+        steps_ns=int(step_lengths(trace).sum()),
         has_device=len(find_launches(trace).activity) > 0,
         recorded=said,
         tables=tables,
@@ -114,12 +124,14 @@ def _sorts(said: OpsRecorded) -> list[Sort]:
 def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
     shown, more = list(rows[: ROWS[sort.by]]), rows[ROWS[sort.by] :]
     device = [row.device_self_ns for row in more if row.device_self_ns is not None]
+    allocated = [row.allocated_self_bytes for row in more if row.allocated_self_bytes is not None]
     rest = OperatorRest(
         rows=len(more),
         calls=sum(row.calls for row in more),
         host_self_ns=sum(row.host_self_ns for row in more),
         runtime_ns=sum(row.runtime_ns for row in more),
         device_self_ns=sum(device) if device else None,
+        allocated_self_bytes=sum(allocated) if allocated else None,
     )
     return OperatorTable(sort.by, sort.where, shown, rest)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
+from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge

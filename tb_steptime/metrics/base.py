@@ -66,7 +66,7 @@ class Figure:
     reason: Reason | None = None
 
 
-def mean_figure(values: Int64) -> Figure:
+def mean_figure(values: Int64 | Float64) -> Figure:
     """The figure of which each step has one of the values and the span their mean."""
     return Figure(float(values.mean()), tuple(values.tolist()))
 
@@ -77,7 +77,7 @@ def ratio_figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason |
     return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
 
 
-def share_of_step(trace: Trace, values: Int64) -> Figure:
+def share_of_step(trace: Trace, values: Int64 | Float64) -> Figure:
     """values[i] / length of step i, ns; the span's share weighs steps by their length."""
     part, whole = [np.concatenate(([column.sum()], column)) for column in (values, step_lengths(trace))]
     return ratio_figure(part, whole, None)

@@ -14,6 +14,7 @@ from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches import host_floor
 from tb_steptime.metrics.launches import per_step as launches
 from tb_steptime.metrics.memory import figures as memory
+from tb_steptime.metrics.roofline import utilization as roofline
 from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
@@ -71,6 +72,10 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (tensor_cores.TENSOR_CORE_TIME, tensor_cores.tensor_core_time),
     (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.matmul_like_time),
     (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
+    (roofline.MFU, roofline.mfu),
+    (roofline.HFU, roofline.hfu),
+    (roofline.MODEL_FLOPS, roofline.model_gflop),
+    (roofline.KNOWN_FLOPS_SHARE, roofline.known_flops_share),
     (idle.HOST_BOUND_SHARE, idle.host_bound_share),
     (idle.HOST_BOUND_TIME, idle.host_bound_time),
     (idle.HOST_LATE_TIME, idle.host_late_time),

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tb_steptime.compare.comparison import compare as compare_sides
+from tb_steptime.comparison.comparison import compare as compare_sides
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.notebook.columns import Kind, kinds_of
 from tb_steptime.notebook.opening import open_path

@@ -130,6 +130,16 @@ class Span:
         return self.operators_by("name")
 
     @cached_property
+    def modules(self) -> Table:
+        """A row for each module, as they nest; sums over the steps. Empty where modules are not recorded."""
+        return span_tables.modules_table(self.result("operators", OperatorsResult), folded=False)
+
+    @cached_property
+    def folded_modules(self) -> Table:
+        """The same with a row for all modules of one class in one place: repeated layers."""
+        return span_tables.modules_table(self.result("operators", OperatorsResult), folded=True)
+
+    @cached_property
     def blocking_calls(self) -> Table:
         """A row for calls that are alike and make the CPU wait for a GPU, per step."""
         return span_tables.blocking_table(self.result("host", HostResult))

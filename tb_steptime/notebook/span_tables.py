@@ -18,9 +18,10 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.kernels.table import By, KernelGroup
 from tb_steptime.metrics.operators.keys import By as OpsBy
+from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.notebook.columns import Cell, Kind
+from tb_steptime.notebook.columns import Cell, Kind, kinds_of
 from tb_steptime.notebook.tables import Table, table_of
 from tb_steptime.terminal.printer import plain
 
@@ -98,6 +99,15 @@ def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
     """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
     rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
     return table_of("operators", OperatorRow, rows)
+
+
+def modules_table(operators: OperatorsResult, folded: bool) -> Table:
+    """A row for each module, in the order of the tree, with its path and the row of the module around it; see
+    ModuleRow."""
+    rows = operators.folded if folded else operators.modules
+    paths = (" / ".join(path) for path in paths_of_rows(rows))
+    cells = ((path, *msgspec.structs.astuple(row)) for path, row in zip(paths, rows, strict=True))
+    return Table("modules", {"path": "text", **kinds_of(ModuleRow)}, cells)
 
 
 def blocking_table(host: HostResult) -> Table:

@@ -26,6 +26,7 @@ from tb_steptime.metrics.memory import columns as memory
 from tb_steptime.metrics.operators import columns as operators
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.roofline import columns as roofline
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
@@ -76,6 +77,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 #: Figures of the views' tables, by view.
 _COLUMNS = (
     *kernels.COLUMNS,
+    *roofline.COLUMNS,
     *tensor_cores.COLUMNS,
     *host.COLUMNS,
     *HOST_FIGURES,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tb_steptime.compare.chain import chain
-from tb_steptime.compare.comparison import Comparison, compare
-from tb_steptime.compare.sides import Side
+from tb_steptime.comparison.chain import chain
+from tb_steptime.comparison.comparison import Comparison, compare
+from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.summaries import DamagedSummary

@@ -46,6 +46,7 @@ from tb_steptime.serve.wire import (
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.flame import FlamePage, flame_page
 from tb_steptime.timeline.memory import MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
@@ -200,6 +201,16 @@ class Store:
         page = memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns)
         if page is None:
             raise UnknownDevice(asked.device)
+        return page
+
+    def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
+        """The call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        if isinstance(events, Waiting):
+            return events
+        page = flame_page(events, by, where)
+        if page is None:
+            raise UnknownEvent(by, where)
         return page
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:

@@ -21,6 +21,8 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     memory?span=ID&device=N&from=NS&to=NS&bins=N
                                     200 MemoryPage of the Nth device of the view · 202, 400, 404, 422 likewise
           &at=NS                    Optional: what is alive at this instant, too.
+    flame?span=ID&by=stack|module|op&where=ran|made
+                                    200 FlamePage, call paths over the steps · 202, 422 likewise · 404 (not recorded)
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
           &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
@@ -43,9 +45,9 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.compare.chain import ChainLink
-from tb_steptime.compare.changes import ChangeId
-from tb_steptime.compare.comparison import Comparison
+from tb_steptime.comparison.chain import ChainLink
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
@@ -55,6 +57,7 @@ from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
+from tb_steptime.timeline.flame import FlamePage
 from tb_steptime.timeline.memory import MemoryPage
 from tb_steptime.trace.steps import StepsBy
 
@@ -263,6 +266,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     TimelinePage,
     BusyBins,
     MemoryPage,
+    FlamePage,
     EventDetail,
     SearchPage,
     Catalogue,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.compare.changes import ChangeId
-from tb_steptime.compare.gates import GateResult
-from tb_steptime.compare.matching import MatchedBy
-from tb_steptime.compare.samples import Status
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.gates import GateResult
+from tb_steptime.comparison.matching import MatchedBy
+from tb_steptime.comparison.samples import Status
 from tb_steptime.terminal.contract import ErrorReport, NoteReport
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tb_steptime.compare.comparison import Comparison
-from tb_steptime.compare.predictions import Prediction
-from tb_steptime.compare.row_changes import RowChange, TableId
-from tb_steptime.compare.sides import Side
-from tb_steptime.compare.tables import table_of
-from tb_steptime.compare.waterfall import By, mean_step_ns
+from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.predictions import Prediction
+from tb_steptime.comparison.row_changes import RowChange, TableId
+from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.waterfall import By, mean_step_ns
 from tb_steptime.insights.wording.compare import comparison_headline, warning_texts
 from tb_steptime.terminal.compare_contract import (
     CandidateReport,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from tb_steptime.compare.comparison import Comparison
-from tb_steptime.compare.gates import Gate, GateResult
-from tb_steptime.compare.row_changes import RowChange, TableId
-from tb_steptime.compare.tables import table_of
-from tb_steptime.compare.waterfall import By, Contribution
+from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.gates import Gate, GateResult
+from tb_steptime.comparison.row_changes import RowChange, TableId
+from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.waterfall import By, Contribution
 from tb_steptime.insights.wording.compare import (
     CHANGE_LABELS,
     CONTRIBUTION_LABELS,

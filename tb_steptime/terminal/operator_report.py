@@ -1,7 +1,6 @@
-"""What `tb-steptime operators` prints: ops and modules of each span as a table, as JSON or as CSV.
+"""What `tb-steptime operators` prints of each span as JSON or as CSV: its ops and modules.
 
-The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row; the table
-holds those with most time.
+The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -18,24 +16,17 @@ import msgspec
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
+from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows, paths_of_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.terminal.contract import ErrorReport
-from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, printable
-from tb_steptime.terminal.rows import shortened
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 
 #: The steps of the span, or its whole recording as one step.
 Window = Literal["steps", "recording"]
-
-#: Rows of the table; what is beyond them is one line.
-TABLE_ROWS = 40
-#: Names are cut to what is left of a line, but not to less than this.
-MIN_NAME_WIDTH = 24
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,8 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     stack, module, line and phase that one is set, where it is recorded.
 
     Self is without the ops inside, and on the host without runtime calls: these are runtime_ns. idle_ns: how long the
-    GPU had nothing to do until what the op launched, or an op inside it, began.
+    GPU had nothing to do until what the op launched, or an op inside it, began. allocated_bytes: of the allocations
+    while it runs, freed or not, on the GPUs, or on the CPU where no GPU's were recorded; null where none were.
     """
 
     name: str
@@ -72,13 +64,15 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     kernel_ns: int | None
     tensor_core_ns: int | None
     unknown_ns: int | None
+    allocated_bytes: int | None
+    allocated_self_bytes: int | None
 
 
 class ModuleReport(msgspec.Struct, frozen=True):
     """A module; sums over the window. path: the names of the modules around it, the outermost first, and its own.
 
     Self is without the modules inside; python_ns: what of it is in no op. device_*: of the forward pass; backward_*: of
-    what the backward pass runs for it.
+    what the backward pass runs for it. allocated_bytes: as of ops, in the forward pass.
     """
 
     name: str
@@ -93,6 +87,8 @@ class ModuleReport(msgspec.Struct, frozen=True):
     backward_device_ns: int | None
     launches: int | None
     idle_ns: int | None
+    allocated_bytes: int | None
+    allocated_self_bytes: int | None
     children: list[ModuleReport]
 
 
@@ -125,9 +121,13 @@ class OperatorReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
+def windowed(trace: Trace, choice: OperatorChoice) -> Trace:
     """The whole recording is one step: so idle time is measured in all of it."""
-    trace = as_one_step(trace) if choice.window == "recording" else trace
+    return as_one_step(trace) if choice.window == "recording" else trace
+
+
+def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
+    trace = windowed(trace, choice)
     (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
     modules, more = module_rows(find_modules(trace), folded=False)
     return SpanOperators(
@@ -165,6 +165,8 @@ def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
         kernel_ns=row.kernel_ns,
         tensor_core_ns=row.tensor_ns,
         unknown_ns=row.unknown_ns,
+        allocated_bytes=row.allocated_bytes,
+        allocated_self_bytes=row.allocated_self_bytes,
     )
 
 
@@ -172,10 +174,9 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     """Rows come after those around them."""
     outermost: list[ModuleReport] = []
     made: list[ModuleReport] = []
-    for row in rows:
-        around = made[row.parent] if row.parent >= 0 else None
-        made.append(_module(row, [*(around.path if around else []), row.name]))
-        (around.children if around else outermost).append(made[-1])
+    for row, path in zip(rows, paths_of_rows(rows), strict=True):
+        made.append(_module(row, path))
+        (made[row.parent].children if row.parent >= 0 else outermost).append(made[-1])
     return outermost
 
 
@@ -193,6 +194,8 @@ def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
         backward_device_ns=row.backward_device_ns,
         launches=row.launches,
         idle_ns=row.idle_ns,
+        allocated_bytes=row.allocated_bytes,
+        allocated_self_bytes=row.allocated_self_bytes,
         children=[],
     )
 
@@ -209,48 +212,3 @@ def _csv_line(values: Sequence[object]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()
-
-
-_HEADS = ("calls", "host total", "host self", "runtime", "device total", "device self", "launches", "GPU idle")
-
-
-def operator_text(span: SpanOperators, width: int) -> str:
-    """The table for a terminal of that width, without a line end at the end."""
-    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
-    over = "the steps" if span.window == "steps" else "the recording"
-    head = printable(f"{run} · {span.worker} · span {span.span}") + f" · {over}, {duration(span.window_ns)}"
-    shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
-    if not shown:
-        return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
-    cells = [_cells(row) for row in shown]
-    if more:
-        cells.append([count(sum(row.calls for row in more)), "", duration(sum(row.host_self_ns for row in more))])
-    lines = _lines(["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])], cells, width)
-    return "\n".join([head, "", *lines]).replace(GAP, " ")
-
-
-def _lines(names: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
-    padded = [list(_HEADS), *([*row, *[""] * (len(_HEADS) - len(row))] for row in cells)]
-    widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
-    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
-    shown = [printable(shortened(name, left)) for name in names]
-    left = max(map(len, shown))
-    for name, row in zip(shown, padded, strict=True):
-        yield (
-            name.ljust(left) + "".join(f"  {cell.rjust(size)}" for cell, size in zip(row, widths, strict=True))
-        ).rstrip()
-
-
-def _name(row: OperatorReportRow) -> str:
-    second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
-    return f"{row.name}, {second}" if second else row.name
-
-
-def _cells(row: OperatorReportRow) -> list[str]:
-    times = (row.host_total_ns, row.host_self_ns, row.runtime_ns, row.device_total_ns, row.device_self_ns)
-    launches = UNKNOWN if row.launches is None else count(row.launches)
-    return [count(row.calls), *map(_time, times), launches, _time(row.idle_ns)]
-
-
-def _time(ns: int | None) -> str:
-    return UNKNOWN if ns is None else duration(ns)

@@ -54,6 +54,21 @@ class ProgressBar(StatusLine):
             self.draw(f"{self.prefix}{bar(share)} {read}, {counted(progress.events, 'event')}{left}")
 
 
+class SpansBar(StatusLine):
+    """Of several spans, one after another."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def __enter__(self) -> SpansBar:
+        return self
+
+    def show(self, done: int, of: int) -> None:
+        if self.is_due():
+            self.draw(f"{bar(done / of)} {self.prefix}{done} of {counted(of, 'span')}")
+
+
 def bar(share: float) -> str:
     return ("█" * round(share * _BAR_CELLS)).ljust(_BAR_CELLS, "░")
 

@@ -13,6 +13,7 @@ from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars, merge
 from tb_steptime.timeline.bins import write_busy, write_queue
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
+from tb_steptime.timeline.flame import write_flames
 from tb_steptime.timeline.gaps import write_gaps
 from tb_steptime.timeline.memory import write_memory
 from tb_steptime.timeline.ties import write_ties
@@ -64,6 +65,7 @@ class _Writing:
         self.columns.add("folded_place", self.folded_place)
         self.names += write_shown_names(self.trace, self.columns, len(self.names))
         self.names += write_memory(self.trace, self.columns, len(self.names))
+        self.names += write_flames(self.trace, self.columns, len(self.names))
         self.columns.add_strings(self.names)
         for level, bounds in enumerate(self.bounds):
             self.columns.add(f"level{level}.bounds", np.array(bounds, np.int64))

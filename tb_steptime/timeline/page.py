@@ -20,7 +20,13 @@ MAX_BOXES = 20_000
 
 
 def timeline_page(
-    events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False
+    events: EventFile,
+    start_ns: int,
+    end_ns: int,
+    detail_ns: int,
+    *,
+    folded: bool = False,
+    most_boxes: int = MAX_BOXES,
 ) -> TimelinePage:
     """The events that touch [start_ns, end_ns). The detail is that power of two which is not more than asked for, or
     coarser where there would be too many boxes. folded: without the Python frames that are not of the user's code."""
@@ -29,7 +35,7 @@ def timeline_page(
     lines = [line for track in tracks for line in (events.folded_lines(track.id) if folded else events.lines(track.id))]
     bars = merge(_bars(events, lines, start_ns, end_ns, detail_ns), detail_ns)
     boxes = join_alike(bars, detail_ns)
-    while len(boxes) > MAX_BOXES:
+    while len(boxes) > most_boxes and detail_ns < end_ns - start_ns:
         detail_ns *= 2
         bars = merge(bars, detail_ns)
         boxes = join_alike(bars, detail_ns)

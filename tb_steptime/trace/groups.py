@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.table import Float64, Int32, Int64, UInt8
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 #: Keys that leave this many numbers free for each that is used are cheaper to sort.
-SCATTERED = 64
+SCATTERED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def exact_sums(place: Int32 | Int64, values: Int64, size: int) -> Int64:
+def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) -> Int64:
     """Sums of the values of each place; exact where they stay below 2**53."""
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
@@ -97,5 +97,5 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
     is_there = np.zeros(high - low + 1, bool)
     place = np.subtract(keys, low, dtype=np.int64)  # narrow keys may be further apart than their type goes
     is_there[place] = True
-    ranks: Int64 = np.cumsum(is_there) - 1
-    return ranks[place]
+    ranks = np.cumsum(is_there, dtype=np.int32)  # there may be many more than keys
+    return np.subtract(ranks[place], 1, dtype=np.int64)

@@ -10,7 +10,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
-STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
+#: A number of more digits is none that a profiler counts to, nor one that a column holds.
+STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
 
 
 @shared()

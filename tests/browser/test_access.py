@@ -74,6 +74,11 @@ def open_op(tab: Frame) -> None:
     expect(tab.get_by_role("region", name="The chosen op")).to_be_visible()
 
 
+def walk_flame_graph(tab: Frame) -> None:
+    tab.get_by_role("heading", name=re.compile("^Which code takes")).scroll_into_view_if_needed()
+    tab.get_by_role("application").press("ArrowDown")
+
+
 def open_event(tab: Frame) -> None:
     stage = tab.get_by_role("application")
     expect(stage).not_to_have_attribute("data-boxes", "0")
@@ -99,7 +104,7 @@ OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
     },
     "trends": {walk_picture: "[role=grid]"},
     "gpu": {open_kernel: ".kernel-detail"},
-    "operators": {open_op: ".op-detail"},
+    "operators": {open_op: ".op-detail", walk_flame_graph: "section:has(.flame)"},
     "timeline": {open_event: ".event"},
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import Tab, state, wait_until_all_is_read
+from tests.browser.tab import DRAWN_MS, Tab, state, wait_until_all_is_read
 from tools.serve import TensorBoard
 
 
@@ -17,6 +17,13 @@ def answer(server: TensorBoard, one: Tab) -> Any:
     (run,) = server.json_of("data/plugin/tb_steptime/index")["runs"]
     span = run["workers"][0]["spans"][0]["id"]
     return server.json_of(f"data/plugin/tb_steptime/view?span={span}&view=gpu")["result"]
+
+
+#: How many colours a canvas has in its middle column.
+COLOURS_DRAWN = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(canvas.width / 2, 0, 1, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+}"""
 
 
 def bars(picture: Locator) -> int:
@@ -81,3 +88,12 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     expect(rows.first).to_be_visible()
     kernels = [row for row in device["tables"][1]["rows"] if row["op"] == op]
     expect(rows).to_have_count(len(kernels))
+    # the same op in the flame graph, which comes from the trace once it is in sight
+    one.go_to("Operators")
+    operators = one.view("operators")
+    operators.get_by_role("heading", name="Which code takes the GPU's time?").scroll_into_view_if_needed()
+    graph = operators.get_by_role("application", name="Which code takes the GPU's time?")
+    expect(graph).to_be_visible(timeout=DRAWN_MS)
+    assert graph.locator("canvas").evaluate(COLOURS_DRAWN) > 2
+    operators.get_by_role("searchbox", name="Find frames").fill(op)
+    expect(operators.get_by_role("status").filter(has_text=" in ")).to_contain_text("%")

@@ -56,8 +56,9 @@ def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
     expect(content).to_contain_text("The part of the tab that draws this view did not come")
     expect(content).to_contain_text("Trying again")
     one.screenshot(ARTIFACTS / "waiting-part.png")
+    with one.page.expect_request(pattern):
+        content.get_by_role("button", name="Try again").click()
     one.page.unroute(pattern)
-    content.get_by_role("button", name="Try again").click()
     one.view("host")
     one.forgive("net::ERR_FAILED")
 
@@ -88,6 +89,7 @@ def test_behind_another_plugin_nothing_is_asked(tensorboard: StartTensorBoard, r
     expect(one.page.locator("iframe >> visible=true")).to_have_count(0)
     asked.clear()
     one.page.wait_for_timeout(7_000)
-    assert [url for url in asked if "tb_steptime/" in url] == []
+    # Parts of the tab that come ahead of their view are files, not questions.
+    assert [url for url in asked if "tb_steptime/" in url and "/parts/" not in url] == []
     with one.page.expect_request("**/tb_steptime/index", timeout=2_000):
         one.page.evaluate("location.hash = '#tb_steptime'")

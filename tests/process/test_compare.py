@@ -124,6 +124,7 @@ def test_markdown_for_a_pull_request():
     assert lines[-1].endswith("| passed |")
 
 
+@pytest.mark.live
 @pytest.mark.skipif(not V100.is_dir(), reason="no real traces beside the checkout")
 def test_a_real_pair_of_recordings():
     """Counted by hand: the mean of steps 6-10, 17-21 without workers, 6-10 and 17-20 with four."""

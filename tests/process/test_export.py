@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
@@ -13,10 +14,12 @@ from tensorboard.context import RequestContext
 from tensorboard.data.provider import RunTagFilter
 
 from tb_steptime import cli
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.terminal.export.files import column_names
 from tb_steptime.terminal.export.scalars import tag_of
@@ -116,6 +119,18 @@ def test_without_a_time_of_day_the_files_time_counts_and_it_says_so(tmp_path, ca
     assert "  The recording has no time of day: times are by the file date.\n" in capsys.readouterr().out
 
 
+def test_a_module_is_a_row_with_its_path():
+    result = OperatorsResult(modules=[ModuleRow("Net", occurrences=2), ModuleRow("Linear_0", 0, device_total_ns=8)])
+    span = SimpleNamespace(measured=SimpleNamespace(result=lambda view, kind: result))
+    columns = ["path", "calls", "host_total_ns", "device_total_ns", "allocated_bytes"]
+    (table,) = (each for each in TABLES if each.name == "modules")
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows(span)]
+    assert [[row[name] for name in columns] for row in rows] == [
+        ["Net", 2, 0, None, None],
+        ["Net / Linear_0", 0, 0, 8, None],
+    ]
+
+
 def test_tables_hold_what_was_measured(logs, tmp_path):
     assert export(logs, "--csv", "-o", tmp_path / "csv") == export(logs, "--jsonl", "-o", tmp_path / "jsonl") == 0
     assert sorted(each.name for each in (tmp_path / "csv").iterdir()) == sorted(f"{table.name}.csv" for table in TABLES)
@@ -127,7 +142,8 @@ def test_tables_hold_what_was_measured(logs, tmp_path):
             read = list(csv.DictReader(file))
         assert [list(row) for row in rows] == [column_names(table)] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
-        assert {(row["run"], row["worker"]) for row in rows} == {("a", "worker1")}
+        said = set() if table.name == "modules" else {("a", "worker1")}  # none are recorded
+        assert {(row["run"], row["worker"]) for row in rows} == said
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]
     assert all(sum(row[name] for name in _part_columns()) == row["duration_ns"] for row in steps)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tb_steptime.compare.comparison import compare
+from tb_steptime.comparison.comparison import compare
 from tb_steptime.terminal.compare_table import comparison_table
 from tb_steptime.terminal.compared import compared_sides
 from tests import PROJECT

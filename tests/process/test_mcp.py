@@ -1,4 +1,4 @@
-"""`tb-steptime mcp` as a coding agent meets it: a server over stdio, asked by the SDK's own client."""
+"""`tb-steptime mcp` as a coding agent meets it: asked by the SDK's own client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.drawn.small_trace import write_trace
 def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.delitem(sys.modules, "tb_steptime.terminal.agent.server", raising=False)
+    monkeypatch.delattr("tb_steptime.terminal.agent.server", raising=False)
     assert cli.main(["mcp", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "The MCP SDK is not installed: pip install 'tb-steptime[mcp]'\n"
     assert cli.main(["mcp", str(tmp_path / "none")]) == 2
@@ -47,23 +49,47 @@ QUESTIONS = (
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory):
-    """What the server says to each question: whether it is an error, and the text."""
-    mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'tb-steptime[mcp]'")
+def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_trace(logs / "a" / "w.pt.trace.json")
     write_trace(logs / "b" / "w.pt.trace.json", op_us=12)
-    command = ["-m", "tb_steptime.cli", "mcp", str(logs)]
-    server = mcp.StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    return logs
+
+
+@pytest.fixture(scope="module")
+def mcp():
+    return pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'tb-steptime[mcp]'")
+
+
+@pytest.fixture(scope="module")
+def answers(mcp, logs):
+    from tb_steptime.terminal.agent.server import server
+
+    return asked(mcp.Client(server(logs)))
+
+
+def asked(client):
+    """What the server says to each question: whether it is an error, and the text."""
 
     async def ask():
-        async with mcp.Client(server) as client:
+        async with client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert set(tools) == {name for name, _ in QUESTIONS}
             assert all(tool.description for tool in tools.values())
             return [await client.call_tool(name, arguments) for name, arguments in QUESTIONS]
 
-    return [(each.is_error, each.content[0].text) for each in asyncio.run(ask())]
+    # A thread of its own: where a browser test ran before, this one has an event loop already.
+    with ThreadPoolExecutor(1) as alone:
+        told = alone.submit(asyncio.run, ask()).result()
+    return [(each.is_error, each.content[0].text) for each in told]
+
+
+@pytest.mark.live
+def test_the_command_answers_over_stdio(mcp, logs, answers):
+    command = ["-m", "tb_steptime.cli", "mcp", str(logs)]
+    program = mcp.StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    over_stdio = asked(mcp.Client(program))
+    assert over_stdio[1:] == answers[1:]  # but what is read already
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):

@@ -1,4 +1,4 @@
-"""The routes through TensorBoard's own WSGI application, on small traces read by real processes."""
+"""The routes through TensorBoard's own WSGI application, on small traces. Real processes read what has no summary."""
 
 import gzip
 import json
@@ -19,6 +19,7 @@ from tb_steptime.plugin import StepTimePlugin
 from tb_steptime.serve import bundle, responses, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
+from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import small_trace, with_allocations, write_trace
 
 PREFIX = "/data/plugin/tb_steptime/"
@@ -29,12 +30,18 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture
-def logs(tmp_path):
+def unread(tmp_path):
     write_trace(tmp_path / "logs" / "a" / "host.1.pt.trace.json.gz", rank=2)
     write_trace(tmp_path / "logs" / "a" / "host.2.pt.trace.json.gz", rank=2)
     (tmp_path / "logs" / "bad").mkdir()
     (tmp_path / "logs" / "bad" / "host.1.pt.trace.json").write_text("this is no trace")
     return tmp_path / "logs"
+
+
+@pytest.fixture
+def logs(unread):
+    measure_all(unread / "a")
+    return unread
 
 
 def tensorboard(*flags):
@@ -90,7 +97,8 @@ def test_an_empty_log_directory_is_an_inactive_tab_that_can_be_opened(tmp_path):
     assert abs(index["scanned_at_ms"] / 1000 - time.time()) < 60
 
 
-def test_an_index_a_page_a_trend(client):
+def test_an_index_a_page_a_trend(unread):
+    client = tensorboard("--logdir", str(unread))
     spans = read(client)
     assert [spans[f"a/host.{number}.pt.trace.json.gz"]["number"] for number in (1, 2)] == [1, 2]
     for view in RESULTS:
@@ -148,17 +156,18 @@ def test_a_failure_is_told_in_the_users_words(client):
     assert get(client, f"retry?span={bad['id']}", 202)["state"] in ("unread", "reading")
 
 
-def test_work_needs_the_header(client, logs):
+def test_work_needs_the_header(unread):
+    client = tensorboard("--logdir", str(unread))
     index = get(client, "index", headers={})
     span = index["runs"][0]["workers"][0]["spans"][0]
     assert get(client, f"view?span={span['id']}&view=overview", 202, headers={})["state"] == "unread"
     get(client, "trends", headers={})
     assert "header" in get(client, f"retry?span={span['id']}", 403, headers={})["problem"]
     time.sleep(0.3)
-    assert list(logs.rglob("*.steptime")) == []
+    assert list(unread.rglob("*.steptime")) == []
     assert get(client, f"view?span={span['id']}&view=overview", 202)["file"] == span["file"]
     read(client)
-    assert len(list(logs.rglob("*.steptime"))) == 2
+    assert len(list(unread.rglob("*.steptime"))) == 2
 
 
 def once_read(client, route, status=200):

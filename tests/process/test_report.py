@@ -12,7 +12,11 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.serve import bundle
+from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report.packing import pack
+from tb_steptime.serve.report.scalars import thinned
+from tb_steptime.serve.scalars import ScalarSeries
+from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import write_trace
 
 PROGRAM = b"// the program\n"
@@ -28,6 +32,13 @@ def program(tmp_path, monkeypatch):
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "report.js").write_bytes(PROGRAM)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def measured(logs):
+    """A trace that need not be read any more."""
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    measure_all(logs)
 
 
 def report(capsys, *arguments):
@@ -101,6 +112,80 @@ def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp
     assert states == ["ready", "failed"]
 
 
+def events_in(page):
+    """By span id."""
+    return {
+        id: in_rows(json.loads(lzma.decompress(block(page, f"events-{id}"))))
+        for id in re.findall(r'"events-(\w+)"', page)
+    }
+
+
+def test_a_timeline_is_that_of_the_headlines_step_or_of_the_steps_asked_for(logs, capsys, tmp_path, monkeypatch):
+    trace = write_trace(logs / "a" / "host_4711.1.pt.trace.json")
+    trace.write_text(trace.read_text().replace('"volta_sgemm_64x64_nt"', '"/home/me/job/train.py(5): gemm"'))
+    page = tmp_path / "page.html"
+    code, _, (line,) = report(capsys, logs, "-o", page, "--steps", "1")
+    assert (code, line) == (2, "--steps names steps of the Timeline. Add --timeline, or leave --steps out.")
+    code, _, (line,) = report(capsys, logs, "-o", page, "--timeline", "--steps", "900-910")
+    assert (code, line) == (2, f"{logs}: No span has the steps 900 to 910.")
+    assert not page.exists()
+    code, (said,), lines = report(capsys, logs, "-o", page, "--timeline")
+    assert (code, lines) == (0, [])
+    assert re.search(r": 1 run, 1 span, events of 1 step, \d+ kB", said)
+    answers, events = answers_in(page.read_text()), events_in(page.read_text())
+    ((id, held),) = events.items()
+    assert "/home/me" not in json.dumps(events)
+    timeline = answers["pages"][id]["timeline"]
+    steps = {step["name"]: step for step in timeline["result"]["steps"]}
+    (name,) = held["held"]["steps"]
+    assert name == timeline["shown_step"] or timeline["shown_step"] is None
+    assert held["held"]["start_ns"] <= steps[name]["start_ns"] < steps[name]["end_ns"] <= held["held"]["end_ns"]
+    boxes = held["folded"]["boxes"]
+    assert held["held"]["joined"] == sum(boxes["count"]) - len(boxes["count"])
+    assert {each["event"] for each in held["described"]} == set(boxes["event"])
+    assert any(each["name"] == "train.py(5): gemm" for each in held["described"])
+    monkeypatch.setattr(events_of_report, "MOST_BOXES", 12)
+    numbers = sorted(map(int, steps))
+    assert report(capsys, logs, "-o", page, "--timeline", "--steps", f"{numbers[0]}-{numbers[-1]}")[0] == 0
+    (fewer,) = events_in(page.read_text()).values()
+    assert fewer["held"]["steps"] == list(steps)
+    assert (
+        len(fewer["folded"]["boxes"]["event"]) <= 12 < len(fewer["folded"]["boxes"]["event"]) + fewer["held"]["joined"]
+    )
+
+
+def test_what_the_job_logged_is_in_it_in_a_few_hundred_points(logs, capsys, tmp_path):
+    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+    write_scalars(logs / "a", {"loss": [1 / (1 + step) for step in range(700)], "speed": [3.0]})
+    assert report(capsys, logs, "-o", tmp_path / "page.html")[0] == 0
+    scalars = answers_in((tmp_path / "page.html").read_text())["scalars"]["a"]
+    assert scalars["tags"] == ["loss", "speed"]
+    loss, speed = scalars["series"]
+    assert (loss["steps"][0], loss["steps"][-1], len(loss["steps"])) == (0, 699, 300)
+    assert loss["values"] == pytest.approx([1 / (1 + step) for step in loss["steps"]])
+    assert (speed["steps"], speed["values"]) == ([0], [3.0])
+
+
+def write_scalars(folder, values):
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(folder))
+    for tag, each in values.items():
+        for step, value in enumerate(each):
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(Event(wall_time=1_700_000_000 + step, step=step, summary=summary))
+    writer.close()
+
+
+def test_points_are_thinned_evenly_with_both_ends():
+    numbers = list(range(5))
+    thin = thinned(ScalarSeries("a", "loss", numbers, numbers, numbers), 3)
+    assert (thin.steps, thin.wall_ns, thin.values) == ([0, 2, 4], [0, 2, 4], [0, 2, 4])
+    assert thinned(thin, 3) is thin
+
+
 def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
     logs.mkdir(exist_ok=True)
     code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
@@ -109,8 +194,7 @@ def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_report_is_written_over_and_no_other_file(logs, capsys, tmp_path):
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+def test_a_report_is_written_over_and_no_other_file(measured, logs, capsys, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("<!DOCTYPE html> my own")
     code, said, (line,) = report(capsys, logs, "-o", page)
@@ -120,8 +204,7 @@ def test_a_report_is_written_over_and_no_other_file(logs, capsys, tmp_path):
     assert report(capsys, logs, "-o", page)[0] == 0
 
 
-def test_a_place_that_cannot_be_written_to_is_one_line(logs, capsys, tmp_path, monkeypatch):
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
+def test_a_place_that_cannot_be_written_to_is_one_line(measured, logs, capsys, tmp_path, monkeypatch):
     for place, code in ((tmp_path, 2), (tmp_path / "none" / "page.html", 2)):
         assert report(capsys, logs, "-o", place)[:2] == (code, [])
     monkeypatch.setattr("tempfile.mkstemp", refuse)
@@ -139,9 +222,8 @@ def test_what_is_no_folder_is_refused(capsys, tmp_path):
     assert (code, said, line) == (2, [], f"{tmp_path / 'none'}: This is no folder. Name a log directory.")
 
 
-def test_without_the_front_end_it_says_what_to_do(logs, capsys, tmp_path):
+def test_without_the_front_end_it_says_what_to_do(measured, logs, capsys, tmp_path):
     (tmp_path / "static" / "report.js").unlink()
-    write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
     code, _, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
     assert code == 1
     assert "without its front end. In the source folder, run `make demo`" in line

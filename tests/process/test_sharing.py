@@ -6,11 +6,10 @@ from __future__ import annotations
 import base64
 import gzip
 import importlib.util
-import os
+import lzma
 import re
-import subprocess
-import sys
-from pathlib import Path
+import runpy
+import socket
 
 import msgspec
 import pytest
@@ -23,8 +22,6 @@ from tb_steptime.serve import bundle
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is needed only to record; it is not installed"
 )
-
-PROJECT = Path(__file__).parents[2]
 
 #: Of the machine, the user, the folders and the environment; whatever holds it is not passed on.
 TELLTALE = b"telltale"
@@ -47,12 +44,9 @@ def step(net, batch):
 """
 
 SCRIPT = """
-import importlib.util, os, socket
-socket.gethostname = lambda: "telltale-machine"
-import torch
+import importlib.util, os, torch
 from tb_steptime.record import profile_steps
 
-torch.set_num_threads(1)
 spec = importlib.util.spec_from_file_location("outside", os.path.expanduser("~/telltale-lib/job/outside.py"))
 outside = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(outside)
@@ -76,13 +70,12 @@ def recorded(tmp_path_factory):
     (home / "telltale-job").mkdir()
     (home / "telltale-job" / "train.py").write_text(SCRIPT)
     names = {"HOME": str(home), "USER": "telltale-user", "LOGNAME": "telltale-user", "TOKEN": "telltale-secret"}
-    subprocess.run(
-        [sys.executable, "train.py"],
-        cwd=home / "telltale-job",
-        env=os.environ | names | {"PYTHONPATH": str(PROJECT)},
-        check=True,
-        capture_output=True,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in names.items():
+            patch.setenv(name, value)
+        patch.setattr(socket, "gethostname", lambda: "telltale-machine")
+        patch.chdir(home / "telltale-job")
+        runpy.run_path("train.py")
     return home / "telltale-job" / "logs"
 
 
@@ -140,6 +133,6 @@ def test_whole_paths_are_kept_where_that_is_asked_for_but_in_no_report_or_table(
         assert holds_it(tmp_path / "tables") == []
         assert cli.main(["report", str(recorded), "-o", str(tmp_path / "report.html")]) == 0
         page = (tmp_path / "report.html").read_text()
-        answers = gzip.decompress(base64.b64decode(re.search('id="answers">([^<]*)<', page)[1]))
+        answers = lzma.decompress(base64.b64decode(re.search('id="answers">([^<]*)<', page)[1]))
         assert TELLTALE not in answers + page.encode()
         assert b"outside.py(13): step" in answers

@@ -38,7 +38,7 @@ def test_few_are_kept_and_none_outlives_the_server(logs, opened):
     assert [os.path.exists(one.file.name) for one in cuts] == [False] * 5
 
 
-def test_a_changed_trace_is_cut_again(logs, opened):
+def test_a_changed_trace_is_cut_again_and_one_that_is_gone_is_not(logs, opened):
     trace = write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
     with cut(opened, entry.id, 5).file as file:
@@ -47,15 +47,10 @@ def test_a_changed_trace_is_cut_again(logs, opened):
     all_read(opened)
     with cut(opened, entry.id, 5).file as file:
         assert file.name != before
-
-
-def test_without_its_trace_there_is_nothing_to_cut(logs, opened):
-    trace = write_trace(logs / "host.1.pt.trace.json")
-    (entry,) = all_read(opened).values()
     trace.unlink()
     until(lambda: entries(opened))
     with pytest.raises(SpanFailed) as said:
-        until(lambda: opened.step_slice(entry.id, (5, 5), work=True) and None, seconds=5)
+        until(lambda: opened.step_slice(entry.id, (6, 6), work=True) and None, seconds=5)
     assert said.value.problem.hint == "Put the trace back next to its summary."
 
 

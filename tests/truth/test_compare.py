@@ -5,28 +5,24 @@ The truth is the simulator's: the length of the step with and without the cause,
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from tb_steptime.analyses import ANALYSES
-from tb_steptime.compare.comparison import Comparison, compare
-from tb_steptime.compare.gates import judge_gate, parse_gate
-from tb_steptime.compare.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
-from tb_steptime.compare.tables import table_of
-from tb_steptime.trace.kineto import read_trace
+from tb_steptime.comparison.comparison import Comparison, compare
+from tb_steptime.comparison.gates import judge_gate, parse_gate
+from tb_steptime.comparison.sides import ExpectedGain, Side
+from tb_steptime.comparison.tables import table_of
+from tb_steptime.trace.model import Trace
 from tests.truth.simulate.causes import Call, Section, Training
-from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
-from tests.truth.simulate.judging import judged, judged_training
+from tests.truth.simulate.judging import as_read, judged_training
 from tests.truth.simulate.mixtures import CAUSES, PLAIN, Cause, cost_ns, step_ns, training_with
-from tests.unit.compare.sides import side_of
+from tests.unit.comparison.sides import side_of
 
 #: The declared change of the pairs that differ by their seeds, too: `.item()` before a stretch of Python.
 CHANGE = next(cause for cause in CAUSES if cause.name == "item")
@@ -34,17 +30,29 @@ CHANGE = next(cause for cause in CAUSES if cause.name == "item")
 TOLERANCE = 0.01
 
 
+def read_back(training: Training) -> Trace:
+    (span,) = simulate(training)
+    return as_read(training, span)
+
+
 def plain() -> Side:
-    return side_of("plain", judged(()).trace)
+    return side_of("plain", read_back(PLAIN))
 
 
 def mended(cause: Cause) -> Comparison:
     """What the cause comes with (longer kernels, a second GPU) stays."""
-    without = judged_training(training_with((cause,), cause))
-    return compare(side_of("with", judged((cause,)).trace), side_of("without", without.trace))
+    trainings = training_with((cause,)), training_with((cause,), cause)
+    return compare(*(side_of(each.name, read_back(each)) for each in trainings))
 
 
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+#: Those with hundreds of kernels more a step.
+LONG = {"full_queue", "tiny_kernels"}
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.live] * (each.name in LONG)) for each in CAUSES],
+)
 def test_the_cost_of_one_cause_is_the_change_of_the_step(cause: Cause):
     found, cost = mended(cause), cost_ns((cause,), cause)
     assert found.step.change_ns == pytest.approx(-cost, abs=TOLERANCE * found.step.candidate_ns)
@@ -109,12 +117,7 @@ def recording(seed: int, *, slow: bool) -> tuple[Side, Measured]:
     """A training whose kernels and waits vary by its seed, with a cause or without; and the truth about it."""
     training = replace(training_with((CHANGE,) if slow else ()), seed=seed, active=6)
     (span,) = simulate(training)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "simulated.pt.trace.json"
-        write(path, training, span)
-        trace = read_trace(path)
-    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id in COMPARED_VIEWS}
-    side = Side(f"seed {seed}", (ComparedSpan(results, simulated=True),))
+    side = side_of(f"seed {seed}", as_read(training, span))
     (device,) = span.truth["devices"]
     whole = side.first.whole
     steps = np.array([step["duration_ns"] for step in span.truth["steps"]])[whole].mean()

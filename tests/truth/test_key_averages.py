@@ -51,6 +51,7 @@ def test_calls_and_cpu_times_are_those_of_key_averages(job: Callable[[], None], 
         assert self_us == pytest.approx(theirs[name].self_cpu_time_total, abs=1.0)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_modules_of_torchscript_are_those_that_were_called(tmp_path: Path) -> None:
     class Block(torch.nn.Module):  # type: ignore[misc,name-defined]
         def forward(self, x: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.kernels.table import KernelGroup
+from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.columns import Kind, kinds_of
@@ -19,6 +20,7 @@ _TABLES: Mapping[str, tuple[Callable[..., object], type | Mapping[str, Kind]]] =
     "span.idle": (span_tables.idle_table, span_tables.IDLE),
     "span.kernels": (span_tables.kernels_table, KernelGroup),
     "span.operators": (span_tables.operators_table, OperatorRow),
+    "span.modules": (span_tables.modules_table, ModuleRow),
     "span.blocking_calls": (span_tables.blocking_table, BlockingRow),
     "span.copies": (span_tables.copies_table, CopyRow),
     "span.cards": (span_tables.cards_table, span_tables.CARDS),

@@ -45,17 +45,19 @@ LARGEST_BYTES = 250_000
 
 
 class Picture(NamedTuple):
-    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state."""
+    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state.
+    part: of the view only the picture that holds an element of this class."""
 
     view: str
     run: str
     theme: str
     height: int
     keys: Mapping[str, str] = {}
+    part: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.view}-{self.theme}.png"
+        return f"{self.part or self.view}-{self.theme}.png"
 
     def address(self, url: str) -> str:
         """The tab's address with this state, as a shared link has it."""
@@ -75,6 +77,7 @@ PICTURES = (
     Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
     Picture("operators", "resnet50_baseline_simulated", "light", 1160, {"op": "aten::cudnn_convolution"}),
     Picture("memory", "cpu_kept_graph", "light", 1160),
+    Picture("operators", "forum_sparse_multi_gpu_simulated", "light", 1900, {"work": "made"}, "flame"),
     Picture("compare", "num_dataloaders_simulated", "light", 900, {"with": "baseline_simulated/gpu/1"}),
     Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )
@@ -159,7 +162,11 @@ def settled(page: Page, picture: Picture) -> bytes:
     page.wait_for_timeout(SETTLE_MS)
     frame.wait_for_function("!document.querySelector('[role=progressbar], .notice')", timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
-    return holder.screenshot()
+    if not picture.part:
+        return holder.screenshot()
+    frame.wait_for_selector(f".{picture.part}", timeout=DRAWN_MS)
+    page.wait_for_timeout(SETTLE_MS)
+    return frame.locator(f"section:has(.{picture.part})").screenshot()
 
 
 def small_png(png: bytes) -> bytes:

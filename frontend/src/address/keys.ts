@@ -72,6 +72,7 @@ const SORTS = {
   phases: sort,
   promises: sort,
   ranges: sort,
+  roofline: sort,
   rates: sort,
   sites: sort,
   slow: sort,
@@ -128,6 +129,11 @@ const KEYS = {
   idle: text,
   off: ids,
   bins: ids,
+  /** Of the flame graph: what is above the ops, what the widths are, from which end, and what is looked for. */
+  paths: oneOf("stack", "module", "op"),
+  cost: oneOf("device", "host", "idle", "bytes"),
+  turned: oneOf("up"),
+  seek: text,
   /** The op whose calls are shown. */
   op: text,
   /** Work of the backward pass counts for the op of the forward pass that made it. */

@@ -50,6 +50,8 @@ const LIST_ENTRIES = ".pop input, .list button";
 
 export interface MenuEntry {
   label: string;
+  /** What the action does, where its label cannot say it all. */
+  hint?: string;
   choose(): void;
 }
 
@@ -92,6 +94,7 @@ export function Menu({ label, entries, children }: MenuProps) {
               key={entry.label}
               role="menuitem"
               tabIndex={-1}
+              data-hint={entry.hint}
               onClick={() => {
                 setOpen(false);
                 root.current?.querySelector("button")?.focus();

@@ -94,7 +94,13 @@ function linesOf(node: Text): { text: string; box: DOMRect }[] {
   return lines;
 }
 
-const image = (canvas: HTMLCanvasElement, at: At): string => `<image ${placeOf(at)} href="${canvas.toDataURL()}"/>`;
+/** Canvases that can be drawn as marks of an SVG document too, from 0, 0. */
+export const canvasMarks = new WeakMap<HTMLCanvasElement, () => string>();
+
+function image(canvas: HTMLCanvasElement, at: At): string {
+  const marks = canvasMarks.get(canvas);
+  return marks ? `<svg ${placeOf(at)}>${marks()}</svg>` : `<image ${placeOf(at)} href="${canvas.toDataURL()}"/>`;
+}
 
 function chart(svg: SVGSVGElement, at: At): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;

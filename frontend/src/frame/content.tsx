@@ -156,6 +156,13 @@ function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"
   return useMemo(() => meanings.of({ vendor, accelerator }), [meanings, vendor, accelerator]);
 }
 
+/** What the address compares with: its recording as one step where the chosen one's is. */
+function otherOf({ index, state }: Tab, chosen: Selection): Selection | null {
+  const found = comparedWith(index, state, chosen);
+  const other = found && state.steps === WHOLE_RECORDING ? asOneStep(found) : found;
+  return other?.span.id === chosen.span.id ? null : other;
+}
+
 /** What the address compares with, and its page once it is there. */
 function useComparison(
   view: ViewId,
@@ -164,7 +171,7 @@ function useComparison(
   tab: Tab,
   { client, cache }: Source,
 ): Comparison | null {
-  const other = ofSpan ? comparedWith(tab.index, tab.state, chosen) : null;
+  const other = ofSpan ? otherOf(tab, chosen) : null;
   const version = other ? spanVersion(other) : "";
   const { answer } = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
     client.view(other!.span.id, view, signal),

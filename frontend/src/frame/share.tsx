@@ -15,6 +15,8 @@ export interface ShareProps {
 /** How long the button says what it did. */
 const SHOWN_MS = 2_000;
 
+const WITHOUT_EVENTS = "One page with all views, and no single events. With these: tb-steptime report --timeline";
+
 const SAVING = "Saving…";
 
 export function Share({ link, summary, report }: ShareProps) {
@@ -35,7 +37,7 @@ export function Share({ link, summary, report }: ShareProps) {
   const entries = [
     { label: "Copy link", choose: () => void copied(link()) },
     { label: "Copy summary as Markdown", choose: async () => copied(await summary()) },
-    ...(report ? [{ label: "Save as report", choose: () => void saved(report()) }] : []),
+    ...(report ? [{ label: "Save as report", hint: WITHOUT_EVENTS, choose: () => void saved(report()) }] : []),
   ];
   return (
     <Menu label="Share: link, summary, report" entries={entries}>

@@ -9,6 +9,7 @@ import type {
   ChainPage,
   ComparePage,
   EventDetail,
+  FlamePage,
   Index,
   MemoryPage,
   Opening,
@@ -32,6 +33,14 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
+/** The part of a span whose single events a report holds, as `tb_steptime/serve/report/events.py` writes it. */
+export interface HeldSteps {
+  steps: readonly string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
 /** A file to save, and what to save it as. */
 export interface SavedFile {
   name: string;
@@ -42,6 +51,8 @@ export interface SavedFile {
 export interface Client {
   /** When the answers were written down; absent: the server gives them as they are now. */
   written_ms?: number;
+  /** Of which steps single events are there, null: of none. Absent: of all. */
+  held?(span: string): HeldSteps | null;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
@@ -66,6 +77,8 @@ export interface Client {
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
+  /** Call paths over the steps, grouped, with work of the backward pass where it ran or was made. */
+  flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -126,6 +139,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         ],
         signal,
       ),
+    flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),

@@ -8,11 +8,13 @@ import type {
   Index,
   PageOf,
   Problem,
+  Scalars,
   SpanPage,
   TrendsPage,
   ViewId,
 } from "../api.gen";
 import type { Answer, Client } from "./client";
+import { busyOf, eventOf, type HeldEvents, searchIn, timelineOf } from "./recorded_events";
 
 /** As `tb_steptime/serve/report/recorded.py` writes it, where each field is explained. */
 export interface Recorded {
@@ -24,6 +26,7 @@ export interface Recorded {
   pairs: readonly ComparePage[];
   chain: ChainPage;
   chain_runs: readonly string[];
+  scalars: Readonly<Record<string, Scalars>>;
 }
 
 interface RecordedTrends {
@@ -45,14 +48,30 @@ export const NOT_HELD: Problem = {
 export const NO_EVENTS: Problem = {
   problem: "Single events are not in the report",
   file: "",
-  hint: "Open the log directory in TensorBoard.",
+  hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
 };
 
-/** Whether to ask again is of no use: a report says tomorrow what it says today. */
-export const isFinal = ({ problem }: Problem): boolean => problem === NOT_HELD.problem || problem === NO_EVENTS.problem;
+/** The report holds events of this span, and not this one. */
+export const OTHER_EVENT: Problem = {
+  problem: "This event is not in the report",
+  file: "",
+  hint: "Open the log directory in TensorBoard, or write the report with its step: --timeline --steps.",
+};
 
-export function openRecorded(recorded: Recorded): Client {
+const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT].map(({ problem }) => problem));
+
+/** Whether to ask again is of no use: a report says tomorrow what it says today. */
+export const isFinal = ({ problem }: Problem): boolean => FINAL.has(problem);
+
+/** eventsOf: what the report holds of a span's single events. */
+export function openRecorded(recorded: Recorded, eventsOf: (span: string) => HeldEvents | null = () => null): Client {
   const { index, catalogue, pages, pairs } = recorded;
+  const ofEvents = async <T>(span: string, answer: (events: HeldEvents) => T | undefined): Promise<Answer<T>> => {
+    const events = eventsOf(span);
+    if (events === null) return { kind: "problem", value: NO_EVENTS };
+    const value = answer(events);
+    return value === undefined ? { kind: "problem", value: OTHER_EVENT } : ready(value);
+  };
   return {
     written_ms: recorded.written_ms,
     index: async () => ready(index),
@@ -62,13 +81,15 @@ export function openRecorded(recorded: Recorded): Client {
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
-    scalars: async () => ready({ tags: [], series: [] }),
-    timeline: noEvents,
-    busy: noEvents,
-    event: noEvents,
-    search: noEvents,
+    scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),
+    held: (span) => eventsOf(span)?.held ?? null,
+    timeline: (span, { folded }) => ofEvents(span, (events) => timelineOf(events, folded)),
+    busy: (span, { from, to }) => ofEvents(span, (events) => busyOf(events, from, to)),
+    event: (span, { event, folded }) => ofEvents(span, (events) => eventOf(events, event, folded)),
+    search: (span, asked) => ofEvents(span, (events) => searchIn(events, asked)),
     stepFile: noEvents,
     memory: noEvents,
+    flame: noEvents,
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }
@@ -83,6 +104,11 @@ const readyOr = <T>(value: T | undefined): Answer<T> =>
 /** Several spans of a worker count together; two spans of one worker stand for themselves. */
 const isPair = ({ base, candidate }: ComparePage, from: string, to: string): boolean =>
   base.spans.includes(from) && candidate.spans.includes(to);
+
+const scalarsOf = (of: Scalars | undefined, tag: string | null): Scalars => ({
+  tags: of?.tags ?? [],
+  series: (of?.series ?? []).filter((series) => series.tag === tag),
+});
 
 function sameRuns(runs: readonly string[], { index, chain_runs }: Recorded): boolean {
   const asked = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;

@@ -8,6 +8,7 @@ import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
 import type { OtherGpu } from "./gpu/other";
 import { GpuOverTime } from "./gpu/over_time";
+import { GpuRoofline } from "./gpu/roofline";
 import { KernelSplit } from "./gpu/split";
 import { type Compared, type SpanViewProps, titleOf } from "./props";
 
@@ -65,6 +66,17 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
               tab={tab}
               name={name}
               close={() => tab.update({ opened: null })}
+            />
+          )}
+          {device.roofline && (
+            <GpuRoofline
+              roofline={device.roofline}
+              kernelNs={device.split.kernel_ns}
+              title={titleOf(page, `roofline.${device.device}`)}
+              tab={tab}
+              name={name}
+              opened={opened}
+              open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
             />
           )}
         </>

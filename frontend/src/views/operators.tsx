@@ -4,6 +4,7 @@ import { WHOLE_RECORDING } from "../address/selection";
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
 import { OpDetails } from "./operators/detail";
+import { FlameGraph } from "./operators/flame/picture";
 import { Modules } from "./operators/modules";
 import { OpTable } from "./operators/op_table";
 import type { OperatorPart } from "./operators/part";
@@ -13,9 +14,9 @@ import type { SpanViewProps } from "./props";
 /** What is not recorded, with what adds it. */
 const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
 
-export function Operators({ page, tab }: SpanViewProps<"operators">) {
+export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   const { result, head, titles } = page;
-  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
   const opened = tab.state.op;
   const missing = MISSING.flatMap((id) => titles[id] ?? []);
   return (
@@ -23,6 +24,7 @@ export function Operators({ page, tab }: SpanViewProps<"operators">) {
       <Controls {...part} />
       {result.recorded.ops && <OpTable {...part} />}
       {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
+      {result.recorded.ops && <FlameGraph part={part} span={head.id} />}
       {result.folded.length > 0 && <Modules {...part} />}
       {missing.length > 0 && (
         <ul class="missing quiet small">

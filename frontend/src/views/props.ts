@@ -24,7 +24,10 @@ import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
 import type { Part } from "./part";
 
-export type EventSource = Pick<Client, "timeline" | "busy" | "memory" | "event" | "search" | "stepFile">;
+export type EventSource = Pick<
+  Client,
+  "timeline" | "busy" | "memory" | "flame" | "event" | "search" | "stepFile" | "held"
+>;
 
 export type ScalarSource = Pick<Client, "scalars">;
 

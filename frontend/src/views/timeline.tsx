@@ -1,12 +1,10 @@
 /** One step in lanes: what ran when, what launched it, and what it waited for. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
 import { useHidden } from "../components/keys";
 import { Picture } from "../components/picture";
-import type { MenuEntry } from "../components/popup";
-import { useLatest } from "../dom/latest";
 import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
 import { around, middleOf, showing, type TimeRange, timeScale, withNeighbours, zoomed } from "../time_range";
@@ -18,7 +16,9 @@ import { useFound } from "./timeline/data/found";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
 import { matcherOf } from "./timeline/data/search";
+import { rangeOf } from "./timeline/data/steps";
 import { stepTitle, tableOf, visibleText, whyStep } from "./timeline/figures";
+import { heldText, IfHeld, openingStep } from "./timeline/held";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
 import { TracksAndLegend } from "./timeline/legend";
@@ -31,10 +31,10 @@ import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";
 import { Frames, Search } from "./timeline/search";
 import { Stage } from "./timeline/stage";
-import { StepLine, type WantedStep } from "./timeline/step_line";
+import { StepLine, stepEntries, type WantedStep } from "./timeline/step_line";
 import { StepTools } from "./timeline/tools";
 import { choicesOf, type TrackChoices, turnedKeys } from "./timeline/tracks";
-import { useVisibleRange } from "./timeline/visible";
+import { useShownOnce, useVisibleRange } from "./timeline/visible";
 
 /** Another span is another picture: nothing of the last one is kept. */
 export function Timeline(props: SpanViewProps<"timeline">) {
@@ -43,14 +43,23 @@ export function Timeline(props: SpanViewProps<"timeline">) {
 
 function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { result, head } = page;
-  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab, page.shown_step);
+  const held = useMemo(() => tab.events.held?.(head.id) ?? null, [tab.events, head.id]);
+  const opening = openingStep(page.shown_step, held);
+  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab, opening);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const filterField = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
   const folded = tab.state.frames !== "all";
-  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole, folded);
+  const loaded = usePages(
+    tab.events,
+    head.id,
+    visible,
+    Math.max(0, size.width - GUTTER_PX),
+    held ? rangeOf(held) : whole,
+    folded,
+  );
   const event = tab.state.event ?? null;
   const asked = useDetail(tab.events, head.id, event, folded);
   const chosen = readyDetail(asked);
@@ -135,13 +144,17 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={findNext}>
       <Picture
         title={stepTitle(step)}
-        sub={[whyStep(result, step, isAsked(tab.state), page.shown_step), visibleText(step, visible)]
+        sub={[whyStep(result, step, isAsked(tab.state), opening), visibleText(step, visible), held && heldText(held)]
           .filter(Boolean)
           .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
-        entries={at === null || head.steps_by === "recording" ? [] : stepEntries(step.name, want)}
+        entries={
+          at === null || head.steps_by === "recording" || tab.written_ms !== undefined
+            ? []
+            : stepEntries(step.name, want)
+        }
         tools={
           <>
             <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
@@ -214,7 +227,9 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
             scroller={scroller}
             actions={actions}
           />
-          <Notice {...loaded} />
+          <IfHeld {...{ held, visible, goTo }} steps={result.steps}>
+            <Notice {...loaded} />
+          </IfHeld>
         </div>
       </Picture>
       <Panel
@@ -260,11 +275,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   );
 }
 
-const stepEntries = (step: string, want: (wanted: WantedStep) => void): MenuEntry[] => [
-  { label: `Download step ${step} as a trace`, choose: () => want({ step, saved: true, pressed_ms: Date.now() }) },
-  { label: `Open step ${step} in Perfetto`, choose: () => want({ step, saved: false, pressed_ms: Date.now() }) },
-];
-
 /** Whether the address says what to show. */
 const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
@@ -280,15 +290,4 @@ function useChoices(state: Address): TrackChoices {
   const key = JSON.stringify([[...folds], [...pins], filter]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says it all
   return useMemo(() => ({ folds, pins, filter }), [key]);
-}
-
-/** An address that names an event shows it; what was chosen by a press is visible already. */
-function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
-  const opened = useRef(event);
-  const latest = useLatest(show);
-  useEffect(() => {
-    if (range === null || opened.current !== event) return;
-    opened.current = null;
-    latest.current(range);
-  }, [range, event, latest]);
 }

@@ -7,6 +7,7 @@ import type {
   Catalogue,
   ChainPage,
   ComparePage,
+  FlamePage,
   Index,
   MemoryPage,
   PageOf,
@@ -38,6 +39,7 @@ export interface Says {
   trends: Answer<TrendsPage>;
   scalars(tag: string | null): Answer<Scalars>;
   memory?: Answer<MemoryPage>;
+  flame?: Answer<FlamePage>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
@@ -107,6 +109,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),
     memory: (_id, { device, at }) => answer(`memory ${device} ${at}`, server.memory ?? GONE),
+    flame: (_id, { by, where }) => answer(`flame ${by} ${where}`, server.flame ?? GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),

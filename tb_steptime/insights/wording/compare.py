@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tb_steptime.compare.changes import ChangeId
-from tb_steptime.compare.comparison import Comparison, StepChange
-from tb_steptime.compare.predictions import Prediction
-from tb_steptime.compare.waterfall import REST, Contribution
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.comparison import Comparison, StepChange
+from tb_steptime.comparison.predictions import Prediction
+from tb_steptime.comparison.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS

@@ -6,6 +6,7 @@ from tb_steptime.analyses.gpu import DeviceGpu
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
+from tb_steptime.insights.wording.roofline import roofline_title
 from tb_steptime.text import Phrase, fraction, phrase, text
 
 #: When the GPU is idle, by the reason for most of its idle time.
@@ -27,7 +28,7 @@ _LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and
 
 
 def gpu_titles(facts: Facts) -> Titles:
-    """ "time_bins.<device>", "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
+    """ "time_bins.<device>", "split.<device>", "kernels.<device>", "kernel_time.<device>" and "roofline.<device>"."""
     if facts.gpu is None:
         return {}
     with_tensor_cores = {each.device for each in facts.tensor_cores.devices if each.share_low is not None}
@@ -36,6 +37,7 @@ def gpu_titles(facts: Facts) -> Titles:
         titles[f"time_bins.{each.device}"] = _idle(each)
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
         titles[f"kernels.{each.device}"] = _kernels(each)
+        titles[f"roofline.{each.device}"] = roofline_title(facts, each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles
 

@@ -38,10 +38,12 @@ def memory_titles(facts: Facts) -> Titles:
 def memory_headline(memory: MemoryResult) -> Headline:
     """Of the first device that was recorded."""
     if not memory.devices:
-        return Headline(phrase("Allocations were not recorded: profile_memory=True adds them"))
+        return Headline(phrase("Allocations were not recorded: `profile_memory=True` adds them."))
     device = memory.devices[0]
     said = (
-        "{device}: at most [{peak}] allocated" if device.whole else "{device}: at most [{peak}] more than at the start"
+        "On the {device}, at most [{peak}] is allocated"
+        if device.whole
+        else "On the {device}, at most [{peak}] more is allocated than at the start"
     )
     peak = phrase(said, device=text(device.name), peak=nbytes(device.peak.allocated_bytes))
     return Headline(joined(peak, _where(memory, device.peak), by=", "))
@@ -56,10 +58,10 @@ def _from_start_to_peak(device: DeviceMemory) -> Phrase:
 
 def _where(memory: MemoryResult, peak: MemoryPeak) -> Phrase:
     if peak.step is None:
-        return phrase("outside of the steps")
+        return phrase("outside of the steps.")
     spans = [span for step in memory.steps for span in step.phase_spans if span.phase == peak.phase and not span.inner]
     name = spans[0].label if spans else PHASE_LABELS[peak.phase]
-    return phrase("in step {step}, {phase}", step=text(peak.step), phase=label(name))
+    return phrase("in step {step}, {phase}.", step=text(peak.step), phase=label(name))
 
 
 def _parts(device: DeviceMemory) -> Phrase:

@@ -20,6 +20,8 @@ def operator_titles(facts: Facts) -> Titles:
     said = result.recorded
     missing = {"no_shapes": said.shapes, "no_stacks": said.stacks, "no_modules": said.modules}
     titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if said.ops and not is_there}
+    if said.stacks and not said.modules:
+        titles["no_modules"] = NO_FRAMES
     if not said.ops:
         return {"no_ops": MISSING["no_ops"]}
     titles["operators"] = _operators(result)
@@ -27,7 +29,7 @@ def operator_titles(facts: Facts) -> Titles:
         titles["modules"] = _modules(result)
     if result.outside.device_ns:
         share = fraction(result.outside.device_ns / _whole(result))
-        titles["outside"] = phrase("{share} of the GPU's work is launched outside any op.", share=share)
+        titles["outside"] = phrase(f"{_OUTSIDE}.", share=share)
     return titles
 
 
@@ -49,6 +51,14 @@ MISSING: dict[str, Phrase] = {
 }
 
 
+#: Stacks are there, modules are not.
+NO_FRAMES = phrase(
+    "Modules are not recorded: the call stacks of PyTorch of 2021 and before do not name them, or none is called."
+)
+
+_OUTSIDE = "{share} of the GPU's work is launched outside any op"
+
+
 def _operators(result: OperatorsResult) -> Phrase:
     """The op with most time of its own: on the GPU where anything ran there, else on the host."""
     rows = result.tables[0].rows
@@ -56,6 +66,8 @@ def _operators(result: OperatorsResult) -> Phrase:
     if not rows or not whole:
         return phrase("Which ops take the time?")
     most = max(rows, key=lambda row: _own(result, row))
+    if result.outside.device_ns > _own(result, most):
+        return phrase(_OUTSIDE, share=fraction(result.outside.device_ns / whole))
     share = fraction(_own(result, most) / whole)
     if result.has_device:
         return phrase("{op} takes {share} of the GPU's work", op=text(most.name), share=share)

@@ -20,6 +20,8 @@ REASONS: dict[str, str] = {
     "later a step takes about {then} instead of {now}.",
     "differs_by_loader": "Differs from loader to loader.",
     "empty_window": "The steps have no length.",
+    "flops_mostly_unknown": "The operations of most time on products are not known: their kernels have no op "
+    "with recorded shapes, as in captured graphs and custom kernels.",
     "fp32_unsupported": "FP32 inputs, which the tensor cores of this GPU do not take.",
     "gain_by_peaks": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with tensor cores.",
     "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "
@@ -58,6 +60,7 @@ REASONS: dict[str, str] = {
     "no_tensor_cores": "This GPU has no tensor cores.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
+    "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed.",
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
     "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run "
     "on tensor cores, or of which it is unknown.",

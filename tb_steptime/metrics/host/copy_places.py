@@ -6,6 +6,8 @@ candidate   HtoD  Pinned -> Device     aten::to   forward    2 a step, 0.3 ms   
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
@@ -40,18 +42,19 @@ class CopyPlace(msgspec.Struct, frozen=True):
     deviation_ns: float | None
 
 
-def copy_places(trace: Trace, step: Int64, steps: int) -> list[CopyPlace]:
-    """Of copies that begin in one of so many steps (step: of each event of the table, -1 in none), most time first."""
+def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
+    """Of copies that begin in one of so many steps (step_at: of each instant the step, -1 in none), most time first."""
     rows, number, ways = copies_in_steps(trace)
     activity = find_launches(trace).activity[rows]
-    kept = step[activity] >= 0
-    rows, number, activity = rows[kept], number[kept], activity[kept]
+    step = step_at(trace.events.start_ns[activity])
+    kept = step >= 0
+    rows, number, activity, step = rows[kept], number[kept], activity[kept], step[kept]
     if not len(rows):
         return []
     maker, phase, dur_ns = _makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]], trace.events.dur_ns[activity]
     alike, nbytes = Groups.of(number, maker, phase), _bytes(trace, activity)
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
-                  map(known, alike.deviation(dur_ns, step[activity], steps).tolist()), strict=True)  # fmt: skip
+                  map(known, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
     found = [_place(trace, ways[number[row]], int(maker[row]), PHASES[int(phase[row])], of)
              for row, of in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]

@@ -6,6 +6,8 @@ thread 1   |---- aten::linear ----|          self time of linear: without addmm
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tb_steptime.trace.groups import Groups, known
@@ -27,15 +29,16 @@ class OpTime(msgspec.Struct, frozen=True):
     deviation_ns: float | None = None
 
 
-def op_times(trace: Trace, step: Int64, steps: int) -> list[OpTime]:
-    """Ops by name, of the events that are in one of so many steps (step: of each event of the table, -1 in none); most
-    of their own time first."""
+def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
+    """Ops by name, of those that begin in one of so many steps (step_at: of each instant the step, -1 in none); most of
+    their own time first."""
     rows, own_ns = self_times(trace, trace.events.rows(Kind.CPU_OP))
-    counted = step[rows] >= 0
-    rows, own_ns = rows[counted], own_ns[counted]
+    step = step_at(trace.events.start_ns[rows])
+    counted = step >= 0
+    rows, own_ns, step = rows[counted], own_ns[counted], step[counted]
     groups = Groups.of(trace.events.name[rows])
     names = trace.events.name[rows[groups.first]].tolist()
-    deviation = map(known, groups.deviation(own_ns, step[rows], steps).tolist())
+    deviation = map(known, groups.deviation(own_ns, step, steps).tolist())
     columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), deviation, strict=True)
     ops = [OpTime(trace.strings[name], *figures) for name, *figures in columns]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]

@@ -85,7 +85,8 @@ def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
     plain = _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     reached = np.where(plain, reached_ns(trace, gaps), gaps.end)
     waits = Intervals.union(reached, gaps.end)
-    first = Intervals.of((find_steps(trace).window[0], int(busy_intervals(trace, device).start[0])))
+    begins = busy_intervals(trace, device).start[:1].tolist()  # none, where all activities are empty
+    first = Intervals.union(np.full(len(begins), find_steps(trace).window[0]), np.array(begins, np.int64))
     return (waits & _blocked(trace, *WAITING)) | (waits & first)
 
 

@@ -13,7 +13,9 @@ from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_c
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
@@ -21,6 +23,8 @@ from tb_steptime.trace.table import Float64, Int32, Int64
 LENGTH_BINS = 24
 #: Bins of a kernel's calls over the span.
 CALL_BINS = 120
+#: Places that a kernel is launched from.
+SITES = 8
 
 
 class LaunchLengths(msgspec.Struct, frozen=True):
@@ -72,14 +76,26 @@ class LaunchShape(msgspec.Struct, frozen=True):
     persistent: bool
 
 
+class LaunchSite(msgspec.Struct, frozen=True):
+    """Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
+    line of its forward op. None where there is none, or it is not recorded."""
+
+    op: str | None
+    module: str | None
+    source: str | None
+    count: int
+    total_ns: int
+
+
 class KernelDetail(msgspec.Struct, frozen=True):
-    """shape is None where the trace does not say the kernel's grids."""
+    """shape is None where the trace does not say the kernel's grids. sites: those with most time."""
 
     name: str
     lengths: LaunchLengths
     calls: LaunchTimes
     shape: LaunchShape | None
     short: str = ""
+    sites: list[LaunchSite] = []
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
@@ -99,7 +115,30 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
     event = trace.kernels.event[rows]
     name = trace.strings[int(trace.events.name[event[0]])]
     shape, short = _shape(trace, rows), kernel_names(trace)[name]
-    return KernelDetail(name, lengths(trace.events.dur_ns[event]), launch_times(trace, event), shape, short)
+    times = launch_times(trace, event, find_steps(trace).window)
+    return KernelDetail(name, lengths(trace.events.dur_ns[event]), times, shape, short, _sites(trace, rows))
+
+
+def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
+    origins, dur = kernel_origins(trace), trace.events.dur_ns[trace.kernels.event[rows]]
+    op, call = origins.op[rows].astype(np.int64), origins.call[rows].astype(np.int64)
+    anchor = np.where(call >= 0, call, op)
+    made = forward_of(trace, anchor).astype(np.int64)
+    user = np.where(made >= 0, made, anchor)
+    module, source = modules(trace, user), sources(trace, user)
+    groups = Groups.of(np.where(op >= 0, trace.events.name[op], -1), module.number, source.number)
+    count, total = groups.count(), groups.sum(dur)
+    return [
+        LaunchSite(
+            op=trace.strings[int(trace.events.name[op[first]])] if op[first] >= 0 else None,
+            module=module[first],
+            source=source[first],
+            count=int(count[group]),
+            total_ns=int(total[group]),
+        )
+        for group in np.argsort(-total, kind="stable")[:SITES].tolist()
+        for first in (int(groups.first[group]),)
+    ]
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:
@@ -113,9 +152,9 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
     return LaunchLengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())
 
 
-def launch_times(trace: Trace, event: Int64) -> LaunchTimes:
-    """When these events begin and run, of those that begin within the span's window."""
-    low, high = find_steps(trace).window
+def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
+    """When these events begin and run, which all begin within the window."""
+    low, high = window
     bin_ns = max(1, -(-(high - low) // CALL_BINS))
     edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]

@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
-from tb_steptime.metrics.tensor_cores.work import types_of
+from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named

@@ -54,11 +54,16 @@ def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
 
 def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:
     """The innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
+    return rows_at(trace, trace.events.rows(Kind.CPU_OP), rows)
+
+
+def rows_at(trace: Trace, around: Int64, rows: Int32 | Int64) -> Int64:
+    """The innermost of `around`, rows of the event table, that is open on the thread at each of these rows of the
+    memory table; -1 for none."""
     events, table = trace.events, trace.memory
-    ops, found = events.rows(Kind.CPU_OP), np.full(len(rows), -1, np.int64)
-    on = table.thread[rows]
+    found, on = np.full(len(rows), -1, np.int64), table.thread[rows]
     for thread in distinct_in(on).tolist():
-        mine, here = ops[events.thread[ops] == thread], np.flatnonzero(on == thread)
+        mine, here = around[events.thread[around] == thread], np.flatnonzero(on == thread)
         place = open_at(events.start_ns[mine], events.ends(mine), table.ts[rows[here]])
         inside = place >= 0
         found[here[inside]] = mine[place[inside]]

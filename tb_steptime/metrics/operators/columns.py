@@ -36,12 +36,31 @@ COLUMNS = (
     Metric("op_launches", "Launches", Unit.COUNT, "Kernels, copies and memory sets that it launches in all."),
     Metric(
         "op_idle", "GPU idle before", Unit.NS,
-        "Time in which a GPU had nothing to do until what was launched here began. Waits for batches are left out.",
+        "How long a GPU had nothing to do until a kernel, copy or memory set that is launched here began: where a wait "
+        "ends, which is not always what causes it. Waits for batches, and what is not judged, are left out.",
         short="GPU idle",
     ),
     Metric(
         "op_tensor_share", "Tensor cores", Unit.FRACTION,
         "Share of its kernel time on tensor cores (AMD: matrix cores). A range, where some kernels do not tell.",
+    ),
+    Metric(
+        "op_allocated", "Allocated, total", Unit.BYTES,
+        "Memory that the op, and the ops inside it, allocate on the GPU, freed or not; on the CPU where no GPU's "
+        "memory was recorded.", short="Allocated",
+    ),
+    Metric(
+        "op_allocated_self", "Allocated, self", Unit.BYTES, "The same without the ops inside it.",
+        short="Allocated self",
+    ),
+    Metric(
+        "module_allocated", "Allocated, total", Unit.BYTES,
+        "Memory that the module, and the modules inside it, allocate on the GPU in the forward pass, freed or not; on "
+        "the CPU where no GPU's memory was recorded.", short="Allocated",
+    ),
+    Metric(
+        "module_allocated_self", "Allocated, self", Unit.BYTES, "The same without the modules inside it.",
+        short="Allocated self",
     ),
     Metric("module_occurrences", "Calls", Unit.COUNT, "How often modules of this row are called."),
     Metric(

@@ -11,11 +11,11 @@ from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.kernel_site import KernelRun, run_of
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
-from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: Kernels of an op, those with most time.
 KERNELS = 6
@@ -46,8 +46,6 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     """Of the ops of these names, in their order."""
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
-    start, (low, high) = trace.events.start_ns[tree.row], find_steps(trace).window
-    inside &= (start >= low) & (start < high)
     place = {name: number for number, name in enumerate(trace.strings.strings)}
     wanted = [place[name] for name in names if name in place]
     kernels = _kernels(trace, tree, wanted)
@@ -55,43 +53,61 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     return [_detail(trace, rows[name], kernels.get(name, [])) for name in wanted if len(rows[name])]
 
 
+def host_window(trace: Trace) -> tuple[int, int]:
+    """From the begin of the first step on the host to the end of the last one there: all ops of the steps begin within,
+    one of no length at the end of a recording included."""
+    steps = find_steps(trace).steps
+    return steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns + 1
+
+
 def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetail:
     name = trace.strings[int(trace.events.name[rows[0]])]
     longest = run_of(trace, int(rows[trace.events.dur_ns[rows].argmax()]))
-    spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows)
+    spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows, host_window(trace))
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))
 
 
 def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, list[OpKernel]]:
     """By name of an op its kernels, most time first."""
-    op, kernel = _launched(trace, tree, wanted)
+    name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
+    count, total = _launched(trace, tree, wanted, name)
     found: dict[int, list[OpKernel]] = {}
-    if not len(op):
-        return found
-    events, event = trace.events, trace.kernels.event[kernel]
-    groups, shorter = Groups.of(op, events.name[event]), kernel_names(trace)
-    total, count = groups.sum(events.dur_ns[event]), groups.count()
-    for group in np.argsort(-total, kind="stable").tolist():
-        first = groups.first[group]
-        name = trace.strings[int(events.name[event[first]])]
-        row = OpKernel(name, shorter[name], int(count[group]), int(total[group]))
-        found.setdefault(int(op[first]), []).append(row)
+    for op, counts, totals in zip(wanted, count, total, strict=True):
+        order = np.argsort(-totals, kind="stable")
+        found[op] = [
+            OpKernel(trace.strings[each], shorter[trace.strings[each]], int(counts[place]), int(totals[place]))
+            for place, each in zip(order.tolist(), name[order].tolist(), strict=True)
+            if counts[place]
+        ]
     return found
 
 
-def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> tuple[Int64, Int64]:
-    """Pairs of an op's name and a row of the kernel table: each kernel once for each wanted name around its launch."""
-    name = trace.events.name[tree.row].astype(np.int64)
-    op = kernel_origins(trace).op
-    kernel = np.flatnonzero(op >= 0)
-    above = np.searchsorted(tree.row, op[kernel]).astype(np.int32)
-    inside = tree.inside[above]
-    kernel, above = kernel[inside], above[inside]
-    size, pairs = len(op) + 1, [np.empty(0, np.int64)]
+def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
+    """By [place in wanted, place in names] how many kernels of this name ops of that one launch, and ns. Each kernel
+    counts once for each wanted name around its launch: for the outermost op of the name."""
+    op_name = trace.events.name[tree.row].astype(np.int32)
+    row_of = np.full(len(trace.strings), -1, np.int32)
+    row_of[list(wanted)] = np.arange(len(wanted))
+    row_of_op = np.where(tree.topmost(op_name), row_of[op_name], -1).astype(np.int32)
+    kernel, above = _by_ops(trace, tree)
+    column = np.searchsorted(names, trace.events.name[trace.kernels.event]).astype(np.int32)
+    size = len(wanted) * len(names)
+    count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
     while len(kernel):
-        here = np.isin(name[above], wanted)
-        pairs.append(name[above[here]] * size + kernel[here])
+        row = row_of_op[above]
+        here = kernel[row >= 0]
+        place = row[row >= 0] * np.int64(len(names)) + column[here]
+        count += np.bincount(place, minlength=size)
+        total += exact_sums(place, trace.events.dur_ns[trace.kernels.event[here]], size)
         above = tree.around[above]
         kernel, above = kernel[above >= 0], above[above >= 0]
-    distinct = np.unique(np.concatenate(pairs))
-    return distinct // size, distinct % size
+    return count.reshape(len(wanted), len(names)), total.reshape(len(wanted), len(names))
+
+
+def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:
+    """Rows of the kernel table that ops in the steps launch, and of each the place of its op."""
+    op = kernel_origins(trace).op
+    kernel = np.flatnonzero(op >= 0).astype(np.int32)
+    place = np.searchsorted(tree.row, op[kernel]).astype(np.int32)
+    inside = tree.inside[place]
+    return kernel[inside], place[inside]

@@ -17,6 +17,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, phase_labe
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import Words, modules, sources, words_of
+from tb_steptime.trace.table import Int32
 
 By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
@@ -24,13 +25,15 @@ By = Literal["name", "shape", "stack", "module", "line", "phase"]
 class Keys:
     """The group of each op of a tree, as its owner is grouped, and what a group is called.
 
-    place   int32, of each op its group;  size: how many groups
+    place   int16 or int32, of each op its group;  size: how many groups
     """
 
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         words, row = second_keys(trace, tree, by), tree.row[tree.owner]
         groups = Groups.of(trace.events.name[row], words.number[tree.owner])
-        self.place, self.size = groups.place.astype(np.int32), len(groups)
+        self.size = len(groups)
+        narrow = np.int16 if self.size < 2**15 else np.int32
+        self.place: Int32 = groups.place.astype(narrow)  # one for each of a million ops
         self._names = trace.strings.strings
         self._name = trace.events.name[row[groups.first]]
         self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]

@@ -21,6 +21,7 @@ from tb_steptime.metrics.operators.op_costs import (
     outside_ops,
     own_costs,
 )
+from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps, op_tree
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.groups import exact_sums
@@ -29,9 +30,9 @@ from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Bool, Int64
 
-#: ns, of `launches` their number. host: of the call; python: what of it is in no op; backward_*: of the nodes that its
-#: ops made; the others as for ops, of the forward pass.
-ModuleCost = Literal["host", "python", "backward_host", "backward_device"] | DeviceCost
+#: ns, of `launches` their number, of `allocated` bytes. host: of the call; python: what of it is in no op; backward_*:
+#: of the nodes that its ops made; the others as for ops, of the forward pass.
+ModuleCost = Literal["host", "python", "allocated", "backward_host", "backward_device"] | DeviceCost
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def module_calls(trace: Trace) -> ModuleCalls:
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
     own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
-    own |= dict.fromkeys((*DEVICE_COSTS, "backward_device"))
+    own |= dict.fromkeys(("allocated", *DEVICE_COSTS, "backward_device"))
     if len(rows):
         _add_ops(trace, rows, own)
     return ModuleCalls(rows, around, inside, own)
@@ -71,6 +72,9 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
     assert own["python"] is not None
     own["python"] = own["python"] - _sum(module, host, len(rows))
     own["backward_host"] = _sum(made, host, len(rows))
+    if "allocated" in measured_costs(trace):
+        values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
+        own["allocated"] = _sum(module, values, len(rows)) + _sum(_places(rows, around), size, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue

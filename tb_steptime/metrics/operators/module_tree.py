@@ -39,6 +39,8 @@ class ModuleRow(msgspec.Struct, frozen=True):
     backward_*             with the modules inside: of the nodes of the backward pass that its ops made
     kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
                            unknown_ns more
+    allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
+                           the modules inside; None where memory was not recorded
     slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
     """
 
@@ -59,6 +61,8 @@ class ModuleRow(msgspec.Struct, frozen=True):
     tensor_ns: int | None = None
     unknown_ns: int | None = None
     slowest_ns: int = 0
+    allocated_bytes: int | None = None
+    allocated_self_bytes: int | None = None
 
 
 def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
@@ -81,6 +85,24 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
         for path in order
     ]
     return rows, int((sums.occurrences > 0).sum()) - len(rows)
+
+
+def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
+    """How many modules are around each; rows as `module_rows` gives them."""
+    return [len(path) - 1 for path in paths_of_rows(rows)]
+
+
+def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
+    """Of each the names of the modules around it, the outermost first, and its own."""
+    paths: list[list[str]] = []
+    for row in rows:
+        paths.append([*(paths[row.parent] if row.parent >= 0 else []), row.name])
+    return paths
+
+
+def each_ns(row: ModuleRow) -> int:
+    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing."""
+    return (row.device_total_ns or row.host_total_ns) // max(1, row.occurrences)
 
 
 def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
@@ -139,6 +161,8 @@ class _Sums:
             kernel_ns=at(self.total["kernel"]),
             tensor_ns=at(self.total["tensor"]),
             unknown_ns=at(self.total["unknown"]),
+            allocated_bytes=at(self.total["allocated"]),
+            allocated_self_bytes=at(self.own["allocated"]),
         )
 
 

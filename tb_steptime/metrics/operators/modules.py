@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, module_calls
 from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
-from tb_steptime.metrics.operators.op_costs import DEVICE_COSTS, measured_costs, own_costs
+from tb_steptime.metrics.operators.op_costs import SOMETIMES, measured_costs, own_costs
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
 from tb_steptime.trace.frames import module_frames, nested_modules
 from tb_steptime.trace.groups import exact_sums
@@ -118,7 +118,7 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host), "backward_device": None}
     own["backward_host"] = exact_sums(place, host[made], len(tree))
-    for cost in DEVICE_COSTS:
+    for cost in SOMETIMES:
         own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
     device = own["device"]
     if device is not None:

@@ -20,6 +20,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.operators.op_memory import allocated_by_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
@@ -34,47 +35,63 @@ from tb_steptime.trace.table import Int64, Kind
 #: unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
+#: allocated: bytes, where memory was recorded.
+SometimesCost = Literal["allocated"] | DeviceCost
+SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
 #: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
-Cost = Literal["host", "runtime"] | DeviceCost
-COSTS: tuple[Cost, ...] = ("host", "runtime", *DEVICE_COSTS)
+Cost = Literal["host", "runtime"] | SometimesCost
 
 
 def measured_costs(trace: Trace) -> tuple[Cost, ...]:
     """Those that this trace tells."""
-    devices = devices_with_activity(trace)
+    on_host: tuple[Cost, ...] = ("host", "runtime", "allocated") if len(trace.memory) else ("host", "runtime")
     if not len(find_launches(trace).activity):
-        return ("host", "runtime")
-    if not any(device_has_tensor_cores(trace, device) for device in devices):
-        return ("host", "runtime", "device", "launches", "idle")
-    return COSTS
+        return on_host
+    if not any(device_has_tensor_cores(trace, device) for device in devices_with_activity(trace)):
+        return (*on_host, "device", "launches", "idle")
+    return (*on_host, *DEVICE_COSTS)
 
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """ns, of `launches` their number, of each op without the ops directly inside it; 0 for those outside the steps. The
-    same for any `where` of the tree."""
-    ns = _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
-    ns[~tree.inside] = 0
-    return ns
+    """ns, of `launches` their number, of `allocated` bytes, of each op without the ops directly inside it; 0 for those
+    outside the steps. The same for any `where` of the tree."""
+    values = _costs(trace, tree, cost)
+    values[~tree.inside] = 0
+    return values
+
+
+def _costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+    if cost == "allocated":
+        return allocated_by_ops(trace, tree.row)
+    return (
+        _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
+    )
 
 
 def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
+    _, op, ns = runtime_in_ops(trace, tree)
+    runtime = exact_sums(op, ns, len(tree))
+    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
+
+
+def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
+    """Of each call of the runtime in an op: its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
     op = innermost(trace, tree.row.astype(np.int64), calls)
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
-    runtime = exact_sums(np.searchsorted(tree.row, op), inside_ns, len(tree))
-    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
+    return calls, np.searchsorted(tree.row, op), inside_ns
 
 
 def _on_device(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    op, values = activity_ops(trace), _of_activities(trace, cost)
+    op, values = activity_ops(trace), of_activities(trace, cost)
     inside = op >= 0
     return exact_sums(np.searchsorted(tree.row, op[inside]), values[inside], len(tree))
 
 
-def _of_activities(trace: Trace, cost: Cost) -> Int64:
-    """One value for each row of `find_launches`."""
+def of_activities(trace: Trace, cost: Cost) -> Int64:
+    """One value of a cost on the device for each row of `find_launches`."""
     activity = find_launches(trace).activity
     if cost == "launches":
         return np.ones(len(activity), np.int64)
@@ -104,7 +121,7 @@ class OutsideOps:
     call: Int64
 
     def costs(self, trace: Trace, cost: Cost) -> Int64:
-        return _of_activities(trace, cost)[self.place]
+        return of_activities(trace, cost)[self.place]
 
 
 def outside_ops(trace: Trace) -> OutsideOps:

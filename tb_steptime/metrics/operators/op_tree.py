@@ -87,7 +87,7 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         forward = forward_of(trace, rows)
         made = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
-    return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), _levels(parent))
+    return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), levels_of(parent))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
@@ -120,7 +120,8 @@ def _followed(owner: Int32) -> Int32:
     return owner
 
 
-def _levels(parent: Int32) -> tuple[Int32, ...]:
+def levels_of(parent: Int32) -> tuple[Int32, ...]:
+    """Places by depth: those whose parent is -1, their children, and so on."""
     depth, above = np.zeros(len(parent), np.int16), parent.copy()
     active = np.flatnonzero(above >= 0)
     while len(active):

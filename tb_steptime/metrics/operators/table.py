@@ -20,7 +20,7 @@ from tb_steptime.metrics.operators.op_costs import Cost, measured_costs, own_cos
 from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Bool, Float64
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
@@ -35,6 +35,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
                          for batches are left out
     kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
                          more; None where no device has tensor cores
+    allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
+                         were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
     """
 
     name: str
@@ -50,6 +52,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
     kernel_ns: int | None = None
     tensor_ns: int | None = None
     unknown_ns: int | None = None
+    allocated_bytes: int | None = None
+    allocated_self_bytes: int | None = None
 
 
 class Sort(NamedTuple):
@@ -65,17 +69,17 @@ class _Table:
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         self.keys = Keys(trace, tree, by)
         self._topmost = tree.topmost(self.keys.place)
-        self.calls: list[int] = self._sums(self.keys.place, (tree.is_call & tree.inside).astype(np.int64))
+        self.calls = self._sums(tree.is_call & tree.inside)
         self.own: dict[Cost, list[int]] = {}
         self.total: dict[Cost, list[int]] = {}
 
-    def add(self, cost: Cost, own: Int64, total: Int64) -> None:
+    def add(self, cost: Cost, own: Float64, total: Float64) -> None:
         """The sums of a cost: of an op in its group, and with what is inside in those around it, once in each."""
-        self.own[cost] = self._sums(self.keys.place, own)
-        self.total[cost] = self._sums(self.keys.place[self._topmost], total[self._topmost])
+        self.own[cost] = self._sums(own)
+        self.total[cost] = self._sums(total * self._topmost)
 
-    def _sums(self, place: Int32, values: Int64) -> list[int]:
-        return exact_sums(place, values, self.keys.size).tolist()  # type: ignore[no-any-return]
+    def _sums(self, values: Bool | Float64) -> list[int]:
+        return exact_sums(self.keys.place, values, self.keys.size).tolist()  # type: ignore[no-any-return]
 
     def row(self, group: int) -> OperatorRow:
         own = {cost: values[group] for cost, values in self.own.items()}
@@ -94,6 +98,8 @@ class _Table:
             kernel_ns=total.get("kernel"),
             tensor_ns=total.get("tensor"),
             unknown_ns=total.get("unknown"),
+            allocated_bytes=total.get("allocated"),
+            allocated_self_bytes=own.get("allocated"),
         )
 
 
@@ -106,9 +112,10 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
         tables = {sort: _Table(trace, tree, sort.by) for sort in sorts if sort.where == where}
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
-            total = tree.with_inside(own)
+            floats = own.astype(np.float64), tree.with_inside(own).astype(np.float64)  # as sums are made of them
+            del own
             for table in tables.values():
-                table.add(cost, own, total)
+                table.add(cost, *floats)
         found |= {sort: _rows(table) for sort, table in tables.items()}
     return [found[sort] for sort in sorts]
 

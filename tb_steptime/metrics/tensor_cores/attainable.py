@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tb_steptime.metrics.tensor_cores.peaks import Peaks
-from tb_steptime.metrics.tensor_cores.work import TYPE_BYTES, Work
+from tb_steptime.metrics.work.calls import TYPE_BYTES, Work
+from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.text import Reason, count
 
 #: A kernel that does nothing takes as long, ns.

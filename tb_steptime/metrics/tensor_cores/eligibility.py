@@ -19,9 +19,9 @@ import numpy as np
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer
-from tb_steptime.metrics.tensor_cores.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.metrics.tensor_cores.work import TYPE_BYTES
+from tb_steptime.metrics.work.calls import TYPE_BYTES
+from tb_steptime.metrics.work.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.tensor_cores.convolutions import convolution_output
-from tb_steptime.metrics.tensor_cores.flops import OPS, work_of
-from tb_steptime.metrics.tensor_cores.work import Outputs, Work
+from tb_steptime.metrics.work.calls import Outputs, Work
+from tb_steptime.metrics.work.convolutions import convolution_output
+from tb_steptime.metrics.work.flops import OPS, work_of
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
@@ -42,7 +42,7 @@ def find_products(trace: Trace) -> Products:
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
-    keys = [_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes", "settings")]
+    keys = [input_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes", "settings")]
     key_place, first = alike(*keys)
     outputs = _outputs(trace, rows)
     products = [_product(trace, key, outputs) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
@@ -64,7 +64,8 @@ def _rows(trace: Trace) -> Int64:
     return rows[np.isin(names, known)]
 
 
-def _column(trace: Trace, name: str, rows: Int64) -> Int64:
+def input_column(trace: Trace, name: str, rows: Int64) -> Int64:
+    """What a column of the event table says of these rows; -1 where it is not recorded."""
     values = getattr(trace.events, name)
     return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
 
@@ -72,11 +73,12 @@ def _column(trace: Trace, name: str, rows: Int64) -> Int64:
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
     """Settings that change nothing of the work make no other product."""
     op = trace.strings[key[0]]
-    shapes, dtypes, settings = (_text(trace, row) for row in key[1:])
+    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:])
     return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs))
 
 
-def _text(trace: Trace, row: int) -> str:
+def input_text(trace: Trace, row: int) -> str:
+    """A row of the table of inputs; empty for -1."""
     return trace.inputs[row] if row >= 0 else ""
 
 
@@ -87,7 +89,7 @@ def _outputs(trace: Trace, rows: Int64) -> Outputs:
     names, shapes = trace.events.name[rows], trace.events.shapes[rows]
     first = alike(names, shapes)[1]
     pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
-    sizes = [convolution_output(trace.strings[name], _text(trace, shape)) for name, shape in pairs]
+    sizes = [convolution_output(trace.strings[name], input_text(trace, shape)) for name, shape in pairs]
     known = dict(filter(None, sizes))
     ambiguous = {key for key, output in filter(None, sizes) if known[key] != output}
     return {key: output for key, output in known.items() if key not in ambiguous}

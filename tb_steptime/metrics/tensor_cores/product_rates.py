@@ -26,9 +26,9 @@ from tb_steptime.metrics.tensor_cores.attainable import (
     why_slow,
 )
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
-from tb_steptime.metrics.tensor_cores.peaks import peaks_of
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.metrics.tensor_cores.work import Work
+from tb_steptime.metrics.work.calls import Work
+from tb_steptime.metrics.work.peaks import peaks_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -2,6 +2,7 @@
 
 <meta policy>            nothing is loaded from anywhere; the two scripts below run, known by their hashes
 #program, #answers       compressed, as letters: whatever names a recording holds, no mark of HTML is among them
+#events-ID               of each span whose single events are held, apart: unpacked when its Timeline is opened
 <script>                 unpacks the program, which unpacks the answers
 """
 
@@ -12,6 +13,8 @@ import gzip
 import hashlib
 import lzma
 import tempfile
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import IO
 
 import msgspec
@@ -22,9 +25,11 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import Detail, coarser
+from tb_steptime.serve.report.events import HeldEvents
 from tb_steptime.serve.report.packing import Json, pack
-from tb_steptime.serve.report.private import without_machine
+from tb_steptime.serve.report.private import events_without_machine, without_machine
 from tb_steptime.serve.report.recorded import Recorded, recorded
+from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
 
 #: A page of 1 MB, its program included, holds so much JSON in columns. Where there is more, the page has less detail.
@@ -60,29 +65,35 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(answers: Recorded) -> bytes:
-    """Raises NoProgramError. A page that would be large holds less detail."""
+def report_page(answers: Recorded, events: Mapping[str, HeldEvents] = MappingProxyType({})) -> bytes:
+    """Raises NoProgramError. A page that would be large holds less detail. events: by span id."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
         raise NoProgramError("Step Insights is installed without its front end", "", hint)
-    return _page(program, _packed(msgspec.json.decode(without_machine(answers))))
+    content = _packed(msgspec.json.decode(without_machine(answers)))
+    held = {id: events_without_machine(each, answers.index) for id, each in events.items()}
+    return _page(program, content, {id: _compressed(msgspec.json.decode(text)) for id, text in held.items()})
 
 
 def _packed(content: Json) -> bytes:
-    text = b""
+    packed: Json = None
     for detail in _DETAILS:
-        text = msgspec.json.encode(pack(coarser(content, detail)))
-        if len(text) <= _MOST_JSON_BYTES:
+        packed = coarser(content, detail)
+        if len(msgspec.json.encode(pack(packed))) <= _MOST_JSON_BYTES:
             break
-    return lzma.compress(text, lzma.FORMAT_ALONE, filters=_LZMA)
+    return _compressed(packed)
 
 
-def report_file(store: Store) -> IO[bytes]:
+def _compressed(content: Json) -> bytes:
+    return lzma.compress(msgspec.json.encode(pack(content)), lzma.FORMAT_ALONE, filters=_LZMA)
+
+
+def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:
     """The page of what is read by now, in a file that is gone when it is closed. Raises SpanFailed where the front end
     was not built."""
     try:
-        page = report_page(recorded(store))
+        page = report_page(recorded(store, scalars))
     except NoProgramError as error:
         raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
@@ -91,7 +102,7 @@ def report_file(store: Store) -> IO[bytes]:
     return file
 
 
-def _page(program: bytes, answers: bytes) -> bytes:
+def _page(program: bytes, answers: bytes, events: Mapping[str, bytes]) -> bytes:
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -106,6 +117,7 @@ def _page(program: bytes, answers: bytes) -> bytes:
         version=__version__,
         program=_letters(gzip.compress(program, 9, mtime=0)),
         answers=_letters(answers),
+        events="".join(_EVENTS.format(id=id, events=_letters(each)) for id, each in events.items()),
         loader=_LOADER,
     )
     return DOCTYPE + page.encode()
@@ -134,7 +146,11 @@ _TEMPLATE = """\
 <p id="without" hidden>This browser is too old for the report: open it in one of 2023 or later.</p>
 <script type="text/plain" id="program">{program}</script>
 <script type="text/plain" id="answers">{answers}</script>
-<script>{loader}</script>
+{events}<script>{loader}</script>
 </body>
 </html>
+"""
+
+_EVENTS = """\
+<script type="text/plain" id="events-{id}">{events}</script>
 """

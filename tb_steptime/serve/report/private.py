@@ -14,6 +14,7 @@ import msgspec
 
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
+from tb_steptime.serve.report.events import HeldEvents
 from tb_steptime.serve.report.recorded import Recorded
 from tb_steptime.serve.wire import Index, encode
 
@@ -23,7 +24,18 @@ def without_machine(recorded: Recorded) -> bytes:
     text = encode(recorded)
     if recorded.keeps_paths:
         text = replaced(text, passed_on([text]))
-    names = _new_names(recorded.index)
+    return _renamed(text, recorded.index)
+
+
+def events_without_machine(events: HeldEvents, index: Index) -> bytes:
+    """The same of a span's events, which have whole paths: those of a span are named among themselves, as a summary
+    names its own."""
+    text = encode(events)
+    return _renamed(replaced(text, passed_on([text])), index)
+
+
+def _renamed(text: bytes, index: Index) -> bytes:
+    names = _new_names(index)
     if not names:
         return text
     either = re.compile(b"|".join(re.escape(_inside(name)) for name in sorted(names, key=len, reverse=True)))

@@ -4,6 +4,7 @@ index, catalogue, chain          as they are
 pages                            of each span that is read: every view that is one span's
 trends                           the rows of all spans, and what is said of all runs, and of each one
 pairs                            runs of one chain against each other, workers and spans against the one before
+scalars                          of each run that logged any
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
+from tb_steptime.serve.report.scalars import logged
+from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import (
@@ -69,11 +72,12 @@ class Recorded(msgspec.Struct, frozen=True):
     pairs: list[ComparePage]
     chain: ChainPage
     chain_runs: list[str]
+    scalars: dict[str, Scalars]
     keeps_paths: bool
 
 
-def recorded(store: Store) -> Recorded:
-    """Of all that is read by now; what is not says so."""
+def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
+    """Of all that is read by now; what is not says so. scalars: where the job's own are read from."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs = chain_names(spans)
@@ -86,6 +90,7 @@ def recorded(store: Store) -> Recorded:
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
+        scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )
 

@@ -10,10 +10,10 @@ import msgspec
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.compare.comparison import compare
-from tb_steptime.compare.row_changes import RowChange
-from tb_steptime.compare.tables import table_of
-from tb_steptime.compare.waterfall import Contribution
+from tb_steptime.comparison.comparison import compare
+from tb_steptime.comparison.row_changes import RowChange
+from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.waterfall import Contribution
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem

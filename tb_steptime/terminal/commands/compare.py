@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.commands.base import Command, add_format, add_paths, add_steps, exit_code
 
 if TYPE_CHECKING:
-    from tb_steptime.compare.gates import Gate, GateResult
-    from tb_steptime.compare.sides import Side
+    from tb_steptime.comparison.gates import Gate, GateResult
+    from tb_steptime.comparison.sides import Side
     from tb_steptime.ingest.states import Problem
     from tb_steptime.terminal.compared import WorkerOfRun
 
@@ -43,7 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.compare.gates import GateError, parse_gate
+    from tb_steptime.comparison.gates import GateError, parse_gate
     from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
 
     problems: list[Problem] = []
@@ -62,7 +62,7 @@ def _compare(
     problems: list[Problem],
     options: argparse.Namespace,
 ) -> int:
-    from tb_steptime.compare.gates import judge_gate
+    from tb_steptime.comparison.gates import judge_gate
 
     base = [] if problems else [side for _, side in sides[:1]]
     results = [(gate, judge_gate(gate, one, side, strict=options.strict))
@@ -77,7 +77,7 @@ def _compare(
 
 
 def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> None:
-    from tb_steptime.compare.comparison import compare
+    from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_contract import ComparisonReport
     from tb_steptime.terminal.compare_report import candidate_report, side_report
     from tb_steptime.terminal.output import print_json
@@ -96,7 +96,7 @@ def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> 
 
 
 def _print_texts(sides: Sides, results: Results, format: str) -> None:
-    from tb_steptime.compare.comparison import compare
+    from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_table import comparison_markdown, comparison_table, gate_line, gates_markdown
     from tb_steptime.terminal.output import print_texts
 

@@ -1,9 +1,10 @@
-"""`tb-steptime operators PATH…`: what ops and modules of each trace cost, as text, JSON or CSV."""
+"""`tb-steptime operators PATH…`: what ops and modules of each trace cost, as text, JSON, CSV or stacks."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import (
@@ -16,6 +17,13 @@ from tb_steptime.terminal.commands.base import (
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.metrics.flame.call_paths import FlameBy
+
+#: Formats of call paths: folded stacks for flamegraph.pl, and speedscope's JSON.
+_FLAME_GRAPHS = ("folded", "speedscope")
+#: What call paths can be grouped by. By name they are ops in ops.
+_PATHS: dict[str, FlameBy] = {"name": "op", "stack": "stack", "module": "module"}
+ASKED_WRONGLY = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="name",
         metavar="WHAT",
         help="what tells ops of one name apart: name (nothing else), shape (of their inputs), stack, module, line or "
-        "phase; default: name",
+        "phase; default: name. As a table, module prints the tree of modules first",
     )
     parser.add_argument(
         "--window",
@@ -42,17 +50,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "ran",
     )
     add_steps(parser)
-    add_format(parser, "table", "json", "csv")
+    add_format(parser, "table", "json", "csv", *_FLAME_GRAPHS)
+    parser.add_argument(
+        "--measure",
+        choices=("device", "host", "idle", "bytes"),
+        help="what the stacks of folded and speedscope sum: device time, host time in ops, GPU idle time that launches "
+        "ended, or allocated bytes; default: device, without a GPU host",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.format in _FLAME_GRAPHS:
+        return _flame_graphs(options)
     from tb_steptime.terminal.operator_report import (
         OperatorChoice,
         OperatorReport,
         csv_lines,
-        operator_text,
         span_operators,
     )
+    from tb_steptime.terminal.operator_text import span_text
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import read_each, trace_of
@@ -60,14 +76,43 @@ def _run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     choice = OperatorChoice(options.by, options.window, options.backward)
     traces = read_each(options.paths, problems, trace_of, options.steps)
-    spans = (span_operators(span, trace, choice) for span, trace in traces)
     if options.format == "json":
-        found = list(spans)  # first: reading them finds the problems
+        found = [
+            span_operators(span, trace, choice) for span, trace in traces
+        ]  # first: reading them finds the problems
         print_json(OperatorReport(found, [error_report(problem) for problem in problems]))
     elif options.format == "csv":
-        print_lines(csv_lines(spans))
+        print_lines(csv_lines(span_operators(span, trace, choice) for span, trace in traces))
     else:
-        print_texts(operator_text(span, shutil.get_terminal_size().columns) for span in spans)
+        width = shutil.get_terminal_size().columns
+        print_texts(span_text(span, trace, choice, width) for span, trace in traces)
+    return exit_code(problems)
+
+
+def _flame_graphs(options: argparse.Namespace) -> int:
+    if options.by not in _PATHS:
+        sys.stderr.write(
+            f"Call paths are grouped --by {', '.join(_PATHS)}; with --format json every choice is there.\n"
+        )
+        return ASKED_WRONGLY
+    from tb_steptime import __version__
+    from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.export.flame_files import FlameChoice, folded_lines, span_stacks, speedscope
+    from tb_steptime.terminal.output import print_json, print_lines
+    from tb_steptime.terminal.spans import read_each, trace_of
+
+    problems: list[Problem] = []
+    found, choice = [], FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
+    for span, trace in read_each(options.paths, problems, trace_of, options.steps):
+        try:
+            found.append(span_stacks(span, trace, choice))
+        except TraceError as error:
+            problems.append(Problem(error.problem, error.path, error.hint))
+    if options.format == "folded":
+        print_lines(folded_lines(found))
+    elif found:
+        print_json(speedscope(found, __version__))
     return exit_code(problems)
 
 

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, exit_code
+from tb_steptime.terminal.commands.base import Command, exit_code, step_numbers
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.serve.report.events import HeldEvents
+    from tb_steptime.serve.store import Store
 
 #: The directory or the place for the page cannot be read or written; the command was asked for what cannot be.
 FAILED, ASKED_WRONGLY = 1, 2
@@ -26,6 +28,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to; a report that is there is written over; default: report.html",
     )
+    parser.add_argument(
+        "--timeline", action="store_true", help="with single events: of each span the step that its headline speaks of"
+    )
+    parser.add_argument(
+        "--steps", type=step_numbers, metavar="STEPS", help="with --timeline: of these steps instead, such as 10-20"
+    )
     parser.add_argument("--force", action="store_true", help="write over any file that is there")
 
 
@@ -33,10 +41,12 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.errors import TraceError
 
     refusal = _refusal(options.path, options.output, force=options.force)
+    if options.steps and not options.timeline:
+        refusal = "--steps names steps of the Timeline. Add --timeline, or leave --steps out."
     if refusal:
         return _say(refusal, ASKED_WRONGLY)
     try:
-        return _report(options.path, options.output)
+        return _report(options)
     except TraceError as error:
         return _say(f"{error.problem}. {error.hint}", FAILED)
     except OSError as error:
@@ -65,22 +75,44 @@ def _is_report(file: Path) -> bool:
         return False
 
 
-def _report(folder: Path, output: Path) -> int:
+def _report(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.whole_file import whole_file
     from tb_steptime.serve.report import recorded, report_page
+    from tb_steptime.serve.scalars.of_folder import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.terminal.printer import counted, nbytes
 
+    folder, output = options.path, options.output
     problems: list[Problem] = []
     with opened_store(folder, problems) as store:
-        answers = recorded(store)
+        answers = recorded(store, scalars_of(folder))
+        events = _events(store, options, problems) if options.timeline else {}
     if not answers.pages:
         return exit_code(problems)
+    if options.steps and not events and not problems:
+        first, last = options.steps
+        return _say(f"{folder}: No span has the steps {first} to {last}.", ASKED_WRONGLY)
     with whole_file(output, output.suffix) as file:
-        file.write(report_page(answers))
+        file.write(report_page(answers, events))
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
-    print(f"{output}: {runs}, {spans}, {nbytes(output.stat().st_size)}")
+    held = sum(len(each.held.steps) or 1 for each in events.values())
+    timeline = f", events of {counted(held, 'step')}" if held else ""
+    print(f"{output}: {runs}, {spans}{timeline}, {nbytes(output.stat().st_size)}")
     return exit_code(problems)
+
+
+def _events(store: Store, options: argparse.Namespace, problems: list[Problem]) -> dict[str, HeldEvents]:
+    """By span id, with a progress bar."""
+    from msgspec.structs import replace
+
+    from tb_steptime.serve.report import held_events
+    from tb_steptime.terminal.progress_bar import SpansBar
+
+    found: list[Problem] = []
+    with SpansBar("events of ") as bar:
+        events = dict(held_events(store, options.steps, found, bar.show))
+    problems += [replace(each, file=str(options.path / each.file)) for each in found]
+    return events
 
 
 def _say(line: str, code: int) -> int:
@@ -92,9 +124,9 @@ COMMAND = Command(
     "report",
     "write the tab as one page",
     "Write all views of a log directory as one HTML page, which a browser opens without TensorBoard and without a "
-    "network. Traces without a fresh summary file are read first, in parallel. The page holds no single events and no "
-    "path of this machine. Exit code: 0; 1 where something could not be read or written; 2 where something was asked "
-    "wrongly.",
+    "network. Traces without a fresh summary file are read first, in parallel. The page holds no single events without "
+    "--timeline, and no path of this machine. Exit code: 0; 1 where something could not be read or written; 2 where "
+    "something was asked wrongly.",
     _add_arguments,
     _run,
 )

@@ -1,1 +1,1 @@
-"""What `tb-steptime export` writes: scalars for TensorBoard, tables for everything else."""
+"""What other programs are given: scalars for TensorBoard, tables, flame graphs."""

@@ -11,6 +11,7 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.operators.module_tree import paths_of_rows
 from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.terminal.printer import plain
 
@@ -112,10 +113,33 @@ def operators(span: ExportedSpan) -> Iterator[Row]:
                 row.device_total_ns,
                 row.launches,
                 row.idle_ns,
+                row.allocated_bytes,
+                row.allocated_self_bytes,
             )
         if table.rest.rows:
             rest = table.rest
-            yield (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns, None, None, None)
+            known = (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns)
+            yield (*known, *(None,) * 4, rest.allocated_self_bytes)
+
+
+def modules(span: ExportedSpan) -> Iterator[Row]:
+    found = span.measured.result("operators", OperatorsResult).modules
+    for row, path in zip(found, paths_of_rows(found), strict=True):
+        yield (
+            " / ".join(path),
+            row.occurrences,
+            row.host_total_ns,
+            row.host_self_ns,
+            row.python_ns,
+            row.backward_host_ns,
+            row.device_total_ns,
+            row.device_self_ns,
+            row.backward_device_ns,
+            row.launches,
+            row.idle_ns,
+            row.allocated_bytes,
+            row.allocated_self_bytes,
+        )
 
 
 def cards(span: ExportedSpan) -> Iterator[Row]:

@@ -23,6 +23,8 @@ from tb_steptime.trace.table import Int64, MemoryTable
 _NO_ARGS = MemoryArgs()
 #: Columns of numbers, as `MemoryTable` has them.
 _LONG = ("bytes", "addr", "allocated", "reserved")
+#: What no allocation has, and few enough to be summed over millions: 16 TiB.
+_TOO_MANY_BYTES = 2**44
 
 
 class MemoryColumns:
@@ -78,10 +80,10 @@ def _times(rows: Sequence[Any]) -> list[int | None]:
 
 
 def _signed(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
-        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if abs(value) < _TOO_MANY_BYTES else None
     number = number_of(value)
-    return int(number) if number is not None and number == int(number) and abs(number) < 2**63 else None
+    return int(number) if number is not None and number == int(number) and abs(number) < _TOO_MANY_BYTES else None
 
 
 def _again(table: MemoryTable) -> Any:

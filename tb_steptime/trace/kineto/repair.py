@@ -1,4 +1,7 @@
-"""What producers write that is no JSON -> JSON: NaN and its kin, control characters, paths of Windows, bad UTF-8."""
+"""What producers write that is no JSON -> JSON: NaN and its kin, control characters, paths of Windows, bad UTF-8.
+
+Halves of UTF-16 pairs too: a name that was cut in the middle of a character has one, and no text can hold it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ _CONTROL = re.compile(rb"[\x00-\x1f]")
 #: Bytes that UTF-8 does not have replace escaped backslashes and quotes, so that each quote left is one of JSON's.
 _BACKSLASH, _QUOTE = b"\xff\xff", b"\xff\xfe"
 _BAD_ESCAPE = re.compile(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
+_HALF = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 
 
 class Repaired(NamedTuple):
@@ -39,7 +45,7 @@ def repair(text: bytes) -> Repaired:
 
 def _repaired_strings(strings: list[bytes]) -> list[bytes]:
     together = b" ".join(strings)
-    if _CONTROL.search(together) or _BAD_ESCAPE.search(together):
+    if any(wrong.search(together) for wrong in (_CONTROL, _BAD_ESCAPE, _HALF)):
         return [_repaired_string(string) for string in strings]
     return strings
 
@@ -47,4 +53,5 @@ def _repaired_strings(strings: list[bytes]) -> list[bytes]:
 def _repaired_string(string: bytes) -> bytes:
     if _BAD_ESCAPE.search(string):  # its writer does not escape: a path of Windows
         string = string.replace(_BACKSLASH, _BACKSLASH * 2).replace(b"\\", _BACKSLASH)
+    string = _HALF.sub(rb"\\ufffd", string)
     return _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], string)

@@ -86,7 +86,7 @@ def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
         name = int(total.argmax())
         mine = calls.rows[events.name[calls.rows] == name]
-        if total[name] >= MOST_OF_THE_TIME * (events.ends(mine).max() - events.start_ns[mine[0]]):
+        if total[name] and total[name] >= MOST_OF_THE_TIME * (events.ends(mine).max() - events.start_ns[mine[0]]):
             yield StepCalls(mine, False, trace.strings[name])
 
 

@@ -18,7 +18,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
-from tests.truth.simulate.causes import Training
+from tests.truth.simulate.causes import Span, Training
 from tests.truth.simulate.chrome import write_plain
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.mixtures import Cause, cost_ns, mixtures, training_with
@@ -51,12 +51,17 @@ def judged(causes: tuple[Cause, ...]) -> Judged:
 def judged_training(training: Training) -> Judged:
     """As its file is read."""
     (span,) = simulate(training)
+    trace = as_read(training, span)
+    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    return Judged(training, span.truth, trace, results["host"], judge(results))
+
+
+def as_read(training: Training, span: Span) -> Trace:
+    """The trace in the span's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "simulated.pt.trace.json"
         write_plain(path, training, span)
-        trace = read_trace(path)
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
-    return Judged(training, span.truth, trace, results["host"], judge(results))
+        return read_trace(path)
 
 
 def table() -> Iterator[str]:

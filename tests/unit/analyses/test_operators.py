@@ -84,6 +84,13 @@ def test_titles_say_what_takes_most_and_what_is_missing():
     }
 
 
+def test_stacks_without_modules_are_of_an_old_profiler():
+    trace = timeline("step | 00000 |\npython | sssss |\nop | .aaa. |", names=NAMES)
+    assert titles(trace)["no_modules"] == (
+        "Modules are not recorded: the call stacks of PyTorch of 2021 and before do not name them, or none is called."
+    )
+
+
 def test_without_ops_the_view_says_what_records_them():
     trace = timeline("""
         step          | 0000000000 |

@@ -41,6 +41,7 @@ def test_types_of_a_result_are_those_of_its_table():
     )  # fmt: skip
 
 
+@pytest.mark.live
 def test_pandas_takes_rows():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(TABLE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,9 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.operator_report import OperatorChoice, SpanOperators, operator_text, span_operators
+from tb_steptime.metrics.operators.module_tree import ModuleRow
+from tb_steptime.terminal.operator_report import OperatorChoice, SpanOperators, span_operators
+from tb_steptime.terminal.operator_text import module_lines, operator_text, span_text
 from tests.drawn.small_trace import write_trace
 from tests.drawn.timeline import timeline
 
@@ -68,6 +71,8 @@ def test_modules_are_a_tree():
         "backward_device_ns": 0,
         "launches": 1,
         "idle_ns": 5_000,
+        "allocated_bytes": None,
+        "allocated_self_bytes": None,
         "children": [],
     }
 
@@ -98,3 +103,42 @@ def test_the_table(by: By, name: str):
     assert first.startswith(name)
     assert first.split()[-14:] == ["1", *(["4", "µs", "3", "µs", "1", "µs", "4", "µs", "4", "µs"]), "1", "5", "µs"]
     assert second.startswith("aten::linear")
+
+
+NETS = """
+    step          | 00000000000000000000000000000 |
+    python        | nnnnnnnnnnnnnnnnnnnnn........ |
+    python        | .bbbbb.ccccccccc............. |
+    op            | ..aaa...aaaaaaa...d.......... |
+    runtime       | ...x.....y................... |
+    kernel 7      | ....xx.....yyyyyy............ |"""
+
+
+def test_by_module_the_tree_comes_first_with_repeated_layers_as_one_line():
+    names = {"n": "nn.Module: Net_0", "b": "nn.Module: Block_0", "c": "nn.Module: Block_1", "a": "aten::add"}
+    trace = timeline(NETS, names=names)
+    head, _, heads, net, block, gap, ops, *_ = span_text(
+        FOUND, trace, OperatorChoice("module", "steps", "ran"), 140
+    ).splitlines()
+    assert head == "run · host · span 1 · the steps, 29 µs"
+    assert re.split(r"  +", heads) == [
+        "Module", "calls", "each", "slowest", "host total", "host self", "device total", "device self",
+    ]  # fmt: skip
+    assert re.split(r"  +", net) == ["Net", "1", "8 µs", "–", "21 µs", "7 µs", "8 µs", "0 ms"]
+    assert re.split(r"  +", block) == ["", "2 x Block", "2", "4 µs", "6 µs", "14 µs", "14 µs", "8 µs", "8 µs"]
+    assert (gap, ops.split()[:2]) == ("", ["Op", "calls"])
+
+
+def test_what_is_not_measured_has_no_column():
+    trace = timeline("step | 0000 |\nop | .aa. |")
+    _, _, heads, op = span_text(FOUND, trace, OperatorChoice("name", "steps", "ran"), 100).splitlines()
+    assert re.split(r"  +", heads) == ["Op", "calls", "host total", "host self", "runtime"]
+    assert re.split(r"  +", op) == ["a", "1", "2 µs", "2 µs", "0 ms"]
+
+
+def test_of_many_modules_those_with_most_time_are_shown_with_those_around_them():
+    rows = [ModuleRow("Net", host_total_ns=100)]
+    rows += [ModuleRow(f"M{each}", parent=0, host_total_ns=each) for each in range(60)]
+    lines = module_lines(rows, 100)
+    assert [line.split()[0] for line in lines[1:]] == ["Net", *(f"M{each}" for each in range(21, 60)), "21"]
+    assert lines[-1] == "21 more, with less time"

@@ -671,3 +671,28 @@ def test_no_damage_raises_anything_but_a_trace_error(
         return
     assert len(drawn(trace)) == len(trace.events) > 0
     assert (trace.events.start_ns >= 0).all() and (trace.events.dur_ns >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("half", "read"),
+    [
+        (r"a\ud83d", "a\ufffd"),
+        (r"\ud83db", "\ufffdb"),
+        (r"\ude00", "\ufffd"),
+        (r"\ud83d\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
+    ],
+)
+def test_half_of_a_character_in_a_name_is_no_text(tmp_path: Path, half: str, read: str) -> None:
+    """As where a producer cut a long name: no file that is written later could hold it."""
+    event = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    (tmp_path / "halves.json").write_text(f'{{"traceEvents": [{event % half}, {event % "aten::mm"}]}}')
+    trace = read_trace(tmp_path / "halves.json")
+    assert set(trace.strings.strings) == {read, "aten::mm"}
+
+
+def test_a_size_that_no_memory_has_is_no_size(tmp_path: Path) -> None:
+    event = '{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2, "args": {"Bytes": %d}}'
+    op = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}'
+    sizes = ", ".join(event % size for size in (2**62, 8, -(10**30)))
+    (tmp_path / "sizes.json").write_text(f'{{"traceEvents": [{op}, {sizes}]}}')
+    assert read_trace(tmp_path / "sizes.json").memory.bytes.tolist() == [8]

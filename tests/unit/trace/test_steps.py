@@ -128,5 +128,10 @@ def test_a_device_side_shadow_of_the_mark_is_no_step():
     assert windows(trace) == [("5", 0, 6_000)]
 
 
+def test_a_number_that_no_profiler_counts_to_is_no_step():
+    trace = timeline("user ProfilerStep#%s | .ssss. |" % ("9" * 5000))
+    assert windows(trace) == [("0", 1_000, 5_000)]
+
+
 def test_an_empty_trace_has_one_empty_step():
     assert windows(timeline("op | . |")) == [("0", 0, 0)]

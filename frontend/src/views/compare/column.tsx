@@ -1,4 +1,4 @@
-/** A column that says of each row how much more it takes than the row of the same name in the other span. */
+/** Columns that say of each row what it takes in the other span, and how much more it takes here. */
 
 import type { Column } from "../../components/table";
 import { DASH, scaleFor, shortened } from "../../format";
@@ -16,33 +16,68 @@ interface DifferenceOptions<Row> extends Names {
   otherNs?(row: Row): number;
   /** Of what: "a step". */
   per?: string;
+  /** What is compared, where several columns of the table could be meant. */
+  figure?: string;
+  /** `others` are all that the other span has, so that a row without one there is only here. */
+  whole?: boolean;
 }
 
 export const DIFFERENCE_PX = 108;
+const OTHER_PX = 92;
 
 const NAME_LENGTH = 13;
 
-/** Empty where the other span lacks the row. */
+/** What the row takes in the other span, and the difference. */
+export const comparedColumns = <Row,>(options: DifferenceOptions<Row>): Column<Row>[] => [
+  otherColumn(options),
+  differenceColumn(options),
+];
+
+/** Empty where the other span lacks the row, or says so where all of its rows are known. */
 export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
-  const { rows, others, keyOf, ns, otherNs = ns, name, own, per = "a step" } = options;
-  const there = new Map(others.map((row) => [keyOf(row), otherNs(row)]));
-  const moved = (row: Row): number | null => {
-    const before = there.get(keyOf(row));
-    return before === undefined ? null : Math.round(ns(row)) - Math.round(before);
-  };
-  const scale = scaleFor(
-    rows.reduce((most, row) => Math.max(most, ns(row), there.get(keyOf(row)) ?? 0), 0),
-    "ns",
-  );
+  const { name, own, per = "a step", figure, whole = false } = options;
+  const { there, scale, moved } = pairing(options);
+  const lacking = whole ? "Only here" : "A dash";
+  const what = figure === undefined ? "What" : `${figure}: what`;
   return {
     id: "difference",
     label: `vs ${shortened(name, NAME_LENGTH)}`,
-    meaning: `What ${own} takes more than ${name}, ${per}. A dash: ${name} has no such row.`,
+    meaning: `${what} ${own} takes more than ${name}, ${per}. ${lacking}: ${name} has no such row.`,
     width: `${DIFFERENCE_PX}px`,
     numeric: true,
     order: moved,
-    cell: (row) => <Moved row={there.get(keyOf(row))} moved={moved(row)} name={name} per={per} scale={scale} />,
+    cell: (row) => <Moved row={there(row)} moved={moved(row)} {...{ name, per, scale, whole }} />,
   };
+}
+
+function otherColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
+  const { name, per = "a step", figure = "Time" } = options;
+  const { there, scale } = pairing(options);
+  return {
+    id: "other",
+    label: shortened(name, NAME_LENGTH),
+    meaning: `${figure} in ${name}, ${per}.`,
+    width: `${OTHER_PX}px`,
+    numeric: true,
+    order: (row) => there(row) ?? null,
+    cell: (row) => scale.text(there(row) ?? null),
+    missing: `${name} has no such row.`,
+  };
+}
+
+/** Each row with its like in the other span, ns; one unit for all. */
+function pairing<Row>({ rows, others, keyOf, ns, otherNs = ns }: DifferenceOptions<Row>) {
+  const found = new Map(others.map((row) => [keyOf(row), otherNs(row)]));
+  const there = (row: Row): number | undefined => found.get(keyOf(row));
+  const moved = (row: Row): number | null => {
+    const before = there(row);
+    return before === undefined ? null : Math.round(ns(row)) - Math.round(before);
+  };
+  const scale = scaleFor(
+    rows.reduce((most, row) => Math.max(most, ns(row), there(row) ?? 0), 0),
+    "ns",
+  );
+  return { there, moved, scale };
 }
 
 interface MovedProps {
@@ -51,13 +86,14 @@ interface MovedProps {
   name: string;
   per: string;
   scale: ReturnType<typeof scaleFor>;
+  whole: boolean;
 }
 
-function Moved({ row, moved, name, per, scale }: MovedProps) {
+function Moved({ row, moved, name, per, scale, whole }: MovedProps) {
   if (row === undefined || moved === null)
     return (
       <span class="faint" data-hint={`${name} has no such row.`}>
-        {DASH}
+        {whole ? "only here" : DASH}
       </span>
     );
   return <span data-hint={`${name}: ${scale.text(row)} ${per}`}>{signed(moved, scale)}</span>;

@@ -13,6 +13,7 @@ import { count, counted, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { LaunchPicture } from "./launch_picture";
+import { LaunchSites } from "./launch_sites";
 
 interface KernelDetailsProps {
   kernel: string;
@@ -24,7 +25,7 @@ interface KernelDetailsProps {
 }
 
 /** Room for the buttons next to the name, px. */
-const BESIDE = 130;
+const BESIDE = 270;
 
 const HEIGHT = 172;
 
@@ -32,6 +33,7 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
   const root = useRef<HTMLElement>(null);
   useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
+  const op = opOf(device, kernel);
   useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
     <section
@@ -48,12 +50,20 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
         <CopyButton text={() => kernel} class="button low">
           Copy name
         </CopyButton>
+        {op && (
+          <button class="button low" onClick={() => tab.update({ view: "operators", op, by: null, opened: null })}>
+            Its op in Operators
+          </button>
+        )}
         <button class="button low" onClick={close}>
           Close
         </button>
       </div>
       {detail ? (
-        <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
+        <>
+          <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
+          <LaunchSites sites={detail.sites} tab={tab} />
+        </>
       ) : (
         <p class="quiet">
           Single launches are kept for the {counted(device.details.length, "kernel")} with most time. This kernel is not
@@ -63,6 +73,10 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
     </section>
   );
 }
+
+/** The op that launches most of it. */
+const opOf = ({ tables }: DeviceGpu, kernel: string): string | null =>
+  tables.find(({ by }) => by === "name")?.rows.find(({ name }) => name === kernel)?.op ?? null;
 
 interface PicturesProps {
   detail: KernelDetail;

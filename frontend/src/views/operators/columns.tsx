@@ -3,10 +3,11 @@
 import type { OperatorRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
+import { Middle } from "../../components/middle";
 import type { Column } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { type Grouping, shortKey, tensorShares, wholeKey } from "./tables";
+import { type Grouping, knowsMemory, shortKey, tensorShares, wholeKey } from "./tables";
 
 const TIME = 84;
 
@@ -15,6 +16,7 @@ export function columnsOf(
   rows: readonly OperatorRow[],
   meanings: Meanings,
   hasDevice: boolean,
+  compared: boolean,
 ): Column<OperatorRow>[] {
   const ownOf = (row: OperatorRow) => (hasDevice ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
   const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
@@ -24,7 +26,19 @@ export function columnsOf(
     width: `${TIME}px`,
     figures: { of, unit: "ns", adds: "recording", siblings: "time" },
   });
-  const grouped = grouping.id !== "name"; // the second key takes the room
+  const bytes = (id: string, metric: string, of: (row: OperatorRow) => number | null, extra: boolean) => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: `${TIME}px`,
+    figures: {
+      of,
+      unit: "bytes" as const,
+      adds: "recording" as const,
+      siblings: "bytes",
+    },
+    extra,
+  });
+  const narrow = grouping.id !== "name" || compared; // the second key or the other span takes the room
   const host = [
     time("host_total", "op_host_total", (row) => row.host_total_ns),
     time("host_self", "op_host_self", (row) => row.host_self_ns),
@@ -42,7 +56,7 @@ export function columnsOf(
       ...columnHead(meanings, "op_launches"),
       width: "72px",
       figures: { of: (row) => row.launches, unit: "count", adds: "recording" },
-      extra: grouped,
+      extra: narrow,
     },
     {
       id: "tensor",
@@ -51,14 +65,20 @@ export function columnsOf(
       numeric: true,
       order: (row) => tensorShares(row)?.[0] ?? null,
       cell: (row) => tensorText(row),
-      extra: grouped,
+      extra: narrow,
       missing: "No kernel of its own or of the ops inside it, or no tensor cores.",
     },
     time("idle", "op_idle", (row) => row.idle_ns),
   ];
+  const memory = knowsMemory(rows)
+    ? [
+        bytes("allocated", "op_allocated", (row) => row.allocated_bytes, narrow),
+        bytes("allocated_self", "op_allocated_self", (row) => row.allocated_self_bytes, true),
+      ]
+    : [];
   return [
-    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <span data-hint={row.name}>{row.name}</span> },
-    ...(grouped ? [secondOf(grouping)] : []),
+    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <Middle name={row.name} /> },
+    ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
     {
       id: "calls",
       ...columnHead(meanings, "op_calls"),
@@ -77,6 +97,7 @@ export function columnsOf(
             ),
           },
         ]),
+    ...memory,
   ];
 }
 
@@ -115,6 +136,8 @@ const IN_FILE = [
   ["op_device_self", "device_self_ns"],
   ["op_launches", "launches"],
   ["op_idle", "idle_ns"],
+  ["op_allocated", "allocated_bytes"],
+  ["op_allocated_self", "allocated_self_bytes"],
 ] as const;
 
 export const csvOf = (rows: readonly OperatorRow[], grouping: Grouping, meanings: Meanings): TableData => ({

@@ -46,6 +46,14 @@ export function OpDetails({ op, close, ...part }: OpDetailProps) {
             Longest call in the Timeline
           </button>
         )}
+        {result.has_device && (
+          <button
+            class="button low"
+            onClick={() => tab.update({ view: "gpu", by: "name,op", kernel: op, opened: null })}
+          >
+            Its kernels in the GPU view
+          </button>
+        )}
         <button class="button low" onClick={close}>
           Close
         </button>

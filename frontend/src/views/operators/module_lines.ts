@@ -41,3 +41,10 @@ export function openAtFirst(rows: readonly ModuleRow[], most: number): ReadonlyS
     open = deeper;
   }
 }
+
+/** Of each row the names from the outermost module to its own. */
+export function pathsOf(rows: readonly ModuleRow[]): string[] {
+  const paths: string[] = [];
+  for (const { name, parent } of rows) paths.push(parent < 0 ? name : `${paths[parent]} / ${name}`);
+  return paths;
+}

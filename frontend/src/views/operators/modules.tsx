@@ -4,14 +4,19 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
+import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
+import { comparedColumns } from "../compare/column";
+import { OnlyThere } from "../compare/only_there";
 import { tensorText } from "./columns";
-import { linesOf, type ModuleLine, openAtFirst } from "./module_lines";
+import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
+import { type ComparedModules, comparedModules, wholeOf } from "./other";
 import type { OperatorPart } from "./part";
+import { knowsMemory } from "./tables";
 import { toggled } from "./toggled";
 
 /** Lines before the table scrolls. */
@@ -23,9 +28,11 @@ const LAYERS = [
 ];
 
 /** Modules as they nest, repeated layers folded or one by one. */
-export function Modules({ result, titles, tab, name }: OperatorPart) {
+export function Modules(part: OperatorPart) {
+  const { result, titles, tab, name } = part;
   const layers = tab.state.layers ?? "folded";
   const rows = layers === "single" ? result.modules : result.folded;
+  const other = comparedModules(part, layers === "single");
   return (
     <Picture
       title={titles.modules ?? "Which modules take the time?"}
@@ -46,7 +53,8 @@ export function Modules({ result, titles, tab, name }: OperatorPart) {
         </div>
       }
     >
-      <Tree key={layers} rows={rows} part={{ result, titles, tab, name }} folded={layers !== "single"} />
+      <Tree key={layers} rows={rows} part={part} folded={layers !== "single"} other={other} />
+      {other && <OnlyThere {...other.only} />}
       {layers === "single" && result.more_modules > 0 && (
         <p class="quiet small aside">
           {counted(result.more_modules, "module")} with less time {result.more_modules === 1 ? "is" : "are"} left out;
@@ -57,15 +65,21 @@ export function Modules({ result, titles, tab, name }: OperatorPart) {
   );
 }
 
-function Tree({ rows, part, folded }: { rows: readonly ModuleRow[]; part: OperatorPart; folded: boolean }) {
+interface TreeProps {
+  rows: readonly ModuleRow[];
+  part: OperatorPart;
+  folded: boolean;
+  other: ComparedModules | null;
+}
+
+function Tree({ rows, part, folded, other }: TreeProps) {
   const { result, tab } = part;
   const [open, setOpen] = useState(() => openAtFirst(rows, MOST));
   const lines = useMemo(() => linesOf(rows, open), [rows, open]);
-  const window = result.steps.reduce((sum, step) => sum + step.end_ns - step.start_ns, 0);
   return (
     <Table
       label="Modules"
-      columns={columnsOf(tab.meanings, { window, onDevice: result.has_device, folded, rows })}
+      columns={columnsOf(tab.meanings, { window: result.steps_ns, onDevice: result.has_device, folded, rows, other })}
       rows={lines}
       rowKey={(line) => line.key}
       choice={sorting(tab, "modules").choice}
@@ -84,19 +98,27 @@ interface Shown {
   onDevice: boolean;
   folded: boolean;
   rows: readonly ModuleRow[];
+  other: ComparedModules | null;
 }
 
 const INDENT = 14;
 
-function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown): Column<ModuleLine>[] {
-  const wholeOf = (row: ModuleRow) =>
-    onDevice ? (row.device_total_ns ?? 0) + (row.backward_device_ns ?? 0) : row.host_total_ns + row.backward_host_ns;
+function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }: Shown): Column<ModuleLine>[] {
   const backward = rows.some((row) => row.backward_host_ns > 0);
   const time = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
     id,
     ...columnHead(meanings, metric),
     width: "76px",
     figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
+  });
+  const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) => ({
+    ...time(id, metric, of),
+    figures: {
+      of: ({ row }: ModuleLine) => of(row),
+      unit: "bytes" as const,
+      adds: "recording" as const,
+      siblings: "bytes",
+    },
   });
   const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
   return [
@@ -111,11 +133,13 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
       id: "share",
       ...columnHead(meanings, "module_share"),
       width: "112px",
-      figures: { of: ({ row }) => (window ? wholeOf(row) / window : null), unit: "fraction" },
+      figures: { of: ({ row }) => (window ? wholeOf(row, onDevice) / window : null), unit: "fraction" },
       cell: ({ row }, written) => (
         <span class="total">
           <InlineBar
-            segments={[{ share: window ? Math.min(1, wholeOf(row) / window) : 0, colour: onDevice ? "kernel" : "cpu" }]}
+            segments={[
+              { share: window ? Math.min(1, wholeOf(row, onDevice) / window) : 0, colour: onDevice ? "kernel" : "cpu" },
+            ]}
           />
           {written}
         </span>
@@ -134,20 +158,17 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
         ...columnHead(meanings, "module_slowest"),
         width: "70px",
         figures: { of: ({ row }) => (row.instances > 1 ? row.slowest_ns : null), unit: "ns", siblings: "call" },
-        missing: "There is one of it.",
+        missing: "No layer is repeated.",
+        extra: other !== null,
       },
     ),
     time("host_total", "op_host_total", (row) => row.host_total_ns),
-    time("host_self", "op_host_self", (row) => row.host_self_ns),
+    { ...time("host_self", "op_host_self", (row) => row.host_self_ns), extra: other !== null && onDevice },
     { ...time("python", "module_python", (row) => row.python_ns), extra: true },
     ...when(
       onDevice,
       time("device_total", "op_device_total", (row) => row.device_total_ns),
       time("device_self", "op_device_self", (row) => row.device_self_ns),
-    ),
-    ...when(
-      backward,
-      time("backward_host", "module_backward_host", (row) => row.backward_host_ns),
     ),
     ...when(
       backward && onDevice,
@@ -169,26 +190,45 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows }: Shown
       },
       { ...time("idle", "op_idle", (row) => row.idle_ns), extra: true },
     ),
+    ...(knowsMemory(rows)
+      ? [
+          bytes("allocated", "module_allocated", (row) => row.allocated_bytes),
+          { ...bytes("allocated_self", "module_allocated_self", (row) => row.allocated_self_bytes), extra: true },
+        ]
+      : []),
+    ...(other ? comparedColumns(ofLines(other.columns)) : []),
   ];
 }
+
+/** The same of the lines that show the rows. */
+const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules["columns"]) => ({
+  ...more,
+  rows: rows.map(lineOf),
+  others: others.map(lineOf),
+  keyOf: ({ row }: ModuleLine) => keyOf(row),
+  ns: ({ row }: ModuleLine) => ns(row),
+  otherNs: ({ row }: ModuleLine) => otherNs(row),
+});
+
+const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
 /** Mean of a call in the forward pass. */
 const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_total_ns) / Math.max(1, row.occurrences);
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={row.name}>
+    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }}>
       <svg viewBox="0 0 8 8" aria-hidden="true">
         {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
       </svg>
       {row.instances > 1 && <span class="quiet">{row.instances} ×</span>}
-      <span class="clip">{row.name}</span>
+      <Middle name={row.name} />
     </span>
   );
 }
 
 function csvOf(rows: readonly ModuleRow[]): TableData {
-  const paths: string[] = [];
+  const paths = pathsOf(rows);
   const times = [
     "Host, total",
     "Host, self",
@@ -204,21 +244,21 @@ function csvOf(rows: readonly ModuleRow[]): TableData {
       { label: "Modules", unit: "count" },
       { label: "Calls", unit: "count" },
       ...times.map((label) => ({ label, unit: "ns" as const })),
+      ...["Allocated, total", "Allocated, self"].map((label) => ({ label, unit: "bytes" as const })),
     ],
-    rows: rows.map((row, at) => {
-      paths[at] = row.parent < 0 ? row.name : `${paths[row.parent]} / ${row.name}`;
-      return [
-        paths[at]!,
-        row.instances,
-        row.occurrences,
-        row.host_total_ns,
-        row.host_self_ns,
-        row.python_ns,
-        row.device_total_ns,
-        row.device_self_ns,
-        row.backward_host_ns,
-        row.backward_device_ns,
-      ];
-    }),
+    rows: rows.map((row, at) => [
+      paths[at]!,
+      row.instances,
+      row.occurrences,
+      row.host_total_ns,
+      row.host_self_ns,
+      row.python_ns,
+      row.device_total_ns,
+      row.device_self_ns,
+      row.backward_host_ns,
+      row.backward_device_ns,
+      row.allocated_bytes,
+      row.allocated_self_bytes,
+    ]),
   };
 }

@@ -7,8 +7,11 @@ import { Sentence } from "../../components/sentence";
 import { type Foot, Table } from "../../components/table";
 import { counted } from "../../format";
 import { readingOf, sorting } from "../choices";
+import { comparedColumns } from "../compare/column";
+import { OnlyThere } from "../compare/only_there";
 import { marking } from "../marks";
 import { columnsOf, csvOf } from "./columns";
+import { comparedOps } from "./other";
 import type { OperatorPart } from "./part";
 import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf } from "./tables";
 
@@ -16,10 +19,12 @@ import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf }
 const MOST = 16;
 
 /** Ops by time, told apart as the person wishes. */
-export function OpTable({ result, titles, tab, name }: OperatorPart) {
+export function OpTable(part: OperatorPart) {
+  const { result, titles, tab, name } = part;
   const grouping = groupingOf(result, tab.state.by);
-  const where = tab.state.work ?? "ran";
-  const table = tableOf(result, grouping.id, knowsWhere(result) ? where : "ran");
+  const where = knowsWhere(result) ? (tab.state.work ?? "ran") : "ran";
+  const table = tableOf(result, grouping.id, where);
+  const other = comparedOps(part, grouping, where);
   const typed = tab.state.ops ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const opened = tab.state.op;
@@ -55,7 +60,10 @@ export function OpTable({ result, titles, tab, name }: OperatorPart) {
     >
       <Table
         label={grouping.id === "name" ? "Ops" : `Ops by ${grouping.label.toLowerCase()}`}
-        columns={columnsOf(grouping, table.rows, tab.meanings, result.has_device)}
+        columns={[
+          ...columnsOf(grouping, table.rows, tab.meanings, result.has_device, other !== null),
+          ...(other ? comparedColumns(other.columns) : []),
+        ]}
         rows={rows}
         rowKey={keyOf}
         {...marking(tab.state, "operators", rows, (row) => row.name, keyOf)}
@@ -77,6 +85,7 @@ export function OpTable({ result, titles, tab, name }: OperatorPart) {
         }
         foot={footOf(restOf(table, rows))}
       />
+      {other && typed === "" && <OnlyThere {...other.only} />}
       {titles.outside && (
         <p class="quiet small aside">
           <Sentence phrase={titles.outside} />
@@ -95,5 +104,6 @@ const footOf = (rest: ReturnType<typeof restOf>): Foot | false =>
       host_self: rest.host_self_ns,
       runtime: rest.runtime_ns,
       device_self: rest.device_self_ns,
+      allocated_self: rest.allocated_self_bytes,
     },
   };

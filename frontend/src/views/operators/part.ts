@@ -1,5 +1,5 @@
 import type { OperatorsResult } from "../../api.gen";
-import type { Tab, Titles } from "../props";
+import type { Compared, Tab, Titles } from "../props";
 
 export interface OperatorPart {
   result: OperatorsResult;
@@ -8,4 +8,6 @@ export interface OperatorPart {
   tab: Tab;
   /** Opens the name of saved files. */
   name: string;
+  /** The same of another span. */
+  compared: Compared<"operators"> | null;
 }

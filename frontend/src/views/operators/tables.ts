@@ -34,7 +34,7 @@ const NOTHING: OperatorTable = {
   by: "name",
   where: "ran",
   rows: [],
-  rest: { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null },
+  rest: { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null, allocated_self_bytes: null },
 };
 
 export const tableOf = ({ tables }: OperatorsResult, id: By, where: Where): OperatorTable =>
@@ -63,8 +63,15 @@ export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRo
     host_self_ns: rest.host_self_ns + lacks((row) => row.host_self_ns),
     runtime_ns: rest.runtime_ns + lacks((row) => row.runtime_ns),
     device_self_ns: device ? (rest.device_self_ns ?? 0) + lacks((row) => row.device_self_ns ?? 0) : null,
+    allocated_self_bytes: knowsMemory(rows)
+      ? (rest.allocated_self_bytes ?? 0) + lacks((row) => row.allocated_self_bytes ?? 0)
+      : null,
   };
 }
+
+/** Whether memory was recorded. */
+export const knowsMemory = (rows: readonly Pick<OperatorRow, "allocated_bytes">[]): boolean =>
+  rows.some((row) => row.allocated_bytes !== null);
 
 /** Of a row's kernel time the least and the greatest share on tensor cores; null where it has none. */
 export function tensorShares(

@@ -1,6 +1,7 @@
 /** Under the picture while a step is cut out as a trace of its own: how far that is, then what can be done with it. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { MenuEntry } from "../../components/popup";
 import { type Handed, handToPerfetto } from "../../dom/perfetto";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
@@ -16,6 +17,11 @@ export interface WantedStep {
   /** When it was asked for, so that the same is saved again when it is asked for again. */
   pressed_ms: number;
 }
+
+export const stepEntries = (step: string, want: (wanted: WantedStep) => void): MenuEntry[] => [
+  { label: `Download step ${step} as a trace`, choose: () => want({ step, saved: true, pressed_ms: Date.now() }) },
+  { label: `Open step ${step} in Perfetto`, choose: () => want({ step, saved: false, pressed_ms: Date.now() }) },
+];
 
 interface StepLineProps {
   events: EventSource;

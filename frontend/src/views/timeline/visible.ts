@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rangeKey } from "../../address/keys";
 import type { TimelineResult, TimelineStep } from "../../api.gen";
+import { useLatest } from "../../dom/latest";
 import { type TimeRange, visibleOf, withNeighbours } from "../../time_range";
 import type { Tab } from "../props";
 import { rangeOf, stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
@@ -57,4 +58,15 @@ export function useVisibleRange(result: TimelineResult, { state, update }: Tab, 
     if (chosen) update({ step: chosen.name, zoom: null, event: null });
   };
   return { whole, visible, setVisible, step, at, reset: () => setVisible(all), goTo };
+}
+
+/** An address that names an event shows it; what was chosen by a press is visible already. */
+export function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
+  const opened = useRef(event);
+  const latest = useLatest(show);
+  useEffect(() => {
+    if (range === null || opened.current !== event) return;
+    opened.current = null;
+    latest.current(range);
+  }, [range, event, latest]);
 }

@@ -9,7 +9,7 @@ from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split
 from tb_steptime.insights.wording.kernels import closed, sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.metrics.tensor_cores.peaks import peaks_of
+from tb_steptime.metrics.work.peaks import peaks_of
 from tb_steptime.text import Phrase, Quantity, Unit, joined, ns, phrase, text
 
 #: Reasons with a card of their own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Kind
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
@@ -427,6 +429,19 @@ def assert_conserved(trace: Trace) -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}"[:60])
 def test_every_idle_instant_of_real_traces_has_one_reason(path: Path):
     assert_conserved(read_real(path))
+
+
+def test_a_device_whose_every_activity_is_empty_is_idle_all_the_time():
+    """As from a profiler that lost the lengths."""
+    trace = timeline("""
+        step     | 0000000000 |
+        op       | .aaa...... |
+        runtime  | ..k....... |
+        kernel 7 | ....kk.... |""")
+    lengths = np.where(trace.events.kind == Kind.USER, trace.events.dur_ns, 0)
+    trace = replace(trace, events=replace(trace.events, dur_ns=lengths))
+    assert sum(idle_partition(trace)[0].per_step_ns.values()).tolist() == [10_000]
+    assert_conserved(trace)
 
 
 def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):

@@ -6,9 +6,10 @@ from typing import Any
 
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.columns import with_hierarchies
+from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
 NAMES = {
@@ -42,7 +43,7 @@ def net(names: dict[str, str] | None = None) -> Trace:
     )
 
 
-def cells(rows: list[ModuleRow], *columns: str) -> list[tuple[Any, ...]]:
+def cells(rows: list[ModuleRow] | list[OperatorRow], *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(getattr(row, column) for column in columns) for row in rows]
 
 
@@ -152,3 +153,32 @@ def test_ops_of_torchscript_say_their_modules():
     assert [row.name for row in module_rows(find_modules(trace), folded=True)[0]] == ["Net", "Block"]
     keys = {(row.name, row.key) for row in operator_tables(trace, [Sort("module")])[0]}
     assert keys == {("aten::sub", "A0"), ("aten::add", "TOP"), ("aten::empty", "A0")}
+
+
+def test_allocations_count_for_the_module_and_the_op_that_make_them():
+    """A module's are those of its ops, and those that no op makes. Frees, the CPU's beside a GPU's and what the
+    backward pass allocates count for no module."""
+    said = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine"
+    trace = with_memory(with_memory(net(), said), "f +2 @3.5", device=CPU)
+    rows, _ = module_rows(find_modules(trace), folded=False)
+    assert cells(rows, "name", "allocated_bytes", "allocated_self_bytes") == [
+        ("Net_0", 108, 8),
+        ("Block_0", 96, 0),
+        ("Linear_0", 96, 96),
+        ("Block_1", 4, 0),
+        ("Linear_1", 4, 4),
+    ]
+    ran, made = operator_tables(trace, [Sort("name", "ran"), Sort("name", "made")])
+    columns = ("name", "allocated_bytes", "allocated_self_bytes")
+    assert sorted(cells(ran, *columns)) == [
+        ("aten::addmm", 100, 100),
+        ("aten::mm", 512, 512),
+        ("autograd::engine::evaluate_function: AddmmBackward0", 512, 0),
+    ]
+    assert ("aten::addmm", 612, 612) in cells(made, *columns)
+
+
+def test_where_no_memory_of_a_gpu_is_recorded_it_is_the_cpus():
+    trace = with_memory(net(), "a +64 @2.5, a -64 @3.5", device=CPU)
+    assert [row.allocated_bytes for row in module_rows(find_modules(trace), folded=True)[0]] == [64, 64, 64]
+    assert [row.allocated_bytes for row in module_rows(find_modules(net()), folded=True)[0]] == [None] * 3

@@ -5,7 +5,10 @@ import type { TimelineResult, TimelineStep } from "../../../api.gen";
 import { lengthOf, type TimeRange, touches } from "../../../time_range";
 import { selectedStep } from "../../choices";
 
-export const rangeOf = ({ start_ns, end_ns }: TimelineStep): TimeRange => ({ from: start_ns, to: end_ns });
+export const rangeOf = ({ start_ns, end_ns }: Pick<TimelineStep, "start_ns" | "end_ns">): TimeRange => ({
+  from: start_ns,
+  to: end_ns,
+});
 
 /** All that was recorded. */
 export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {

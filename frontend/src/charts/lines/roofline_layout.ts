@@ -1,0 +1,85 @@
+/** Where dots and roofs of a roofline stand: both axes by equal factors, whole powers of ten at their ends. */
+
+import { max, min } from "d3-array";
+
+/** One dot. x: FLOP/byte, y: TFLOP/s, both above 0; area: what its area is in proportion to. */
+export interface RooflinePoint {
+  key: string;
+  x: number;
+  y: number;
+  area: number;
+}
+
+/** A flat roof, TFLOP/s. */
+export interface FlatRoof {
+  name: string;
+  tflops: number;
+}
+
+export interface Frame {
+  left: number;
+  right: number;
+  top: number;
+  foot: number;
+}
+
+export interface RooflineScales {
+  x(value: number): number;
+  y(value: number): number;
+  xTicks: readonly number[];
+  yTicks: readonly number[];
+  /** Ends of the axes. */
+  xs: readonly [number, number];
+  ys: readonly [number, number];
+}
+
+/** Radius of the dot with most time, and of the least that is seen and pointed at, px. */
+const LARGEST = 16;
+const LEAST = 3;
+
+export function scalesOf(
+  points: readonly RooflinePoint[],
+  roofs: readonly FlatRoof[],
+  memory_gbs: number | null,
+  { left, right, top, foot }: Frame,
+): RooflineScales {
+  const ridges = memory_gbs === null ? [] : roofs.map(({ tflops }) => (1000 * tflops) / memory_gbs);
+  const xs = decades([...points.map(({ x }) => x), ...ridges]);
+  const ys = decades([...points.map(({ y }) => y), ...roofs.map(({ tflops }) => tflops)]);
+  return {
+    x: (value) => left + share(value, xs) * (right - left),
+    y: (value) => foot - share(value, ys) * (foot - top),
+    xTicks: powers(xs),
+    yTicks: powers(ys),
+    xs,
+    ys,
+  };
+}
+
+/** From one power of ten to another, at least one apart. */
+function decades(values: readonly number[]): readonly [number, number] {
+  const low = Math.floor(Math.log10(min(values) ?? 1));
+  const high = Math.ceil(Math.log10(max(values) ?? 10));
+  return [10 ** low, 10 ** Math.max(high, low + 1)];
+}
+
+const share = (value: number, [low, high]: readonly [number, number]): number =>
+  Math.log(value / low) / Math.log(high / low);
+
+function powers([low, high]: readonly [number, number]): number[] {
+  const first = Math.round(Math.log10(low));
+  return Array.from({ length: Math.round(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at));
+}
+
+export const radius = (area: number, most: number): number => Math.max(LEAST, LARGEST * Math.sqrt(area / most));
+
+/** The memory's slope up to a flat roof, then the roof: points of a line, px. */
+export function roofLine(tflops: number, memory_gbs: number, scales: RooflineScales): [number, number][] {
+  const ridge = (1000 * tflops) / memory_gbs;
+  const [from, to] = scales.xs;
+  const [low] = scales.ys;
+  const start = Math.max(from, (1000 * low) / memory_gbs);
+  const slope: [number, number][] =
+    ridge > start ? [[scales.x(start), scales.y((start * memory_gbs) / 1000)]] : [[scales.x(from), scales.y(tflops)]];
+  return [...slope, [scales.x(Math.max(from, ridge)), scales.y(tflops)], [scales.x(to), scales.y(tflops)]];
+}

@@ -1,0 +1,20 @@
+/** A name that loses its middle where there is no room for all of it: names of ops that begin alike end differently. */
+
+/** Characters from which on a name has two parts, and those of the second, which always shows. */
+const LONG = 24;
+const TAIL = 10;
+
+export function Middle({ name }: { name: string }) {
+  if (name.length < LONG)
+    return (
+      <span class="clip" data-hint={name}>
+        {name}
+      </span>
+    );
+  return (
+    <span class="middle" data-hint={name}>
+      <span class="clip">{name.slice(0, -TAIL)}</span>
+      <span>{name.slice(-TAIL)}</span>
+    </span>
+  );
+}

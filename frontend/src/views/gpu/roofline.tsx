@@ -1,0 +1,155 @@
+/** How far ops are from what the GPU can do: the roofline, and a table of its dots. */
+
+import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
+import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "../../charts/lines/roofline";
+import type { FlatRoof } from "../../charts/lines/roofline_layout";
+import { totalsText } from "../../components/figures";
+import { Picture } from "../../components/picture";
+import { Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { counted, ns, percent, text } from "../../format";
+import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { readingOf, sorting } from "../choices";
+import type { Tab } from "../props";
+import { columnsOf, csvOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./roofline_table";
+
+interface RooflineProps {
+  roofline: Roofline;
+  /** Of all kernels of the GPU. */
+  kernelNs: number;
+  title: Phrase;
+  tab: Tab;
+  name: string;
+  opened: string | null;
+  /** Opens the kernel. */
+  open(kernel: string): void;
+}
+
+const SUB =
+  "A dot is an op on inputs of one size, its area the time. Bytes are the least that the op must move: a dot may " +
+  "stand further from the roof than it is.";
+
+const HEIGHT = 340;
+
+/** Rows before the table scrolls. */
+const MOST = 10;
+
+/** What each bound looks like. */
+const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
+  compute: { shape: "square", colour: "tensor" },
+  memory: { shape: "circle", colour: "kernel" },
+  launch: { shape: "triangle", colour: "runtime" },
+  grid: { shape: "diamond", colour: "data" },
+};
+const UNKNOWN = { shape: "circle", colour: "other" } as const;
+
+export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open }: RooflineProps) {
+  const drawn = roofline.dots.filter((dot) => dot.flops > 0 && dot.total_ns > 0);
+  const bounds = Object.keys(LOOKS).filter((bound) => drawn.some((dot) => dot.bound === bound));
+  const chosen = roofline.dots.find((dot) => dot.kernel === opened);
+  const choose = (key: string | null) => {
+    const dot = roofline.dots.find((each) => keyOf(each) === key);
+    if (dot) open(dot.kernel);
+  };
+  return (
+    <Picture
+      title={title}
+      sub={SUB}
+      below
+      name={`roofline ${name}`}
+      table={() => csvOf(roofline.dots, tab.meanings)}
+      link={() => tab.address()}
+    >
+      {roofline.dots.length === 0 ? (
+        <p class="unmeasured">
+          No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.
+        </p>
+      ) : (
+        <>
+          {drawn.length > 0 && (
+            <RooflinePlot
+              label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
+              points={drawn.map((dot) => markOf(dot, tab.meanings))}
+              roofs={roofsOf(roofline.roofs)}
+              memory_gbs={roofline.memory_gbs}
+              height={HEIGHT}
+              chosen={chosen ? keyOf(chosen) : null}
+              choose={choose}
+            />
+          )}
+          <p class="quiet small aside">
+            {bounds.map((bound) => (
+              <span key={bound} class="legend-entry" {...hint(tab.meanings.metric(`bound_${bound}`).meaning)}>
+                <DotSample {...LOOKS[bound]!} /> {tab.meanings.metric(`bound_${bound}`).label}{" "}
+              </span>
+            ))}
+            {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}
+            {restOf(roofline, drawn.length, kernelNs)}
+          </p>
+          <Table
+            label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
+            columns={columnsOf(roofline.dots, tab.meanings)}
+            rows={roofline.dots}
+            rowKey={keyOf}
+            maxRows={MOST}
+            {...sorting(tab, "roofline")}
+            onChoose={(dot) => open(dot.kernel)}
+            chosen={chosen && keyOf(chosen)}
+          />
+        </>
+      )}
+    </Picture>
+  );
+}
+
+/** What the picture leaves out. */
+function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {
+  const moving = dots.length - drawn;
+  return [
+    moving > 0 ? `${counted(moving, "op")} that only move data stand in the table alone.` : "",
+    more_dots > 0
+      ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
+      : "",
+    unknown_ns > 0 ? `Of ${percent(unknown_ns / kernelNs)} of kernel time operations or bytes are not known.` : "",
+  ]
+    .filter((each) => each !== "")
+    .join(" ");
+}
+
+/** Types with the same peak share a roof. */
+function roofsOf(roofs: Roofline["roofs"]): FlatRoof[] {
+  const peaks = [...new Set(roofs.map((roof) => roof.tflops))];
+  return peaks.map((tflops) => {
+    const types = roofs.filter((roof) => roof.tflops === tflops).map(roofType);
+    return { name: `${types.join(", ")} ${text(tflops, "number")} TFLOP/s`, tflops };
+  });
+}
+
+const roofType = ({ dtype, tensor_cores }: Roofline["roofs"][number]): string =>
+  dtype === "float" && tensor_cores ? "TF32" : typeOf(dtype);
+
+function markOf(dot: RooflineDot, meanings: Meanings): RooflineMark {
+  const above =
+    dot.above === null ? [] : [{ name: meanings.metric(`above_${dot.above}`).label, value: "above its roof" }];
+  return {
+    key: keyOf(dot),
+    x: intensity(dot),
+    y: tflops(dot),
+    area: dot.total_ns,
+    ...(dot.bound === null ? UNKNOWN : LOOKS[dot.bound]!),
+    tip: {
+      title: `${dot.op} ${inputsOf(dot)}`,
+      rows: [
+        { name: "Kernel", value: dot.short },
+        { name: "Time", value: `${ns(dot.total_ns)} in ${counted(dot.calls, "call")}` },
+        { name: "TFLOP/s", value: text(tflops(dot), "number") },
+        { name: "FLOP/byte", value: text(intensity(dot), "number") },
+        { name: "Of its roof", value: percent(dot.efficiency) },
+        { name: "Bound", value: dot.bound === null ? "not known" : meanings.metric(`bound_${dot.bound}`).label },
+        ...above,
+      ],
+      act: "Click to open the kernel",
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { expect, test, vi } from "vitest";
+import type { Address, Changes } from "../../src/address/keys";
+import type { FlamePage, OperatorsResult } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { FlameGraph } from "../../src/views/operators/flame/picture";
+import { FLAME } from "../fixtures/flame";
+import { TAB } from "../fixtures/pages";
+
+const RESULT = {
+  recorded: { ops: true, shapes: false, stacks: true, modules: false, backward: true },
+  tables: [{ by: "name", where: "made" }],
+} as unknown as OperatorsResult;
+
+const GONE: Answer<FlamePage> = {
+  kind: "problem",
+  value: { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." },
+};
+
+/** Everything is near the window. */
+vi.stubGlobal(
+  "IntersectionObserver",
+  class {
+    constructor(private readonly found: (all: { isIntersecting: boolean }[]) => void) {}
+    observe = () => this.found([{ isIntersecting: true }]);
+    disconnect = () => {};
+  },
+);
+
+/** Draws it; what was asked of the server, and what it changed of the address. */
+async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }) {
+  const asked: string[] = [];
+  const changed: Changes[] = [];
+  const flame = async (_span: string, { by, where }: { by: string; where: string }) => {
+    asked.push(`${by} ${where}`);
+    return answer;
+  };
+  const tab = { ...TAB, state, events: { ...TAB.events, flame }, update: (keys: Changes) => changed.push(keys) };
+  render(<FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a", compared: null }} span="id-1" />);
+  if (answer.kind === "ready") await screen.findByRole("application");
+  return { asked, changed };
+}
+
+const said = (): string =>
+  screen
+    .getAllByRole("status")
+    .map((each) => each.textContent)
+    .join("")
+    .replaceAll("\u00a0", " ");
+
+const keyed = (...keys: string[]) => {
+  for (const key of keys) fireEvent.keyDown(screen.getByRole("application"), { key });
+};
+
+test("keys walk from the whole to the largest frame below, and say what is there", async () => {
+  const { asked } = await show();
+  expect(asked).toEqual(["stack ran"]);
+  keyed("ArrowDown", "ArrowDown", "ArrowDown");
+  expect(said()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %");
+  keyed("ArrowRight");
+  expect(said()).toContain("aten::gelu, kind op, total 2.0 ms");
+});
+
+test("Enter zooms, the way there leads back, and Esc goes one frame out", async () => {
+  await show();
+  keyed("ArrowDown", "ArrowDown", "ArrowDown", "Enter");
+  const way = screen.getByRole("navigation", { name: "Zoomed into" });
+  expect(way.textContent).toBe("all › train.py(9): step › aten::linear");
+  keyed("Escape");
+  expect(way.textContent).toBe("all › train.py(9): step");
+  fireEvent.click(screen.getByRole("button", { name: "all" }));
+  expect(screen.queryByRole("navigation")).toBeNull();
+});
+
+test("what is looked for is summed, once where it is inside itself", async () => {
+  await show({ seek: "linear" });
+  expect(said()).toBe("7.0 ms, 70 % in 1");
+});
+
+test("the address holds the measure, the grouping and the direction", async () => {
+  const { asked, changed } = await show({ paths: "op", cost: "host", turned: "up", work: "made" });
+  expect(asked).toEqual(["op made"]);
+  expect(screen.getByRole("heading").textContent).toBe("Which code takes the CPU's time?");
+  for (const name of ["Device", "Line", "Top down"]) fireEvent.click(screen.getByRole("button", { name }));
+  expect(changed).toEqual([{ cost: null }, { paths: null }, { turned: null }]);
+});
+
+test("its menu saves stacks for other programs", async () => {
+  await show();
+  const saved: Blob[] = [];
+  vi.spyOn(URL, "createObjectURL").mockImplementation((blob) => {
+    saved.push(blob as Blob);
+    return "blob:1";
+  });
+  for (const name of ["Save as folded stacks", "Save for speedscope"]) {
+    fireEvent.click(screen.getByRole("button", { name: /^Show as table/ }));
+    fireEvent.click(screen.getByRole("menuitem", { name }));
+  }
+  await waitFor(() => expect(saved).toHaveLength(2));
+  expect(await saved[0]!.text()).toContain("train.py(9): step;aten::linear;gemm 7000000\n");
+  expect(JSON.parse(await saved[1]!.text()).profiles[0].endValue).toBe(10_000_000);
+});
+
+test("without the trace it says what is needed", async () => {
+  await show({}, GONE);
+  expect(await screen.findByText(/Only the summary of this trace is here\. Put the trace back\./)).toBeTruthy();
+});

@@ -1,0 +1,54 @@
+/** The roofline: its dots are chosen by keys and pointer, and lead to their kernel. */
+
+import { fireEvent, render } from "@testing-library/preact";
+import { expect, test, vi } from "vitest";
+import { RooflinePlot } from "../../src/charts/lines/roofline";
+import { roofLine, scalesOf } from "../../src/charts/lines/roofline_layout";
+
+const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
+const ROOFS = [{ name: "BF16", tflops: 100 }];
+
+const point = (key: string, x: number, y: number) => ({
+  key,
+  x,
+  y,
+  area: 1,
+  colour: "kernel",
+  shape: "circle" as const,
+  tip: { title: key, rows: [{ name: "Of its roof", value: "50 %" }] },
+});
+
+test("axes end at powers of ten, and the roofs meet at peak over bandwidth", () => {
+  const scales = scalesOf([point("a", 1, 1), point("b", 100, 10)], ROOFS, 1000, FRAME);
+  expect(scales.xs).toEqual([1, 100]);
+  expect(scales.ys).toEqual([1, 100]);
+  expect([scales.x(1), scales.x(10), scales.x(100)]).toEqual([0, 150, 300]);
+  // 1000 GB/s x 1 FLOP/byte is 1 TFLOP/s; 100 TFLOP/s are reached at 100 FLOP/byte
+  const line = roofLine(100, 1000, scales).map(([x, y]) => [Math.round(x), Math.round(y)]);
+  expect(line).toEqual([
+    [0, 200],
+    [300, 0],
+    [300, 0],
+  ]);
+});
+
+test("arrow keys go from dot to dot, and Enter opens", () => {
+  const choose = vi.fn();
+  const { getByRole } = render(
+    <RooflinePlot
+      label="Roofline"
+      points={[point("large", 1, 1), point("small", 10, 10)]}
+      roofs={ROOFS}
+      memory_gbs={1000}
+      height={200}
+      chosen={null}
+      choose={choose}
+    />,
+  );
+  const plot = getByRole("slider");
+  fireEvent.keyDown(plot, { key: "ArrowRight" });
+  fireEvent.keyDown(plot, { key: "ArrowRight" });
+  expect(plot.getAttribute("aria-valuetext")).toBe("small, Of its roof 50 %");
+  fireEvent.keyDown(plot, { key: "Enter" });
+  expect(choose).toHaveBeenCalledWith("small");
+});

@@ -1,0 +1,50 @@
+"""Runs in the order in which they were recorded: what each experiment gained, and what is left of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.comparison.comparison import StepChange, step_change
+from tb_steptime.comparison.fairness import does_other_work
+from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.waterfall import mean_step_ns, shared_out
+from tb_steptime.metrics.steps.parts import Parts
+
+
+class ChainLink(msgspec.Struct, frozen=True):
+    """An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,
+    and where the two do not do the same work."""
+
+    name: str
+    simulated: bool
+    steps: int
+    step_ns: int
+    parts_ns: Parts
+    from_first: StepChange | None
+    from_previous: StepChange | None
+
+
+def chain(sides: Sequence[Side]) -> list[ChainLink]:
+    """In the order given."""
+    return [
+        ChainLink(
+            name=side.name,
+            simulated=side.first.simulated,
+            steps=len(side.step_ns),
+            step_ns=mean_step_ns(side),
+            parts_ns=_mean_parts(side),
+            from_first=_change(sides[0], side) if place else None,
+            from_previous=_change(sides[place - 1], side) if place else None,
+        )
+        for place, side in enumerate(sides)
+    ]
+
+
+def _change(base: Side, candidate: Side) -> StepChange | None:
+    return None if does_other_work(base, candidate) else step_change(base, candidate)
+
+
+def _mean_parts(side: Side) -> Parts:
+    return Parts(*shared_out(side.parts_ns.sum(axis=0).tolist(), len(side.step_ns), mean_step_ns(side)))

@@ -1,0 +1,118 @@
+"""Whether the candidate computes otherwise: in another precision, compiled, in graphs, with fused kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
+from tb_steptime.comparison.changed_calls import SOME, falls
+from tb_steptime.comparison.sides import Side
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+
+#: A share that grows by this much was turned on.
+ON_FRACTION = 0.3
+#: Kernels that make this share of the optimizer's time say how it works.
+MOSTLY = 0.5
+
+Precision = Literal["half", "tf32", "other"]
+
+_HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
+_FUSED_ATTENTION = re.compile(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
+_MANY_TENSORS, _ONE_KERNEL = re.compile(r"multi_tensor_apply"), re.compile(r"multi_tensor_apply.*Fused|fused_adam")
+
+
+def in_half_precision(base: Side, candidate: Side) -> bool:
+    """Autocast, or a model in 16 bits: products on tensor cores in half precision."""
+    return _grows(base, candidate, "half")
+
+
+def in_half_on_cpu(base: Side, candidate: Side) -> bool:
+    """As the types of the ops' inputs say, where nothing ran on a GPU."""
+    if any(side.first.overview.has_device for side in (base, candidate)):
+        return False
+    return _turned_on(base, candidate, lambda side: side.first.compare.setup.half_share)
+
+
+def in_tf32(base: Side, candidate: Side) -> bool:
+    return _grows(base, candidate, "tf32")
+
+
+def otherwise_on_tensor_cores(base: Side, candidate: Side) -> bool:
+    """In a precision that no name says."""
+    return _grows(base, candidate, "other")
+
+
+def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
+    """With tensor cores still at work."""
+    before, after = _split(base), _split(candidate)
+    if before is None or after is None or not after.total.tensor_core_ns:
+        return False
+    return falls(before.waste.layout_conversions.count, after.waste.layout_conversions.count)
+
+
+def fused_attention(base: Side, candidate: Side) -> bool:
+    before, after = (
+        _launches(side, lambda place: _FUSED_ATTENTION.search(place.name) is not None) for side in (base, candidate)
+    )
+    return not before and after >= SOME
+
+
+def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
+    """A kernel for many tensors in place of one for each, or one for all that is done to them."""
+    before, after = _optimizer_level(base), _optimizer_level(candidate)
+    return before is not None and after is not None and after > before
+
+
+def more_compiled(base: Side, candidate: Side) -> bool:
+    return _turned_on(base, candidate, lambda side: side.first.overview.job.compiled_share)
+
+
+def more_in_graphs(base: Side, candidate: Side) -> bool:
+    return _turned_on(base, candidate, lambda side: side.first.overview.job.graph_share)
+
+
+def _turned_on(base: Side, candidate: Side, share: Callable[[Side], float | None]) -> bool:
+    return (share(candidate) or 0.0) - (share(base) or 0.0) >= ON_FRACTION
+
+
+def _split(side: Side) -> DeviceSplit | None:
+    devices = side.first.result("tensor_cores", TensorCoresResult).devices
+    return next((each for each in devices if each.device == side.first.host.device), None)
+
+
+def _grows(base: Side, candidate: Side, precision: Precision) -> bool:
+    before, after = _share_in(base, precision), _share_in(candidate, precision)
+    return before is not None and after is not None and after - before >= ON_FRACTION
+
+
+def _share_in(side: Side, precision: Precision) -> float | None:
+    """Of the time of products: on tensor cores in this precision, as the kernels' names say; None without products."""
+    of = _split(side)
+    products_ns = of.total.tensor_core_ns + of.total.matmul_like_ns if of else 0
+    if of is None or not products_ns:
+        return None
+    rows = [row for row in of.kernels if row.bin == "tensor_core" and _precision(row.short or row.name) == precision]
+    return sum(row.total_ns for row in rows) / products_ns
+
+
+def _precision(name: str) -> Precision:
+    return "half" if _HALF.search(name) else "tf32" if _TF32.search(name) else "other"
+
+
+def _launches(side: Side, wanted: Callable[[LaunchPlace], bool]) -> float:
+    """Per step."""
+    places = [place for span in side.spans for place in span.compare.kernels if wanted(place)]
+    return sum(place.count for place in places) / len(side.step_ns)
+
+
+def _optimizer_level(side: Side) -> int | None:
+    """0: a kernel for each tensor, 1: for many, 2: one kernel for all that is done; None without an optimizer."""
+    places = [place for span in side.spans for place in span.compare.kernels if place.phase == "optimizer"]
+    total_ns = sum(place.total_ns for place in places)
+    if not total_ns:
+        return None
+    shares = [sum(place.total_ns for place in places if pattern.search(place.name)) / total_ns
+              for pattern in (_MANY_TENSORS, _ONE_KERNEL)]  # fmt: skip
+    return sum(share >= MOSTLY for share in shares)

@@ -1,0 +1,115 @@
+"""What makes a comparison unfair: the two recordings differ in more than what one would compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tb_steptime.comparison.sides import ComparedSpan, Side
+from tb_steptime.text import Note, count, text
+
+#: Fewer steps than this on one side are named.
+FEW_STEPS = 5
+#: Where one of these holds, the two do not do the same work: what cards promised for the one says nothing of the other.
+OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
+              "other_ops"}  # fmt: skip
+#: Of the calls of ops, those of both; below it, and without shapes, nothing says that the work is the same.
+COMMON_FRACTION = 0.1
+
+
+def unfair(base: Side, candidate: Side) -> list[Note]:
+    """As notes, what weighs most first; empty where nothing is known to differ."""
+    return [*_machines(base.first, candidate.first), *_jobs(base.first, candidate.first),
+            *_recorded(base.first, candidate.first), *_steps(base, candidate)]  # fmt: skip
+
+
+def does_other_work(base: Side, candidate: Side) -> bool:
+    """Whether their steps do not do the same, on the same machine: then a difference says little of either."""
+    return any(note.id in OTHER_WORK for note in unfair(base, candidate))
+
+
+def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
+    if base.simulated != candidate.simulated:
+        yield Note("one_simulated")
+    has_device = [span.overview.has_device for span in (base, candidate)]
+    if has_device[0] != has_device[1]:
+        yield Note("one_without_gpu")
+    elif _gpus(base) != _gpus(candidate):
+        yield _differ("other_gpus", _gpus(base), _gpus(candidate))
+    if base.world_size != candidate.world_size:
+        yield _differ("other_ranks", _ranks(base), _ranks(candidate))
+    before, after = base.compare.setup.runtime, candidate.compare.setup.runtime
+    if before and after and before != after:
+        yield _differ("other_runtime", before, after)
+
+
+def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
+    before, after = (span.compare.setup.first_inputs[:1] for span in (base, candidate))
+    for one, other in zip(before, after, strict=False):
+        if _first(one.shapes) != _first(other.shapes):
+            yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
+        if _first(one.dtypes) != _first(other.dtypes):
+            yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
+    if not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
+        yield Note("other_ops")
+    if base.overview.job.purpose != candidate.overview.job.purpose:
+        yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
+
+
+def _recorded(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
+    options = {"with_stack": "with_stack", "with_shapes": "record_shapes", "with_memory": "profile_memory"}
+    before, after = base.compare.setup, candidate.compare.setup
+    differ = [name for field, name in options.items() if getattr(before, field) != getattr(after, field)]
+    if differ:
+        yield Note("other_options", {"options": text(", ".join(differ))})
+
+
+def _steps(base: Side, candidate: Side) -> Iterator[Note]:
+    fewest = min(len(base.step_ns), len(candidate.step_ns))
+    if fewest < FEW_STEPS:
+        yield Note("few_steps", {"count": count(fewest)})
+    for side in (base, candidate):
+        if side.left_out:
+            yield Note("steps_left_out", {"count": count(len(side.left_out)), "run": text(side.name),
+                                          "steps": text(_listed(side.left_out))})  # fmt: skip
+
+
+def _differ(id: str, base: str, candidate: str) -> Note:
+    return Note(id, {"base": text(base), "candidate": text(candidate)})
+
+
+def _gpus(span: ComparedSpan) -> str:
+    """Those that work, where any does."""
+    return ", ".join([device.name for device in span.host.devices] or span.device_names)
+
+
+def _common_ops(base: ComparedSpan, candidate: ComparedSpan) -> float:
+    """Share of the calls of ops, a step, that both make; 1 where neither records any."""
+    before, after = ({op.name: op.count / int(span.whole.sum()) for op in span.compare.ops}
+                     for span in (base, candidate))  # fmt: skip
+    names = before.keys() | after.keys()
+    most = sum(max(before.get(name, 0.0), after.get(name, 0.0)) for name in names)
+    return sum(min(before.get(name, 0.0), after.get(name, 0.0)) for name in names) / most if most else 1.0
+
+
+def _ranks(span: ComparedSpan) -> str:
+    return "1" if span.world_size is None else str(span.world_size)
+
+
+def _first(listed: str) -> str:
+    """The first entry of a list as the trace writes it.
+
+    >>> _first('[[64,3,224,224],[64,3,7,7]]'), _first('["float","float"]')
+    ('[64,3,224,224]', 'float')
+    """
+    inside = listed[1:-1]
+    end = inside.find("]") + 1 if inside.startswith("[") else inside.find(",")
+    return inside[: end if end > 0 else len(inside)].strip('"')
+
+
+def _listed(names: list[str]) -> str:
+    """A few by name.
+
+    >>> _listed(["1", "2", "3", "4", "5"])
+    '1, 2, 3, …'
+    """
+    return ", ".join(names) if len(names) <= 4 else ", ".join([*names[:3], "…"])

@@ -1,0 +1,108 @@
+"""Gates of a CI job: `step_time>+5%` fails where the step time grew by more than 5 %, and the whole interval says so.
+
+    METRIC  > or <  LIMIT
+
+LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for counts). Without a sign it is the
+candidate's own mean: 250ms, 80% (of a metric that is a share), 1000.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.comparison.intervals import Change, change_of_mean
+from tb_steptime.comparison.sides import Side
+from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.text import Unit
+
+_GATE = re.compile(
+    r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
+)
+_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_KNOWN: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
+
+Of = Literal["change", "relative", "value"]
+
+
+class GateError(ValueError):
+    """What of the gate is wrong, and what it may be."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """rule: as it was written. of: what is held against the limit: the change in the metric's unit, its share of the
+    base, or the candidate's value."""
+
+    rule: str
+    metric: str
+    above: bool
+    limit: float
+    of: Of
+
+
+class GateResult(msgspec.Struct, frozen=True):
+    """value: what was held against the limit, a fraction for "%", ns for times; None where it is not measurable on a
+    side, and then passed is None, too."""
+
+    run: str
+    rule: str
+    value: float | None
+    limit: float
+    passed: bool | None
+
+
+def parse_gate(rule: str) -> Gate:
+    """Raises GateError."""
+    found = _GATE.fullmatch(rule)
+    if found is None:
+        raise GateError(f'"{rule}" is no gate: write METRIC, > or <, and a limit, such as "step_time>+5%"')
+    metric = _KNOWN.get(found["metric"])
+    if metric is None:
+        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric: the metrics are {", ".join(_KNOWN)}')
+    limit = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
+    signed = bool(found["sign"])
+    if found["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):
+        return Gate(rule, metric.id, found["beyond"] == ">", limit / 100, "relative" if signed else "value")
+    scale = _TIMES.get(found["unit"]) if metric.unit is Unit.NS else None if found["unit"] else 1.0
+    if scale is None:
+        raise GateError(f'The unit "{found["unit"]}" in "{rule}" does not fit: {_units(metric)}')
+    return Gate(rule, metric.id, found["beyond"] == ">", limit * scale, "change" if signed else "value")
+
+
+def _units(metric: Metric) -> str:
+    if metric.unit is Unit.NS:
+        return f"{metric.id} is a time, in ns, us, ms or s; its change may be in %, too"
+    if metric.unit is Unit.FRACTION:
+        return f"{metric.id} is a share, from 0 to 1 or in %"
+    return f"{metric.id} is a number without a unit; its change may be in %"
+
+
+def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
+    """Fails where the whole interval is beyond the limit; strict, or without an interval: where the mean is."""
+    before, after = base.per_step(gate.metric), candidate.per_step(gate.metric)
+    if not len(after) or (gate.of != "value" and not len(before)):
+        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+    if gate.of == "value":
+        before = np.full_like(after, after.mean())  # its interval is the candidate's own
+    found = change_of_mean(before, after, max(base.period, candidate.period))
+    if gate.of == "relative" and not found.base:
+        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+    value, nearest = _held(gate, found, strict)
+    passed = nearest <= gate.limit if gate.above else nearest >= gate.limit
+    return GateResult(candidate.name, gate.rule, value, gate.limit, passed)
+
+
+def _held(gate: Gate, found: Change, strict: bool) -> tuple[float, float]:
+    """The value, and that end of its interval which passes most easily."""
+    value = found.candidate if gate.of == "value" else found.change
+    edge = found.low if gate.above else found.high
+    nearest = value if strict or edge is None else value + edge - found.change
+    scale = abs(found.base) if gate.of == "relative" else 1.0
+    return value / scale, nearest / scale

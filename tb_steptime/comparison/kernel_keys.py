@@ -1,0 +1,110 @@
+"""By what a kernel of the candidate stands for one of the base, from the surest to the weakest.
+
+    name      same kernel, same place (op, shapes of its inputs, module, phase)
+    op        same op, input shapes, module and phase: fp32 -> tensor-core GEMM, cuDNN -> Triton
+    module    same module and phase: eager -> inductor
+    shapes    same op and input shapes, in another module
+    fused     the compiled kernel has the op in its name: triton_poi_fused_add_relu_0 for aten::relu
+    kernel    same kernel, another place
+    op name   same op and phase, other input shapes, the same kind of kernel
+Within a key, kernels of one kind (products, conversions, reductions) stand for each other first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+
+from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+
+_KIND_ENDS = re.compile(r"<| \S*\d")
+_COMPILED = re.compile(r"^triton_\w*?fused_?(?P<ops>[a-z_0-9]*?)_?\d*$")
+_LIBRARY = re.compile(r"^(aten::)?_?(cudnn_|miopen_|native_)?|_$")
+
+
+def kind_of(short: str) -> str:
+    """What of a kernel's short name stays when type and tile change.
+
+    >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
+    ('conv wgrad', 'batch_norm backward', 'gemm')
+    """
+    return _KIND_ENDS.split(short)[0]
+
+
+def _alike(key: Key[LaunchPlace]) -> Key[LaunchPlace]:
+    """The same, of one kind of kernel."""
+
+    def both(place: LaunchPlace) -> Hashable:
+        of = key(place)
+        return None if of is None else (of, kind_of(place.short))
+
+    return both
+
+
+def by_name(place: LaunchPlace) -> Hashable:
+    return place.name, place.op, place.shapes, place.module, place.phase
+
+
+def _by_op(place: LaunchPlace) -> Hashable:
+    return (place.op, place.shapes, place.module, place.phase) if place.op and place.shapes else None
+
+
+def _by_module(place: LaunchPlace) -> Hashable:
+    return (place.module, place.phase) if place.module else None
+
+
+def _by_shapes(place: LaunchPlace) -> Hashable:
+    return (place.op, place.shapes) if place.op and place.shapes else None
+
+
+def _by_op_name(place: LaunchPlace) -> Hashable:
+    return (place.op, place.phase) if place.op else None
+
+
+def fused_ops(name: str) -> str | None:
+    """The ops that a compiled kernel's name lists; None of another kernel.
+
+    >>> fused_ops("triton_poi_fused_add_relu_0"), fused_ops("volta_sgemm_128x64_nn")
+    ('add_relu', None)
+    """
+    found = _COMPILED.match(name)
+    return found["ops"] if found and found["ops"] else None
+
+
+def is_fused_from(name: str, op: str | None) -> bool:
+    """Does a compiled kernel's name list the op?
+
+    >>> is_fused_from("triton_red_fused__softmax_mul_3", "aten::_softmax")
+    True
+    >>> is_fused_from("triton_poi_fused_mul_1", "aten::mm")
+    False
+    """
+    ops = fused_ops(name)
+    plain = _LIBRARY.sub("", op) if op else ""
+    return bool(ops and plain) and f"_{plain}_" in f"_{ops}_"
+
+
+def _fused(base: Sequence[Row[LaunchPlace]], candidate: Sequence[Row[LaunchPlace]]) -> Pairs[LaunchPlace]:
+    """Compiled kernels, the longest first, each with the longest one that its name lists."""
+    left, found = ranked(base), []
+    for other in ranked([row for row in candidate if fused_ops(row.place.name)]):
+        one = next((row for row in left if is_fused_from(other.place.name, row.place.op)), None)
+        if one is not None:
+            found.append((one, other))
+            left.remove(one)
+    return found
+
+
+PASSES: Passes[LaunchPlace] = (
+    ("name", by(by_name)),
+    ("op", by(_alike(_by_op))),
+    ("op", by(_by_op)),
+    ("shapes", by(_alike(_by_shapes))),
+    ("module", by(_alike(_by_module))),
+    ("module", by(_by_module)),
+    ("shapes", by(_by_shapes)),
+    ("fused", _fused),
+    ("kernel", by(lambda place: place.name)),
+    ("op_name", by(_alike(_by_op_name))),
+)

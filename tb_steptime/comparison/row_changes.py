@@ -1,0 +1,161 @@
+"""Rows of one kind on both sides, most change first: what stands for what, what is new or gone.
+
+Spans of a side are pooled first, then rows are matched, then each pair has its change with an interval.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from tb_steptime.comparison.matching import Match, MatchedBy, Passes, Row, matched
+from tb_steptime.comparison.samples import Sample, Status, change_of_samples, pooled, status_of
+from tb_steptime.comparison.sides import ComparedSpan, Side
+from tb_steptime.metrics.phases.marks import PhaseId
+
+TableId = Literal["kernels", "ops", "blocking", "copies"]
+
+#: Rows of a table: the largest changes.
+ROWS = 200
+
+
+class RowChange(msgspec.Struct, frozen=True):
+    """A row of both sides, or of one of them: then the names of the other are None. Per step.
+
+    *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
+    module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an
+    op its own, of calls how long the host is blocked. low, high: 95 % interval of the change, None where a side has too
+    few steps. status: "changed" is more than noise, and a microsecond at least.
+    """
+
+    base_name: str | None
+    candidate_name: str | None
+    base_short: str | None
+    candidate_short: str | None
+    op: str | None
+    shapes: str
+    module: str | None
+    source: str | None
+    phase: PhaseId | None
+    matched_by: MatchedBy
+    status: Status
+    base_ns: int
+    candidate_ns: int
+    low: float | None
+    high: float | None
+    base_calls: float
+    candidate_calls: float
+
+    @property
+    def change_ns(self) -> int:
+        return self.candidate_ns - self.base_ns
+
+
+class ChangeTable(msgspec.Struct, frozen=True):
+    """more: how many rows of smaller changes are left out."""
+
+    of: TableId
+    rows: list[RowChange]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the row of a place says of it."""
+
+    name: str
+    short: str
+    op: str | None = None
+    shapes: str = ""
+    module: str | None = None
+    source: str | None = None
+    phase: PhaseId | None = None
+
+
+class Place(Protocol):
+    """Sums over the compared steps of a span."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def deviation_ns(self) -> float | None: ...
+
+
+P = TypeVar("P", bound=Place)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[P]):
+    """of: the places of a span; key: places of several spans of a side that agree in it are one row; order: of rows
+    that last alike."""
+
+    id: TableId
+    of: Callable[[ComparedSpan], Sequence[P]]
+    key: Callable[[P], Hashable]
+    passes: Passes[P]
+    ns: Callable[[P], int]
+    said: Callable[[P], Said]
+    order: Callable[[P], int] = lambda place: 0
+
+
+def table(kind: Kind[P], base: Side, candidate: Side) -> ChangeTable:
+    """Of all rows of both sides, the largest changes."""
+    matches = matched(_rows(kind, base), _rows(kind, candidate), kind.passes)
+    rows = [_change(kind, match, len(base.step_ns), len(candidate.step_ns)) for match in matches]
+    rows.sort(key=lambda row: (-abs(row.change_ns), -row.base_ns, row.base_name or "", row.candidate_name or ""))
+    return ChangeTable(kind.id, rows[:ROWS], len(rows[ROWS:]))
+
+
+def _rows(kind: Kind[P], side: Side) -> list[Row[P]]:
+    found: dict[Hashable, list[P | None]] = defaultdict(lambda: [None] * len(side.spans))
+    for number, span in enumerate(side.spans):
+        for place in kind.of(span):
+            found[kind.key(place)][number] = place
+    steps = [int(span.whole.sum()) for span in side.spans]
+    return [_row(kind, places, steps) for places in found.values()]
+
+
+def _row(kind: Kind[P], places: Sequence[P | None], steps: Sequence[int]) -> Row[P]:
+    """Of one place in all spans of a side; None: a span does not have it."""
+    known = [place for place in places if place is not None]
+    samples = [
+        Sample(count, 0.0, 0.0) if place is None else Sample(count, kind.ns(place) / count, place.deviation_ns)
+        for place, count in zip(places, steps, strict=True)
+    ]
+    calls = sum(place.count for place in known) / sum(steps)
+    return Row(known[0], pooled(samples), calls, kind.order(known[0]))
+
+
+def _change(kind: Kind[P], match: Match[P], base_steps: int, candidate_steps: int) -> RowChange:
+    one, other = match.base, match.candidate
+    shown = one or other
+    assert shown is not None
+    before = one.ns if one else Sample(base_steps, 0.0, 0.0)
+    after = other.ns if other else Sample(candidate_steps, 0.0, 0.0)
+    change = change_of_samples(before, after)
+    base, candidate = (kind.said(row.place) if row else None for row in (one, other))
+    said = kind.said(shown.place)
+    return RowChange(
+        base_name=base.name if base else None,
+        candidate_name=candidate.name if candidate else None,
+        base_short=base.short if base else None,
+        candidate_short=candidate.short if candidate else None,
+        op=said.op,
+        shapes=said.shapes,
+        module=said.module,
+        source=said.source,
+        phase=said.phase,
+        matched_by=match.by,
+        status="gone" if other is None else "new" if one is None else status_of(change),
+        base_ns=round(before.mean),
+        candidate_ns=round(after.mean),
+        low=change.low,
+        high=change.high,
+        base_calls=one.calls if one else 0.0,
+        candidate_calls=other.calls if other else 0.0,
+    )

@@ -1,0 +1,127 @@
+"""What the mean step is made of on each side, in several ways; every way sums to the step, in whole ns.
+
+base      |kernel      |copies|data loading        |other|
+candidate |kernel   |copies|data|other|
+change      -3.1 ms    0.0    -29.0 ms     -0.1 ms        = change of the step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.comparison.intervals import change_of_mean
+from tb_steptime.comparison.sides import Side
+from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.trace.table import Int64
+
+By = Literal["part", "reason", "phase", "module", "op", "kernel"]
+
+#: What no row of kernels is: idle time, copies, and less what kernels run at the same time.
+REST = "rest"
+#: Rows of a way that has many: those that changed most.
+ROWS = 12
+
+
+class Contribution(msgspec.Struct, frozen=True):
+    """A part of the mean step on both sides, ns. low, high: interval of the change, None where it is not known."""
+
+    id: str
+    base_ns: int
+    candidate_ns: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def change_ns(self) -> int:
+        return self.candidate_ns - self.base_ns
+
+
+class Waterfall(msgspec.Struct, frozen=True):
+    """rows sum to the mean step on both sides. more: how many of the smallest changes are folded into `rest`."""
+
+    by: By
+    rows: list[Contribution]
+    more: int = 0
+
+
+def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
+    """In every way that both sides know."""
+    ways = [by_part(base, candidate)]
+    if base.idle_ns is not None and candidate.idle_ns is not None:
+        ways.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
+    ways.append(_per_step("phase", PHASES, base, candidate, lambda side: side.phases_ns))
+    if all(span.compare.kernels for side in (base, candidate) for span in side.spans):
+        ways += [_of_kernels(by, base, candidate) for by in _KERNELS_BY]
+    return ways
+
+
+def by_part(base: Side, candidate: Side) -> Waterfall:
+    return _per_step("part", Parts.__struct_fields__, base, candidate, lambda side: side.parts_ns)
+
+
+def mean_step_ns(side: Side) -> int:
+    """In whole ns; halves go up."""
+    return (2 * int(side.step_ns.sum()) + len(side.step_ns)) // (2 * len(side.step_ns))
+
+
+def shared_out(sums: Sequence[int], steps: int, total: int) -> list[int]:
+    """sums / steps in whole numbers that sum to total, which is their sum / steps, rounded: the largest rests go up.
+
+    >>> shared_out([3, 4, 5], 2, 6)
+    [2, 2, 2]
+    """
+    whole, rest = np.divmod(np.array(sums, np.int64), steps)
+    up = np.argsort(-rest, kind="stable")[: total - int(whole.sum())]
+    whole[up] += 1
+    return whole.tolist()  # type: ignore[no-any-return]
+
+
+def _per_step(
+    by: By, ids: Sequence[str], base: Side, candidate: Side, columns: Callable[[Side], Int64 | None]
+) -> Waterfall:
+    """Of what is measured in each step; what neither side has is left out."""
+    before, after = columns(base), columns(candidate)
+    assert before is not None and after is not None
+    rows = []
+    means = [shared_out(each.sum(axis=0).tolist(), len(each), mean_step_ns(side))
+             for each, side in ((before, base), (after, candidate))]  # fmt: skip
+    for place, (id, base_ns, candidate_ns) in enumerate(zip(ids, *means, strict=True)):
+        if before[:, place].any() or after[:, place].any():
+            found = change_of_mean(before[:, place], after[:, place], max(base.period, candidate.period))
+            rows.append(Contribution(id, base_ns, candidate_ns, found.low, found.high))
+    return Waterfall(by, rows)
+
+
+_KERNELS_BY: Mapping[By, Callable[[LaunchPlace], str]] = {
+    "module": lambda place: place.module or "",
+    "op": lambda place: place.op or "",
+    "kernel": lambda place: place.short,
+}
+
+
+def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
+    """Kernel time by what it belongs to ("" for nothing), and the rest of the step."""
+    before, after = _sums(by, base), _sums(by, candidate)
+    change = {id: after.get(id, 0.0) - before.get(id, 0.0) for id in {**before, **after}}
+    shown = sorted(change, key=lambda id: (-abs(change[id]), id))[:ROWS]
+    rows = [Contribution(id, round(before.get(id, 0)), round(after.get(id, 0))) for id in shown]
+    rest = [mean_step_ns(side) - sum(getattr(row, f"{of}_ns") for row in rows)
+            for side, of in ((base, "base"), (candidate, "candidate"))]  # fmt: skip
+    return Waterfall(by, [*rows, Contribution(REST, *rest)], len(change) - len(shown))
+
+
+def _sums(by: By, side: Side) -> dict[str, float]:
+    """ns per step."""
+    sums: dict[str, float] = {}
+    for span in side.spans:
+        for place in span.compare.kernels:
+            key = _KERNELS_BY[by](place)
+            sums[key] = sums.get(key, 0) + place.total_ns / len(side.step_ns)
+    return sums

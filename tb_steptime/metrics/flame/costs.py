@@ -1,0 +1,120 @@
+"""What the flame graph measures, at the node where it is spent: of ops their own, of kernels and calls below them.
+
+aten::addmm         host: its own code
+  cudaLaunchKernel  host: the call
+  sgemm 128x64      device: length of the kernel; idle: how long the device had nothing to do until it began
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.metrics.flame.call_paths import CallPaths
+from tb_steptime.metrics.flame.labels import FrameKind, Labels
+from tb_steptime.metrics.flame.prefixes import Prefixes
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
+from tb_steptime.metrics.memory.births import ops_at, steps_at
+from tb_steptime.metrics.memory.devices import curve, memory_devices
+from tb_steptime.metrics.operators.op_costs import of_activities, outside_ops, own_costs, runtime_in_ops
+from tb_steptime.metrics.operators.op_tree import op_tree
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import activity_ops
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+
+#: device: kernels, copies and sets; host: ops and runtime calls in them; idle: of the device, ended by a launch; bytes:
+#: allocated, freed or not.
+Measure = Literal["device", "host", "idle", "bytes"]
+MEASURES: tuple[Measure, ...] = ("device", "host", "idle", "bytes")
+
+#: What a node spends itself, by measure: pairs of nodes and values.
+Spent = dict[Measure, list[tuple[Int64, Int64]]]
+
+
+class _Spending:
+    """Adds what was measured to a tree of call paths."""
+
+    def __init__(self, trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> None:
+        self.trace, self.paths, self.tree, self.labels = trace, paths, tree, labels
+        self.ops = op_tree(trace, "ran")
+        self.spent: Spent = {}
+        self._loose: int | None = None
+
+    def outside(self) -> int:
+        """The node of what no frame is around."""
+        if self._loose is None:
+            self._loose = self.tree.path([self.labels.number("outside", "outside recorded ops")])
+        return self._loose
+
+    def add_host(self) -> None:
+        own = own_costs(self.trace, self.ops, "host")
+        calls, op, ns = runtime_in_ops(self.trace, self.ops)
+        inside = self.ops.inside[op]
+        calls, op, ns = calls[inside], op[inside], ns[inside]
+        events = self.trace.events
+        label = self.labels.of("runtime", events.name[calls], self.trace.strings.strings, str)
+        node = self.tree.children(self.paths.of_ops(self.ops.row[op]), label)
+        self.spent["host"] = [(self.paths.of_ops(self.ops.row), own), (node, ns)]
+
+    def add_device(self) -> None:
+        launches, op = find_launches(self.trace), activity_ops(self.trace)
+        known = np.flatnonzero(op >= 0)
+        known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
+        lost = outside_ops(self.trace)
+        around = self.paths.of_calls(self.trace, lost.call)
+        if (around == 0).any():
+            around[around == 0] = self.outside()
+        place = np.concatenate((known, lost.place))
+        label = self._activity_labels(launches.activity[place])
+        node = self.tree.children(np.concatenate((self.paths.of_ops(op[known]), around)), label)
+        self.spent["device"] = [(node, of_activities(self.trace, "device")[place])]
+        self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
+
+    def _activity_labels(self, rows: Int32) -> Int64:
+        events, texts = self.trace.events, self.trace.strings.strings
+        is_kernel = events.kind[rows] == Kind.KERNEL
+        is_collective = is_kernel & collective_names(self.trace)[events.name[rows]]
+        short, found = kernel_names(self.trace), np.empty(len(rows), np.int64)
+        kinds: tuple[tuple[FrameKind, Bool], ...] = (
+            ("kernel", is_kernel & ~is_collective), ("collective", is_collective), ("copy", ~is_kernel),
+        )  # fmt: skip
+        for kind, some in kinds:
+            shown = str if kind == "copy" else short.__getitem__
+            found[some] = self.labels.of(kind, events.name[rows[some]], texts, shown)
+        return found
+
+    def add_bytes(self) -> None:
+        """Of the GPUs, where any of their memory was recorded; else of the CPU."""
+        places, table = memory_devices(self.trace), self.trace.memory
+        rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
+        rows = rows[table.bytes[rows] > 0]
+        op = ops_at(self.trace, rows)
+        known = np.flatnonzero(op >= 0)
+        known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
+        loose = np.flatnonzero(op < 0)
+        if find_steps(self.trace).by != "recording":
+            loose = loose[steps_at(self.trace, table.ts[rows[loose]]) >= 0]
+        nodes = [self.paths.of_ops(op[known])]
+        if len(loose):
+            nodes.append(np.full(len(loose), self.outside(), np.int64))
+        self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((known, loose))]])]
+
+
+def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> dict[Measure, Int64]:
+    """By measure that the trace tells, of each node what it spends itself, in the steps. Adds nodes to the tree."""
+    spending = _Spending(trace, paths, tree, labels)
+    spending.add_host()
+    if len(find_launches(trace).activity):
+        spending.add_device()
+    if memory_devices(trace):
+        spending.add_bytes()
+    return {
+        measure: np.sum([exact_sums(node, value, tree.size) for node, value in spending.spent[measure]], axis=0)
+        for measure in MEASURES
+        if measure in spending.spent
+    }

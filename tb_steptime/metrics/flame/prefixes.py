@@ -1,0 +1,65 @@
+"""A prefix tree that grows: stacks that begin alike share the nodes of their beginning.
+
+stack   step, forward, linear        node 1 step    parent 0
+        step, forward, gelu               2 forward        1
+        step, backward                    3 backward       1      4 linear, 2      5 gelu, 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.table import Int32, Int64
+
+
+class Prefixes:
+    """Nodes in the order in which they were made: a parent comes before its children, and 0 is the root."""
+
+    def __init__(self, root: int) -> None:
+        self._parent, self._label = [np.array([-1])], [np.array([root])]
+        self._paths = dict[tuple[int, int], int]()
+        self.size = 1
+
+    def children(self, around: Int64, label: Int64) -> Int64:
+        """The node of each label below the node around it. All children of a node with labels of one kind are made in
+        one call: another call makes nodes of its own."""
+        groups = Groups.of(around, label)
+        first = self.size
+        self._add(around[groups.first], label[groups.first])
+        return first + groups.place
+
+    def path(self, labels: Iterable[int]) -> int:
+        """The node at the end of these labels, the outermost first; one path at a time, for few of them."""
+        node = 0
+        for label in labels:
+            if (node, label) not in self._paths:
+                self._paths[node, label] = self.size
+                self._add(np.array([node]), np.array([label]))
+            node = self._paths[node, label]
+        return node
+
+    def fold(self, levels: Iterable[Int32], parent: Int32, label: Int64, below: Int64) -> Int64:
+        """The node of each item of a forest. levels: items by depth; below: the node that an item without a parent is
+        under."""
+        node = np.zeros(len(parent), np.int64)
+        for level in levels:
+            around = np.where(parent[level] >= 0, node[parent[level]], below[level])
+            node[level] = self.children(around, label[level])
+        return node
+
+    @property
+    def parent(self) -> Int64:
+        """Of each node; -1 of the root."""
+        return np.concatenate(self._parent)
+
+    @property
+    def label(self) -> Int64:
+        return np.concatenate(self._label)
+
+    def _add(self, parent: Int64, label: Int64) -> None:
+        self._parent.append(parent)
+        self._label.append(label)
+        self.size += len(parent)

@@ -1,0 +1,62 @@
+"""Memory that each op allocates by itself: on the GPUs, or on the CPU where no GPU's memory was recorded.
+
+thread   |------- aten::linear -------|     4
+           |-- aten::addmm --|              8
+        +2   +8   -8           +4           2 of no op: it counts for the module around it, if there is one
+
+What is freed again counts as much as what stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.memory.births import ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.devices import CPU, memory_devices
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Allocated:
+    """One entry per allocation, in time order.
+
+    row    int32, of the memory table
+    op     int32, row of the event table: the innermost op on the thread; -1 for none
+    bytes  int64
+    """
+
+    row: Int32
+    op: Int32
+    bytes: Int64
+
+
+@shared()
+def allocated(trace: Trace) -> Allocated:
+    """Empty where memory was not recorded."""
+    table = trace.memory
+    on_gpus = any(place.type != CPU for place in memory_devices(trace))
+    row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
+    return Allocated(row.astype(np.int32), ops_at(trace, row).astype(np.int32), table.bytes[row])
+
+
+def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
+    """Bytes that each op of the trace allocates while no op inside it is open; ops: rows of the event table."""
+    found = allocated(trace)
+    inside = found.op >= 0
+    return exact_sums(np.searchsorted(ops, found.op[inside]), found.bytes[inside], len(ops))
+
+
+def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
+    """Of the steps' allocations that no op makes: the innermost of these rows of the event table that is open on the
+    thread, -1 for none; and bytes."""
+    found = allocated(trace)
+    loose = found.op < 0
+    if find_steps(trace).by != "recording":
+        loose &= steps_at(trace, trace.memory.ts[found.row]) >= 0
+    return rows_at(trace, around, found.row[loose]), found.bytes[loose]

@@ -1,0 +1,246 @@
+"""The roofline of a GPU: ops by their inputs and kernel, how fast they compute, and what bounds them.
+
+TFLOP/s
+   |        ________________  roof of the type of the inputs
+   |      /        o          compute-bound: right of where the roofs meet
+   |    /  o                  memory-bound: left of there
+   |  /  o                    neither: shorter than their launch calls, or on few of the GPU's SMs
+   |/______________________
+        FLOP / byte
+
+Bytes are the least that the op must move, so that a dot may stand too far to the right and its distance from the
+memory roof is at most what it seems. A call is an op with all its kernels, in the span's window. Its operations are
+those of the formula; of causal attention those that the mask leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.distinct_names import kernel_names
+from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
+from tb_steptime.metrics.kernels.launch_shapes import is_persistent
+from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
+from tb_steptime.metrics.roofline.op_work import kernel_work
+from tb_steptime.metrics.roofline.utilization import device_peaks
+from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product
+from tb_steptime.metrics.tensor_cores.usage import kernel_answers
+from tb_steptime.metrics.work.calls import Work
+from tb_steptime.metrics.work.peaks import Peaks
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64
+
+Bound = Literal["memory", "compute", "launch", "grid"]
+Above = Literal["algorithm", "cache", "clock"]
+
+#: Share of the roof that good kernels reach, to which the gain is computed.
+GOOD_FRACTION = 0.8
+#: Dots with most time; the others are one sum.
+DOTS = 150
+
+
+class RooflineDot(msgspec.Struct, frozen=True):
+    """Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
+
+    kernel, short      the longest one; kernel_count: kernels of a call, as a mean
+    calls, total_ns    of all their kernels, over the span
+    flops, bytes       of one call; bytes at least
+    tensor_cores       the longest kernel runs on them
+    roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
+    efficiency         time at the roof / time
+    above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
+                       hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
+                       data sheet says; None: it is not
+    bound              what bounds it; None: the roofs are not known
+    gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+    """
+
+    op: str
+    shapes: str
+    dtype: str
+    kernel: str
+    short: str
+    kernel_count: float
+    calls: int
+    total_ns: int
+    flops: int
+    bytes: int
+    tensor_cores: bool
+    roof_tflops: float | None
+    efficiency: float | None
+    above: Above | None
+    bound: Bound | None
+    gain_ns: int
+
+
+class Roof(msgspec.Struct, frozen=True):
+    """TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs."""
+
+    dtype: str
+    tensor_cores: bool
+    tflops: float
+
+
+class Roofline(msgspec.Struct, frozen=True):
+    """Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
+    time in ops without a formula, or without recorded inputs."""
+
+    memory_gbs: float | None
+    roofs: list[Roof]
+    dots: list[RooflineDot]
+    more_dots: int
+    more_ns: int
+    unknown_ns: int
+
+
+class _Calls(NamedTuple):
+    """One entry a call. kernel: name of the longest one; launch_ns: mean length of the calls that launch its kernels,
+    -1 where they launch several; few_blocks: those of its longest kernel are on less than half of the SMs."""
+
+    place: Int64
+    kernel: Int64
+    kernels: Int64
+    total_ns: Int64
+    cores: Bool
+    launch_ns: Int64
+    few_blocks: Bool
+
+
+def roofline(trace: Trace, device: int) -> Roofline:
+    """Of the kernels that start within the span's window, dots with most time first."""
+    rows, work = _in_window(trace, device), kernel_work(trace)
+    known = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
+    dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
+    calls = _calls(trace, rows[known])
+    groups = Groups.of(calls.place, calls.kernel)
+    total = groups.sum(calls.total_ns)
+    order = np.argsort(-total, kind="stable")
+    dots = [_dot(trace, calls, groups, group, peaks) for group in order[:DOTS].tolist()]
+    return Roofline(
+        memory_gbs=peaks.memory if peaks else None,
+        roofs=_roofs(dots),
+        dots=dots,
+        more_dots=len(order) - len(dots),
+        more_ns=int(total[order[DOTS:]].sum()),
+        unknown_ns=int(dur[~known].sum()),
+    )
+
+
+def _in_window(trace: Trace, device: int) -> Int64:
+    rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    return rows[(start >= low) & (start < high)]
+
+
+def _usable(work: Work | None) -> bool:
+    return work is not None and bool(work.least_bytes)
+
+
+def _calls(trace: Trace, rows: Int64) -> _Calls:
+    events, event, work = trace.events, trace.kernels.event[rows], kernel_work(trace)
+    groups, dur = Groups.of(work.op[rows]), events.dur_ns[event]
+    order = np.argsort(dur, kind="stable")
+    longest = np.zeros(len(groups), np.int64)
+    longest[groups.place[order]] = order  # the last write stays: that of the longest
+    answers = kernel_answers(trace)
+    cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])
+    per_sm = blocks_per_sm(trace)[rows[longest]]
+    return _Calls(
+        place=work.place[rows[longest]].astype(np.int64),
+        kernel=events.name[event[longest]].astype(np.int64),
+        kernels=groups.count(),
+        total_ns=groups.sum(dur),
+        cores=cores[answers.place[rows[longest]]],
+        launch_ns=_launch_ns(trace, rows)[longest],
+        few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
+    )
+
+
+def _launch_ns(trace: Trace, rows: Int64) -> Int64:
+    """How long the call that launches each kernel takes on the host; -1: not known, or it launches several."""
+    call = kernel_origins(trace).call
+    counts = np.bincount(call[call >= 0], minlength=1)
+    mine = call[rows]
+    alone = (mine >= 0) & (counts[np.maximum(mine, 0)] == 1)
+    return np.where(alone, trace.events.dur_ns[mine], -1)
+
+
+def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:
+    mine = np.flatnonzero(groups.place == group)
+    first, product = int(mine[0]), kernel_work(trace).distinct[int(calls.place[mine[0]])]
+    name, total_ns = trace.strings[int(calls.kernel[first])], int(calls.total_ns[mine].sum())
+    assert product.work is not None
+    roof = peaks.roof(product.work.dtype, bool(calls.cores[first])) if peaks else None
+    at_roof = _at_roof_ns(product.work, roof, peaks)
+    efficiency = None if at_roof is None or not total_ns else at_roof * len(mine) / total_ns
+    return RooflineDot(
+        op=product.op,
+        shapes=product.shapes,
+        dtype=product.work.dtype,
+        kernel=name,
+        short=kernel_names(trace)[name],
+        kernel_count=float(calls.kernels[mine].mean()),
+        calls=len(mine),
+        total_ns=total_ns,
+        flops=_flops(product.work),
+        bytes=product.work.least_bytes or 0,
+        tensor_cores=bool(calls.cores[first]),
+        roof_tflops=roof,
+        efficiency=efficiency,
+        above=_above(product.work, roof, peaks) if efficiency is not None and efficiency > 1 else None,
+        bound=_bound(calls, mine, product, roof, peaks) if at_roof is not None else None,
+        gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(mine), total_ns),
+    )
+
+
+def _flops(work: Work) -> int:
+    return work.least_flops if work.causal else work.flops
+
+
+def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | None:
+    """One call at the roof. Ops that do no arithmetic need memory alone."""
+    if peaks is None or (roof is None and work.lengths):
+        return None
+    computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
+    return max(computing, (work.least_bytes or 0) / peaks.memory)  # GB/s = bytes/ns
+
+
+def _gain_ns(at_roof: float, calls: int, total_ns: int) -> int:
+    """No kernel is shorter than an empty one."""
+    return max(0, round(total_ns - calls * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
+
+
+def _bound(calls: _Calls, mine: Int64, product: Product, roof: float | None, peaks: Peaks | None) -> Bound:
+    assert product.work is not None
+    launched = calls.launch_ns[mine]
+    if (launched >= 0).all() and calls.total_ns[mine].sum() < (launched * calls.kernels[mine]).sum():
+        return "launch"
+    if calls.total_ns[mine][calls.few_blocks[mine]].sum() * 2 > calls.total_ns[mine].sum():
+        return "grid"
+    return "compute" if _computes(product.work, roof, peaks) else "memory"
+
+
+def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
+    """Is it right of where the roofs meet?"""
+    ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
+    return bool(_flops(work) >= ridge * (work.least_bytes or 1))
+
+
+def _above(work: Work, roof: float | None, peaks: Peaks | None) -> Above:
+    if not _computes(work, roof, peaks):
+        return "cache"
+    return "algorithm" if work.least_flops < _flops(work) else "clock"
+
+
+def _roofs(dots: list[RooflineDot]) -> list[Roof]:
+    """Of the types that are met, highest first."""
+    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
+    found = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
+    return sorted(found.values(), key=lambda each: -each.tflops)

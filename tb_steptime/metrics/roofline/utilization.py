@@ -1,0 +1,175 @@
+"""MFU and HFU: what of the GPU's peak rate the model's arithmetic takes, and how many operations a step has.
+
+step      |------------------------ 100 ms ------------------------|
+products    312 TFLOP of BF16 on a GPU with 989 TFLOP/s: 31.5 ms at the peak          MFU 31.5 %
+            of those 60 TFLOP are of a forward pass that backward repeats             MFU without, HFU with them
+
+Counted are products, convolutions and attention, as `torch.utils.flop_counter` counts them: with what a causal mask
+leaves out, without elementwise ops. Each type of inputs is held against its own peak. An op counts in the step in which
+its first kernel starts. Kernels without an op, as those of captured graphs, are not counted: MFU is then too low, and
+None where that is most of the time on products.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
+from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
+from tb_steptime.metrics.roofline.recomputed import recomputed_ops
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.work.peaks import Peaks, peaks_of
+from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Float64, Int64
+
+MFU = Metric(
+    "mfu", "MFU", Unit.FRACTION,
+    "Model FLOPs utilization: the time that products, convolutions and attention would take at the GPU's peak rate for "
+    "their type, as a share of the step. Elementwise ops and work that backward repeats (checkpointing) are left out; "
+    "what a causal mask leaves out is counted.", colour="tensor",
+)  # fmt: skip
+HFU = Metric(
+    "hfu", "HFU", Unit.FRACTION,
+    "Hardware FLOPs utilization: as MFU, with the forward work that backward repeats (checkpointing). Equal to MFU "
+    "where nothing is seen to be repeated.", colour="tensor",
+)  # fmt: skip
+MODEL_FLOPS = Metric(
+    "model_gflop", "Model GFLOP", Unit.NUMBER,
+    "Billions of floating-point operations of products, convolutions and attention a step on this GPU, without those "
+    "that backward repeats. A multiply and an add are two.", colour="tensor",
+)  # fmt: skip
+KNOWN_FLOPS_SHARE = Metric(
+    "known_flops_share", "Kernel time with known FLOPs", Unit.FRACTION,
+    "Kernel time in ops whose operations follow from recorded shapes, as a share of the kernel time.",
+    colour="tensor",
+)  # fmt: skip
+
+#: MFU is not known where less of the time on products has known operations.
+LEAST_KNOWN = 0.5
+
+NO_SHAPES = Reason("inputs_not_recorded")
+NO_PEAKS = Reason("peaks_not_known")
+NO_FLOPS = Reason("flops_mostly_unknown")
+
+
+class Computed(NamedTuple):
+    """Ops that compute on a device, each once. flops: of one; roof_ns: at the peak of its type, NaN where that is not
+    known; start_ns: of its first kernel; recomputed: backward repeats it."""
+
+    flops: Float64
+    roof_ns: Float64
+    start_ns: Int64
+    recomputed: Bool
+
+
+@shared(backward_nodes, kernel_answers, product_calls)
+def computed_ops(trace: Trace, device: int) -> Computed:
+    """Products whose operations are known, of kernels of the device."""
+    products, rows = product_calls(trace), kernel_rows(trace, device)
+    rows = rows[products.op[rows] >= 0]
+    ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
+    rows = rows[first]
+    flops = np.array([each.work.flops if each.work else 0 for each in products.distinct], np.float64)
+    return Computed(
+        flops=flops[products.place[rows]],
+        roof_ns=_roof_ns(trace, device, rows),
+        start_ns=trace.events.start_ns[trace.kernels.event[rows]],
+        recomputed=recomputed_ops(trace, ops),
+    )
+
+
+def _roof_ns(trace: Trace, device: int, rows: Int64) -> Float64:
+    peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
+    if peaks is None:
+        return np.full(len(rows), np.nan)
+    on_cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])[answers.place[rows]]
+    times = np.array([[_at_peak_ns(peaks, each, cores) for cores in (False, True)] for each in products.distinct])
+    result: Float64 = times.reshape(-1, 2)[products.place[rows], on_cores.astype(np.int64)]
+    return result
+
+
+def _at_peak_ns(peaks: Peaks, product: Product, cores: bool) -> float:
+    roof = peaks.roof(product.work.dtype, cores) if product.work else None
+    return product.work.flops / roof / 1000 if product.work and roof else np.nan  # TFLOP/s = 1000 FLOP/ns
+
+
+def device_peaks(trace: Trace, device: int) -> Peaks | None:
+    """None where the GPU is not listed."""
+    known = trace.devices.get(device)
+    return peaks_of(known.name) if known else None
+
+
+def mfu(trace: Trace, device: int) -> Figure:
+    """Time at the peak / step."""
+    return _utilization(trace, device, ~computed_ops(trace, device).recomputed)
+
+
+def hfu(trace: Trace, device: int) -> Figure:
+    """The same, with what backward repeats."""
+    return _utilization(trace, device, np.ones(len(computed_ops(trace, device).flops), bool))
+
+
+def _utilization(trace: Trace, device: int, counted: Bool) -> Figure:
+    reason = _why_not(trace, device) or (NO_PEAKS if device_peaks(trace, device) is None else None)
+    if reason is not None:
+        return unknown(trace, reason)
+    roof_ns = computed_ops(trace, device).roof_ns
+    at_peak = _per_step(trace, device, np.where(counted, np.nan_to_num(roof_ns), 0.0))
+    return share_of_step(trace, at_peak)
+
+
+def model_gflop(trace: Trace, device: int) -> Figure:
+    """Mean operations a step, in billions."""
+    reason = _why_not(trace, device)
+    found = computed_ops(trace, device)
+    values = _per_step(trace, device, np.where(found.recomputed, 0.0, found.flops / 1e9))
+    return unknown(trace, reason) if reason else mean_figure(values)
+
+
+def _per_step(trace: Trace, device: int, values: Float64) -> Float64:
+    steps, start = find_steps(trace), computed_ops(trace, device).start_ns
+    order = np.argsort(start, kind="stable")
+    sums = np.concatenate((np.zeros(1), np.cumsum(values[order])))
+    low, high = (np.searchsorted(start[order], edges) for edges in (steps.start_ns, steps.end_ns))
+    per_step: Float64 = sums[high] - sums[low]
+    return per_step
+
+
+def _why_not(trace: Trace, device: int) -> Reason | None:
+    """Why the operations of the device's steps are not known."""
+    if trace.events.shapes is None:
+        return NO_SHAPES
+    rows = kernel_rows(trace, device)
+    dur, on_cores = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
+    is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
+    whole = int(dur[is_product].sum())
+    part = int(dur[is_product & (product_calls(trace).op[rows] >= 0)].sum())
+    return NO_FLOPS if not whole or part < LEAST_KNOWN * whole else None
+
+
+def known_flops_share(trace: Trace, device: int) -> Figure:
+    """Kernel time in ops with a formula and known sizes / kernel time."""
+    if trace.events.shapes is None:
+        return unknown(trace, NO_SHAPES)
+    rows, work = kernel_rows(trace, device), kernel_work(trace)
+    known = np.array([each.work is not None for each in work.distinct] + [False], bool)[work.place[rows]]
+    event, steps = trace.kernels.event[rows], find_steps(trace)
+    start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
+    low, high = steps.window
+    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    inside = (start >= low) & (start < high) & (step >= 0)
+    count = len(steps.steps)
+    part, whole = (
+        np.bincount(step[inside], np.where(chosen, dur, 0)[inside], minlength=count)
+        for chosen in (known, np.ones(len(known), bool))
+    )
+    joined = [np.concatenate(([column.sum()], column)) for column in (part, whole)]
+    return ratio_figure(joined[0], joined[1], Reason("no_kernels_in_steps"))

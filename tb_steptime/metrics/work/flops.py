@@ -1,0 +1,120 @@
+"""How much an op computes and moves at least, from the shapes of its inputs: products, convolutions and attention.
+
+    aten::addmm(bias [n], a [m, k], b [k, n])      2 m n k floating-point operations,
+                                                   (m k + k n + m n) x size of an element moved
+
+A multiply and an add count as two. Where a needed size is not recorded (the stride of a forward convolution), nothing
+is said: None, never a guess. Which kernels did the work is measured by `usage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from tb_steptime.metrics.work import convolutions
+from tb_steptime.metrics.work.attention_ops import ATTENTION, attention
+from tb_steptime.metrics.work.calls import (
+    TYPE_BYTES,
+    Call,
+    Outputs,
+    Shape,
+    Work,
+    settings_of,
+    shapes_of,
+    types_of,
+)
+
+
+def work_of(op: str, shapes: str, dtypes: str, settings: str = "", outputs: Outputs | None = None) -> Work | None:
+    """Of an op by its name and the compact JSON of its inputs' shapes, types and settings; None where they do not tell.
+
+    >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
+    524288
+    """
+    rule, given = _RULES.get(op), shapes_of(shapes)
+    if rule is None or given is None:
+        return None
+    first, measure = rule
+    types = types_of(dtypes)
+    dtype = types[first] if len(types) > first else ""
+    try:
+        work = measure(Call(given, settings_of(settings), outputs))
+    except (IndexError, ValueError):
+        return None
+    if work is None or work.flops <= 0:
+        return None
+    size = TYPE_BYTES.get(dtype)
+    moved = None if size is None or work.least_bytes is None else work.least_bytes * size
+    return work._replace(least_bytes=moved, dtype=dtype)
+
+
+def _product(batch: int, m: int, n: int, k: int, elements: int | None = None) -> Work:
+    flops = 2 * batch * m * n * k
+    moved = batch * (m * k + k * n + m * n) if elements is None else elements
+    return Work(flops, flops, moved, (m, n, k), batch=batch)
+
+
+def _mm(first: int) -> Callable[[Call], Work | None]:
+    def measure(call: Call) -> Work | None:
+        (m, k), (k_too, n) = call.shapes[first], call.shapes[first + 1]
+        return _product(1, m, n, k) if k == k_too else None
+
+    return measure
+
+
+def _bmm(first: int) -> Callable[[Call], Work | None]:
+    def measure(call: Call) -> Work | None:
+        (batch, m, k), (batch_too, k_too, n) = call.shapes[first], call.shapes[first + 1]
+        return _product(batch, m, n, k) if (batch, k) == (batch_too, k_too) else None
+
+    return measure
+
+
+def _linear(call: Call) -> Work | None:
+    given = call.shapes
+    rows, k = given[0][:-1], given[0][-1]
+    n, k_too = given[1] if len(given[1]) > 1 else (1, *given[1])
+    return _product(1, prod(rows), n, k) if k == k_too else None
+
+
+def _matmul(call: Call) -> Work | None:
+    """Vectors become matrices of one row or column; batch dimensions are broadcast; a shared matrix is moved once."""
+    given = call.shapes
+    left = (1, *given[0]) if len(given[0]) == 1 else given[0]
+    right = (*given[1], 1) if len(given[1]) == 1 else given[1]
+    (m, k), (k_too, n) = left[-2:], right[-2:]
+    batches = _broadcast(left[:-2], right[:-2])
+    if k != k_too or batches is None:
+        return None
+    batch = prod(batches)
+    return _product(batch, m, n, k, prod(left) + prod(right) + batch * m * n)
+
+
+def _broadcast(left: Shape, right: Shape) -> Shape | None:
+    width = max(len(left), len(right))
+    pairs = list(zip((1,) * (width - len(left)) + left, (1,) * (width - len(right)) + right, strict=True))
+    return tuple(max(a, b) for a, b in pairs) if all(a == b or 1 in (a, b) for a, b in pairs) else None
+
+
+def _gradient_of_input(call: Call) -> Work | None:
+    return convolutions.gradient_of_input(call._replace(shapes=call.shapes[1:]))
+
+
+#: By op: the place of the first operand among its inputs, and what measures the call.
+_RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
+    **{f"aten::{op}": (0, _mm(0)) for op in ("mm", "_scaled_mm", "_int_mm")},
+    **{f"aten::{op}": (1, _mm(1)) for op in ("addmm", "addmm_", "_addmm_activation")},
+    "aten::bmm": (0, _bmm(0)),
+    **{f"aten::{op}": (1, _bmm(1)) for op in ("baddbmm", "baddbmm_")},
+    "aten::linear": (0, _linear),
+    "aten::matmul": (0, _matmul),
+    **{op: (0, convolutions.forward(places)) for op, places in convolutions.FORWARD.items()},
+    **{op: (0, convolutions.backward(op)) for op in convolutions.BACKWARD},
+    "aten::cudnn_convolution_backward_input": (1, _gradient_of_input),
+    "aten::miopen_convolution_backward_input": (1, _gradient_of_input),
+    **{op: (kind.first, attention(op)) for op, kind in ATTENTION.items()},
+}
+
+#: Ops whose arithmetic is known here.
+OPS = frozenset(_RULES)

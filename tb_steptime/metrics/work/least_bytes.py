@@ -1,0 +1,212 @@
+"""What ops that memory limits move at least, and the few operations that they do: a formula for each kind.
+
+    aten::gelu [512, 4096] bf16             4 MB read, 4 MB written, an operation an element
+    aten::native_layer_norm [512, 4096]     the same with weight and bias read too, 8 operations an element
+
+Inputs are read once and outputs written once, whatever a kernel does: the rest is caches and choices. Sizes are those
+of the shapes: an expanded tensor holds less than its shape says, so that the true least may be smaller.
+
+    kind            read                          written                 operations
+    elementwise     its inputs                    their common shape      1 an element of the result
+    fill            nothing                       the tensor              none
+    copy            the source                    the tensor              none
+    softmax         its inputs                    their shape             5 an element, backward 4
+    norm            input, weight, bias           the input's shape       8 an element, backward 12
+    reduction       its inputs                    left out: small         1 an element of the input
+    pooling         the input                     windows, and places     1 an element of the input
+    embedding       the rows asked for, places    the rows                none
+
+Nothing is said of lists of tensors (`_foreach_*`, `cat`, fused optimizers): the profiler does not write their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import NamedTuple
+
+from tb_steptime.metrics.work.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
+
+
+class Moved(NamedTuple):
+    """Bytes of one call, and operations."""
+
+    bytes: int
+    flops: int
+
+
+class Tensors(NamedTuple):
+    """The inputs of a call: bytes of an element of each, 0 where an input is no tensor."""
+
+    call: Call
+    sizes: tuple[int, ...]
+
+    def read(self, *places: int) -> int:
+        """Bytes of the inputs at these places, of those that there are."""
+        given = self.call.shapes
+        return sum(prod(given[at]) * self.sizes[at] for at in places if at < len(given) and at < len(self.sizes))
+
+
+Formula = Callable[[Tensors], Moved | None]
+
+
+def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
+    """Of an op by its name and the compact JSON of its inputs; None: no formula, or shapes or types are not recorded.
+
+    >>> moved_by("aten::add", "[[128,64],[128,64],[]]", '["float","float","Scalar"]').least_bytes
+    98304
+    """
+    formula, given = _FORMULAS.get(op), shapes_of(shapes)
+    types = types_of(dtypes)
+    if formula is None or not given or not types:
+        return None
+    main = next((place for place, shape in enumerate(given) if shape and place < len(types)), 0)
+    if types[main] not in TYPE_BYTES:
+        return None
+    sizes = tuple(TYPE_BYTES.get(each, 0) for each in types)
+    try:
+        moved = formula(Tensors(Call(given, settings_of(settings)), sizes))
+    except (IndexError, ValueError):
+        return None
+    return None if moved is None or moved.bytes <= 0 else Work(moved.flops, 0, moved.bytes, (), types[main])
+
+
+def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, in_place: bool = False) -> Formula:
+    """Of the first inputs; the result has their common shape and the widest of their types, in place the first one."""
+
+    def measure(tensors: Tensors) -> Moved | None:
+        given = tensors.call.shapes[:arity]
+        shape = _common([each for each in given if each])
+        if shape is None:
+            return None
+        widest = max((size for each, size in zip(given, tensors.sizes, strict=False) if each), default=0)
+        elements = prod(shape)
+        written = elements * (tensors.sizes[0] if in_place else widest if out_bytes is None else out_bytes)
+        return Moved(tensors.read(*range(arity)) + written, operations * elements)
+
+    return measure
+
+
+def _common(shapes: list[Shape]) -> Shape | None:
+    """The shape to which these are broadcast; None: they do not fit."""
+    width = max(map(len, shapes), default=0)
+    padded = [(1,) * (width - len(shape)) + shape for shape in shapes]
+    longest = tuple(max(lengths) for lengths in zip(*padded, strict=True))
+    fit = all(length in (1, most) for shape in padded for length, most in zip(shape, longest, strict=True))
+    return longest if fit and shapes else None
+
+
+def _fill(tensors: Tensors) -> Moved | None:
+    return Moved(tensors.read(0), 0)
+
+
+def _copy(tensors: Tensors) -> Moved | None:
+    return Moved(tensors.read(0, 1), 0)
+
+
+def _norm(*read: int, like: int = 0, operations: int = 8) -> Formula:
+    """The result is like one of the inputs."""
+
+    def measure(tensors: Tensors) -> Moved | None:
+        elements = prod(tensors.call.shapes[like])
+        return Moved(tensors.read(*read, like), operations * elements) if tensors.call.shapes[like] else None
+
+    return measure
+
+
+def _reduction(*read: int) -> Formula:
+    def measure(tensors: Tensors) -> Moved | None:
+        return Moved(tensors.read(*read), max(prod(tensors.call.shapes[place]) for place in read))
+
+    return measure
+
+
+def _max_pool(tensors: Tensors) -> Moved | None:
+    """The places of the largest are 8 bytes each."""
+    call = tensors.call
+    source, count = call.shapes[0], 2
+    window, stride, padding, dilation = (call.sizes(place, count) for place in (1, 2, 3, 4))
+    if window is None or padding is None or dilation is None or call.flag(5) is not False:
+        return None
+    lengths = zip(source[-count:], window, stride or window, padding, dilation, strict=True)
+    results = prod(source[:-count]) * prod((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in lengths)
+    return Moved(tensors.read(0) + results * (tensors.sizes[0] + 8), prod(source))
+
+
+def _pool_backward(tensors: Tensors) -> Moved | None:
+    """The gradient of the result is read with the places of the largest, that of the input is written."""
+    return Moved(tensors.read(0, 1, 7), prod(tensors.call.shapes[0]))
+
+
+def _rows(places: int) -> Formula:
+    """Rows of a table, read and written, and their places."""
+
+    def measure(tensors: Tensors) -> Moved | None:
+        table, asked = tensors.call.shapes[0], tensors.call.shapes[places]
+        along_first = places == 1 or tensors.call.setting(1) == "0"
+        if not table or not asked or not along_first:
+            return None
+        return Moved(2 * prod(asked) * prod(table[1:]) * tensors.sizes[0] + tensors.read(places), 0)
+
+    return measure
+
+
+def _embedding_backward(tensors: Tensors) -> Moved | None:
+    gradient, rows = tensors.call.shapes[0], int(tensors.call.setting(2))
+    return Moved(tensors.read(0, 1) + rows * gradient[-1] * tensors.sizes[0], prod(gradient))
+
+
+def _each(arity: int, names: str, operations: int = 1, out_bytes: int | None = None) -> dict[str, Formula]:
+    """Elementwise ops of these names, and those that write in place."""
+    plain, in_place = _elementwise(arity, operations, out_bytes), _elementwise(arity, operations, in_place=True)
+    return {f"aten::{name}": plain for name in names.split()} | {f"aten::{name}_": in_place for name in names.split()}
+
+
+def _named(formula: Formula, names: str, ending: str = "") -> dict[str, Formula]:
+    return {f"aten::{name}{ending}": formula for name in names.split()}
+
+
+_FORMULAS: dict[str, Formula] = {
+    **_each(
+        1,
+        "abs neg exp log sqrt rsqrt sin cos tanh sigmoid relu gelu silu mish hardswish hardtanh hardsigmoid leaky_relu "
+        "elu softplus clamp clamp_min clamp_max reciprocal floor ceil round sign erf square log1p exp2 tril triu",
+    ),
+    **_each(1, "bitwise_not logical_not isnan isinf isfinite", out_bytes=1),
+    **_each(
+        2,
+        "add sub rsub mul div floor_divide remainder fmod pow maximum minimum masked_fill bitwise_and bitwise_or "
+        "gelu_backward silu_backward threshold_backward sigmoid_backward tanh_backward hardtanh_backward "
+        "leaky_relu_backward elu_backward softplus_backward mish_backward hardswish_backward native_dropout_backward",
+    ),
+    **_each(2, "eq ne lt le gt ge logical_and logical_or", out_bytes=1),
+    **_each(3, "where addcmul addcdiv lerp"),
+    **_named(_fill, "fill zero normal uniform bernoulli random exponential", "_"),
+    "aten::copy_": _copy,
+    **_named(_elementwise(1, 5), "_softmax _log_softmax"),
+    **_named(_elementwise(2, 4), "_softmax_backward_data _log_softmax_backward_data"),
+    "aten::native_layer_norm": _norm(0, 2, 3),
+    "aten::native_layer_norm_backward": _norm(0, 1, 3, 4, 5, operations=12),
+    "aten::_fused_rms_norm": _norm(0, 2, operations=4),
+    "aten::_fused_rms_norm_backward": _norm(0, 1, 3, 4, operations=8),
+    "aten::native_group_norm": _norm(0, 1, 2),
+    "aten::native_group_norm_backward": _norm(0, 1, 2, 3, 4, operations=12),
+    **dict.fromkeys(
+        ("aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm"), _norm(0, 1, 2, 3, 4)
+    ),
+    **dict.fromkeys(
+        ("aten::native_batch_norm_backward", "aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward"),
+        _norm(0, 1, 2, operations=12),
+    ),
+    **_named(_reduction(0), "sum mean amax amin max min argmax argmin all any norm linalg_vector_norm var std prod"),
+    "aten::mse_loss": _reduction(0, 1),
+    "aten::max_pool2d_with_indices": _max_pool,
+    "aten::max_pool2d_with_indices_backward": _pool_backward,
+    "aten::avg_pool2d_backward": _pool_backward,
+    "aten::embedding": _rows(1),
+    "aten::index_select": _rows(2),
+    "aten::embedding_dense_backward": _embedding_backward,
+}
+
+#: Ops whose least bytes are known here.
+MEMORY_OPS = frozenset(_FORMULAS)

@@ -1,0 +1,108 @@
+"""Peak rates of GPUs, as data: dense, without sparsity, at the boost clock, in TFLOP/s; memory in GB/s.
+
+Sources: the makers' data sheets and white papers, named on each line. Where a device is not listed nothing is computed
+from peaks: no gain and no proof.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Peaks(NamedTuple):
+    """TFLOP/s, but memory.
+
+    fp32        without tensor cores
+    half        FP16 or BF16 with FP32 accumulation on tensor cores
+    tf32        FP32 inputs on tensor cores; None where absent
+    plain_half  16-bit vectors without tensor cores: the faster of FP16 and BF16
+    fp64, fp64_tensor   without and with tensor cores; None where not known or absent
+    memory      GB/s
+    fp8         8-bit floats on tensor cores; fp32_matrix: FP32 on AMD's matrix cores; None where not known or absent
+    """
+
+    fp32: float
+    half: float
+    tf32: float | None
+    plain_half: float
+    memory: float
+    fp64: float | None = None
+    fp64_tensor: float | None = None
+    fp8: float | None = None
+    fp32_matrix: float | None = None
+
+    def roof(self, dtype: str, tensor_cores: bool) -> float | None:
+        """What a kernel may reach at most with inputs of that type; None where not known.
+
+        Halves and 8-bit floats are held against tensor cores whatever the kernel runs on. FP32 is held against TF32
+        only where the kernel uses it: whether rounding is allowed is not a question of speed.
+        """
+        if dtype in HALVES:
+            return self.half
+        if dtype.startswith("c10::Float8"):
+            return self.fp8
+        if dtype == "double":
+            return self.fp64_tensor or self.fp64
+        if dtype != "float" or self.fp32_matrix:
+            return self.fp32_matrix if dtype == "float" else None
+        return self.tf32 if tensor_cores and self.tf32 else self.fp32
+
+    def plain(self, dtype: str) -> float | None:
+        """What kernels without tensor cores reach at most with inputs of that type; None where not known.
+
+        16-bit inputs may be widened and multiplied as FP32, so the faster of both counts.
+        """
+        if dtype == "float":
+            return self.fp32
+        if dtype in HALVES:
+            return max(self.fp32, self.plain_half)
+        return self.fp64 if dtype == "double" else None
+
+
+#: 16-bit floats as the profiler names them.
+HALVES = ("c10::Half", "c10::BFloat16")
+
+# fmt: off
+
+#: (pattern of the device's name, peaks); first match wins. A die of an MI250 is a device of its own.
+PEAKS = (
+    (re.compile(r"V100S"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
+    (re.compile(r"V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
+    (re.compile(r"V100"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
+    (re.compile(r"\bT4\b"), Peaks(8.1, 65.0, None, 16.2, 320.0)),  # T4 data sheet, Turing white paper
+    (re.compile(r"A100.*40GB"), Peaks(19.5, 312.0, 156.0, 78.0, 1555.0, 9.7, 19.5)),  # A100 data sheet, 40 GB
+    (re.compile(r"A100.*PCIe"), Peaks(19.5, 312.0, 156.0, 78.0, 1935.0, 9.7, 19.5)),  # A100 data sheet, 80 GB PCIe
+    (re.compile(r"A100|PG509|A800"), Peaks(19.5, 312.0, 156.0, 78.0, 2039.0, 9.7, 19.5)),  # A100 white paper, 80 GB
+    (re.compile(r"\bA10\b"), Peaks(31.2, 125.0, 62.5, 31.2, 600.0)),  # A10 data sheet
+    (re.compile(r"\bA30\b"), Peaks(10.3, 165.0, 82.0, 41.2, 933.0, 5.2, 10.3)),  # A30 data sheet
+    (re.compile(r"H100 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 3900.0, 30.0, 60.0, 1671.0)),  # H100 data sheet, NVL
+    (re.compile(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 26.0, 51.0, 1513.0)),  # H100 data sheet, PCIe
+    (re.compile(r"GH200.*144G"), Peaks(67.0, 990.0, 494.0, 133.8, 4900.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet
+    (re.compile(r"GH200"), Peaks(67.0, 990.0, 494.0, 133.8, 4000.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet, 96 GB
+    (re.compile(r"H200"), Peaks(67.0, 989.0, 494.0, 133.8, 4800.0, 34.0, 67.0, 1979.0)),  # H200 data sheet
+    (re.compile(r"H100|H800"), Peaks(67.0, 989.0, 494.0, 133.8, 3350.0, 34.0, 67.0, 1979.0)),  # H100 data sheet, SXM
+    (re.compile(r"GB200"), Peaks(80.0, 2500.0, 1250.0, 160.0, 8000.0, 40.0, 40.0, 5000.0)),  # GB200 NVL72, per GPU
+    (re.compile(r"B200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 8000.0, 37.0, 37.0, 4500.0)),  # DGX B200, per GPU
+    (re.compile(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 864.0, fp8=733.0)),  # L40S data sheet
+    (re.compile(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 300.0, fp8=242.0)),  # L4 data sheet
+    # GA102, Ada and RTX Blackwell white papers, FP32 accumulation
+    (re.compile(r"RTX 3070(?! Ti| Laptop)"), Peaks(20.3, 40.6, 20.3, 20.3, 448.0)),
+    (re.compile(r"RTX 3090(?! Ti)"), Peaks(35.6, 71.0, 35.6, 35.6, 936.0)),
+    (re.compile(r"RTX 4080(?! SUPER| Laptop)"), Peaks(48.7, 97.5, 48.7, 48.7, 717.0, fp8=194.9)),
+    (re.compile(r"RTX 4090(?! D| Laptop)"), Peaks(82.6, 165.2, 82.6, 82.6, 1008.0, fp8=330.3)),
+    (re.compile(r"RTX 5080(?! Laptop)"), Peaks(56.3, 112.6, 56.3, 56.3, 960.0, fp8=225.1)),
+    (re.compile(r"RTX 5090(?! D| Laptop)"), Peaks(104.8, 209.5, 104.8, 104.8, 1792.0, fp8=419.0)),
+    # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8
+    (re.compile(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
+    (re.compile(r"MI300X"), Peaks(163.4, 1307.4, 653.7, 326.8, 5300.0, 81.7, 163.4, 2614.9, 163.4)),
+    (re.compile(r"MI250X"), Peaks(23.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
+    (re.compile(r"MI250"), Peaks(22.6, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
+    (re.compile(r"MI210"), Peaks(22.6, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
+)
+# fmt: on
+
+
+def peaks_of(device_name: str) -> Peaks | None:
+    """Peaks of a device by its name; None where the name is not listed."""
+    return next((peaks for pattern, peaks in PEAKS if pattern.search(device_name)), None)

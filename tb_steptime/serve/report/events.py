@@ -1,0 +1,150 @@
+"""Single events that a report holds: of some steps of each span, as its Timeline would ask the server for them.
+
+    recording   |  step 3  |  step 4  |  step 5  |
+    held               [....step 4....]              a little at either side, as the Timeline opens it
+
+What is narrow stands together with its neighbours, so that a page stays small: a box then says how many it stands for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.timeline import TimelineResult, TimelineStep
+from tb_steptime.ingest.states import Problem
+from tb_steptime.serve.pages import judgement
+from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.store import Store
+from tb_steptime.serve.wire import Waiting
+from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
+from tb_steptime.timeline.bins import busy_bins
+from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.page import timeline_page
+
+#: Of a span, and as many with whole Python stacks. A report of thirty spans is then a few MB.
+MOST_BOXES = 1_500
+#: Of the strip that shows the whole recording.
+_BUSY_BINS = 256
+#: What lies at either side of the steps, of their length: at least what the Timeline opens with.
+_BESIDE = 0.05
+#: Traces that are read again while one is waited for.
+_AHEAD = 4
+_SECONDS_BETWEEN_LOOKS = 0.02
+
+#: The first and the last step that were asked for; None: of each span the one that its headline speaks of.
+Wanted = tuple[int, int] | None
+
+
+class HeldSteps(msgspec.Struct, frozen=True):
+    """steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
+    span's origin. joined: events that have no box of their own."""
+
+    steps: list[str]
+    start_ns: int
+    end_ns: int
+    joined: int
+
+
+class HeldEvents(msgspec.Struct, frozen=True):
+    """folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
+    described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
+    that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
+    recording."""
+
+    held: HeldSteps
+    folded: TimelinePage
+    whole: TimelinePage | None
+    described: list[EventDetail]
+    moved: list[int]
+    moved_row: list[int]
+    busy: BusyBins
+
+
+def held_events(
+    store: Store, wanted: Wanted, problems: list[Problem], show: Callable[[int, int], None]
+) -> Iterator[tuple[str, HeldEvents]]:
+    """By span id, one at a time. What cannot be read becomes problems; show: how many of how many are done."""
+    spans = [span for span in store.directory.spans()[1] if span.measured]
+    chosen = [(span, steps) for span in spans if (steps := steps_of(span, wanted)) is not None]
+    for at, (span, steps) in enumerate(chosen):
+        show(at, len(chosen))
+        try:
+            events = _event_file(store, span, [each for each, _ in chosen[at + 1 : at + _AHEAD]])
+        except SpanFailed as failed:
+            problems.append(failed.problem)
+            continue
+        yield span.found.id, _held(events, span.at_hand().result("timeline", TimelineResult), steps)
+
+
+def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
+    """The steps that a report holds of a span; none: all of a recording without steps. None: it has none of those that
+    were asked for."""
+    steps = span.at_hand().result("timeline", TimelineResult).steps
+    if wanted is not None:
+        return [step for step in steps if step.name.isdigit() and wanted[0] <= int(step.name) <= wanted[1]] or None
+    if span.judgement is None:
+        span.judgement = judgement(span.at_hand())
+    shown = span.judgement.shown_step
+    by_length = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
+    return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
+
+
+def _event_file(store: Store, span: ServedSpan, following: Sequence[ServedSpan]) -> EventFile:
+    """Waits for it. Raises SpanFailed."""
+    while isinstance(events := store.reader.event_file(span, work=True), Waiting):
+        for each in following:
+            if each.found.trace is not None and each.events_problem is None:
+                store.reader.event_file(each, work=True)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return events
+
+
+def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> HeldEvents:
+    first, last = _whole(timeline)
+    start, end = _window(steps, first, last)
+    folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)
+    whole = timeline_page(events, start, end, 1, most_boxes=MOST_BOXES) if _folds(folded) else None
+    pages = [folded] if whole is None else [folded, whole]
+    numbers = sorted({number for page in pages for number in page.boxes.event})
+    described = [detail for number in numbers if (detail := event_detail(events, number)) is not None]
+    moved, rows = _moved(events, described)
+    steps_held = HeldSteps([step.name for step in steps], start, end, _joined(pages[-1]))
+    return HeldEvents(steps_held, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS))
+
+
+def _whole(timeline: TimelineResult) -> tuple[int, int]:
+    """All of the recording, as the Timeline shows it (`wholeOf` in `frontend/src/views/timeline/data/steps.ts`)."""
+    first = min([timeline.first_ns, *(step.start_ns for step in timeline.steps[:1])])
+    return first, max([timeline.last_ns, first + 1, *(step.end_ns for step in timeline.steps[-1:])])
+
+
+def _window(steps: Sequence[TimelineStep], first_ns: int, last_ns: int) -> tuple[int, int]:
+    if not steps:
+        return first_ns, last_ns
+    start, end = steps[0].start_ns, steps[-1].end_ns
+    beside = int(_BESIDE * (end - start)) + 1
+    return max(first_ns, start - beside), min(last_ns, end + beside)
+
+
+def _folds(page: TimelinePage) -> bool:
+    return any(track.all_rows > track.rows for track in page.tracks)
+
+
+def _joined(page: TimelinePage) -> int:
+    return sum(page.boxes.count) - len(page.boxes.count)
+
+
+def _moved(events: EventFile, described: Sequence[EventDetail]) -> tuple[list[int], list[int]]:
+    """The events that have another row where stacks are folded, and that row."""
+    mentioned = {detail.event for detail in described} | {link.event for each in described for link in each.links}
+    numbers = np.array(sorted(mentioned), np.int64)
+    places = events.place[numbers].tolist()
+    rows = [(events.row_of(place, folded=False), events.row_of(place, folded=True)) for place in places]
+    other = [(number, row) for number, (whole, row) in zip(numbers.tolist(), rows, strict=True) if row != whole]
+    return [number for number, _ in other], [row for _, row in other]

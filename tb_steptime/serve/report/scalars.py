@@ -1,0 +1,43 @@
+"""The job's own scalars in a report: all tags of each run, of each a few hundred points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
+
+#: Of a tag and of a run: what a picture shows, and what a page has room for.
+_MOST_POINTS, _MOST_OF_RUN = 300, 20_000
+_LEAST_POINTS = 20
+
+
+def logged(scalars: JobScalars, runs: Sequence[str]) -> dict[str, Scalars]:
+    """By run; those that logged nothing are left out."""
+    found = {run: _of_run(scalars, run, runs) for run in runs}
+    return {run: each for run, each in found.items() if each.tags}
+
+
+def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
+    tags = scalars.of(run, runs, None).tags
+    points = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_OF_RUN // max(1, len(tags))))
+    series = [thinned(each, points) for tag in tags for each in scalars.of(run, runs, tag).series]
+    return Scalars(tags, series)
+
+
+def thinned(series: ScalarSeries, points: int) -> ScalarSeries:
+    """So many points at most, evenly spaced, with the first and the last.
+
+    points 3   1 2 3 4 5  ->  1 3 5
+    """
+    count = len(series.steps)
+    if count <= points:
+        return series
+    kept = [at * (count - 1) // (points - 1) for at in range(points)]
+    return msgspec.structs.replace(
+        series,
+        steps=[series.steps[at] for at in kept],
+        wall_ns=[series.wall_ns[at] for at in kept],
+        values=[series.values[at] for at in kept],
+    )

@@ -1,0 +1,132 @@
+"""What `tb-steptime operators` prints of each span in a terminal: the ops with most time, by module also the modules.
+
+Module               calls   each  slowest  ...
+BertModel                3  40 ms
+  12 x BertLayer        36  1.8 ms  2.3 ms        layers of one class in one place are a line
+    36 x Linear        108  0.4 ms  0.5 ms
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows
+from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.terminal.operator_report import (
+    OperatorChoice,
+    OperatorReportRow,
+    SpanOperators,
+    span_operators,
+    windowed,
+)
+from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, nbytes, printable
+from tb_steptime.terminal.rows import shortened
+from tb_steptime.trace.model import Trace
+
+#: Rows of a table; what is beyond them is one line.
+TABLE_ROWS = 40
+#: Names are cut to what is left of a line, but not to less than this.
+MIN_NAME_WIDTH = 24
+INDENT = "  "
+
+_HEADS = ["calls", "host total", "host self", "runtime", "device total", "device self", "launches", "GPU idle",
+          "allocated"]  # fmt: skip
+_MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
+                 "host backward", "device backward", "allocated"]  # fmt: skip
+
+
+def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
+    """The tables for a terminal of that width, without a line end at the end."""
+    text = operator_text(span_operators(found, trace, choice), width)
+    folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
+    if not folded:
+        return text
+    head, ops = text.split("\n", 1)
+    return "\n".join((head, "", *module_lines(folded, width), ops))
+
+
+def operator_text(span: SpanOperators, width: int) -> str:
+    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
+    over = "the steps" if span.window == "steps" else "the recording"
+    head = printable(f"{run} · {span.worker} · span {span.span}") + f" · {over}, {duration(span.window_ns)}"
+    shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
+    if not shown:
+        return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
+    cells = [_cells(row) for row in shown]
+    if more:
+        cells.append([count(sum(row.calls for row in more)), "", duration(sum(row.host_self_ns for row in more))])
+    names = ["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])]
+    return "\n".join([head, "", *_lines(names, _HEADS, cells, width)]).replace(GAP, " ")
+
+
+def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
+    """Of folded rows those with most time, in the order of the tree."""
+    depths, kept = depths_of(rows), _largest(rows)
+    names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in kept)]
+    lines = list(_lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width))
+    if len(rows) > len(kept):
+        lines.append(f"{count(len(rows) - len(kept))} more, with less time")
+    return [line.replace(GAP, " ") for line in lines]
+
+
+def _largest(rows: Sequence[ModuleRow]) -> list[int]:
+    """Places of those with most time, in the order of the tree: a module has at least the time of those inside."""
+
+    def time(at: int) -> tuple[int, int]:
+        row = rows[at]
+        on_device = row.device_total_ns is not None
+        ns = (row.device_total_ns or 0) + (row.backward_device_ns or 0) if on_device else row.host_total_ns
+        return -ns, at
+
+    return sorted(sorted(range(len(rows)), key=time)[:TABLE_ROWS])
+
+
+def _module_name(row: ModuleRow) -> str:
+    return f"{count(row.instances)} x {row.name}" if row.instances > 1 else row.name
+
+
+def _module_cells(row: ModuleRow) -> list[str]:
+    backward = (row.backward_host_ns or None, row.backward_device_ns or None)
+    times = (row.host_total_ns, row.host_self_ns, row.device_total_ns, row.device_self_ns, *backward)
+    slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
+    return [count(row.occurrences), duration(each_ns(row)), slowest, *map(_time, times), _bytes(row.allocated_bytes)]
+
+
+def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
+    """The first of the names is the head of their column. Columns in which nothing is measured are left out."""
+    measured = [
+        any(row[place : place + 1] not in ([], [""], [UNKNOWN]) for row in cells) for place in range(len(heads))
+    ]
+    padded = [
+        [cell for cell, wanted in zip(row, measured, strict=True) if wanted]
+        for row in (heads, *([*row, *[""] * (len(heads) - len(row))] for row in cells))
+    ]
+    widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
+    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
+    shown = [printable(shortened(name, left)) for name in names]
+    left = max(map(len, shown))
+    for name, row in zip(shown, padded, strict=True):
+        yield (
+            name.ljust(left) + "".join(f"  {cell.rjust(size)}" for cell, size in zip(row, widths, strict=True))
+        ).rstrip()
+
+
+def _name(row: OperatorReportRow) -> str:
+    second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
+    return f"{row.name}, {second}" if second else row.name
+
+
+def _cells(row: OperatorReportRow) -> list[str]:
+    times = (row.host_total_ns, row.host_self_ns, row.runtime_ns, row.device_total_ns, row.device_self_ns)
+    launches = UNKNOWN if row.launches is None else count(row.launches)
+    return [count(row.calls), *map(_time, times), launches, _time(row.idle_ns), _bytes(row.allocated_bytes)]
+
+
+def _time(ns: int | None) -> str:
+    return UNKNOWN if ns is None else duration(ns)
+
+
+def _bytes(size: int | None) -> str:
+    return UNKNOWN if size is None else nbytes(size)

@@ -1,0 +1,90 @@
+"""The flame graph, from the event file: a tree for each grouping and each side of the backward pass.
+
+flame.stack.ran.parent, .label, .merged     each frame; a parent comes before its children
+flame.stack.ran.device, .host, ...          with all below it; one column for each measure that the trace tells
+flame.label.kind, .text                     of each label: place in FRAME_KINDS, number of a string
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.flame.call_paths import FlameBy
+from tb_steptime.metrics.flame.costs import MEASURES
+from tb_steptime.metrics.flame.labels import FRAME_KINDS, FrameKind, Labels
+from tb_steptime.metrics.flame.tree import flame_tree
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
+from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.model import Trace
+
+
+class FlamePage(msgspec.Struct, frozen=True):
+    """Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
+    whole.
+
+    parent            place; -1 of the whole
+    label             place in kinds and names
+    merged            how many frames a frame of kind "smaller" stands for; 0 for others
+    device_ns, ...    of the frame and all below it; None where the trace does not tell
+    """
+
+    by: FlameBy
+    where: Where
+    kinds: list[FrameKind]
+    names: list[str]
+    parent: list[int]
+    label: list[int]
+    merged: list[int]
+    host_ns: list[int]
+    device_ns: list[int] | None
+    idle_ns: list[int] | None
+    allocated_bytes: list[int] | None
+
+
+def flame_choices(said: OpsRecorded) -> list[tuple[FlameBy, Where]]:
+    """The trees that a recording has."""
+    there: dict[FlameBy, bool] = {"stack": said.stacks, "module": said.modules, "op": said.ops}
+    ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
+    return [(by, where) for where in ways for by, is_there in there.items() if is_there]
+
+
+def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
+    """names: how many strings there are; answers those that come after them."""
+    labels = Labels()
+    for by, where in flame_choices(recorded(trace)):
+        tree, stem = flame_tree(trace, by, where, labels), f"flame.{by}.{where}"
+        for column in ("parent", "label", "merged"):
+            columns.add(f"{stem}.{column}", getattr(tree, column))
+        for measure, values in tree.total.items():
+            columns.add(f"{stem}.{measure}", values)
+    columns.add("flame.label.kind", np.array([FRAME_KINDS.index(kind) for kind in labels.kinds], np.uint8))
+    columns.add("flame.label.text", np.arange(names, names + len(labels.texts), dtype=np.int32))
+    return labels.texts
+
+
+def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
+    """None where there is no such tree. Labels are those of this tree alone."""
+    stem = f"flame.{by}.{where}"
+    if not events.has(f"{stem}.parent"):
+        return None
+    used, label = np.unique(events.column(f"{stem}.label"), return_inverse=True)
+    kinds, texts = (events.column(f"flame.label.{column}")[used].tolist() for column in ("kind", "text"))
+    totals = [
+        events.column(f"{stem}.{measure}").tolist() if events.has(f"{stem}.{measure}") else None for measure in MEASURES
+    ]
+    device, host, idle, allocated = totals
+    return FlamePage(
+        by=by,  # type: ignore[arg-type]
+        where=where,  # type: ignore[arg-type]
+        kinds=[FRAME_KINDS[kind] for kind in kinds],
+        names=[events.string(text) for text in texts],
+        parent=events.column(f"{stem}.parent").tolist(),
+        label=label.reshape(-1).tolist(),
+        merged=events.column(f"{stem}.merged").tolist(),
+        host_ns=host or [],
+        device_ns=device,
+        idle_ns=idle,
+        allocated_bytes=allocated,
+    )

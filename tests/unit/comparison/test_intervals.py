@@ -1,0 +1,84 @@
+"""Is a difference of means more than noise? Intervals against declared truths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.comparison import intervals
+from tb_steptime.comparison.intervals import Change, change_of_mean, student
+
+SEEDS = range(100)
+
+
+def steps(seed: int, count: int, mean: float, spread: float) -> np.ndarray:
+    """Steps as they are in recordings: most alike, some much longer."""
+    return mean + np.random.default_rng(seed).exponential(spread, count) - spread
+
+
+@pytest.mark.parametrize("count", [3, 6, 20, 60])
+def test_the_interval_holds_the_true_change_in_at_least_90_of_100_recordings(count):
+    held = 0
+    for seed in SEEDS:
+        found = change_of_mean(steps(seed, count, 100, 8), steps(1000 + seed, count, 95, 8))
+        held += found.low <= -5 <= found.high
+    assert held >= 90
+
+
+def test_what_is_alike_is_never_5_percent_slower_by_its_whole_interval():
+    def gate(seed):
+        base, candidate = steps(seed, 12, 100, 4), steps(1000 + seed, 12, 100, 4)
+        return change_of_mean(base, candidate).low > 0.05 * base.mean()
+
+    assert not any(map(gate, SEEDS))
+
+
+def test_steps_that_alternate_are_no_noise():
+    """Three workers: each third step waits. In whole periods the mean is certain."""
+    base, candidate = np.tile([10, 10, 40], 8), np.tile([10, 10, 34], 8)
+    loose, known = change_of_mean(base, candidate), change_of_mean(base, candidate, period=3)
+    assert not loose.distinguishable
+    assert (known.change, known.low, known.high, known.distinguishable) == (-2, -2, -2, True)
+
+
+def test_a_single_step_says_nothing_of_noise():
+    assert change_of_mean(np.array([10]), np.array([7, 8, 9])) == Change(10, 8)
+
+
+def test_steps_without_any_spread_are_certain():
+    assert change_of_mean(np.full(4, 7), np.full(5, 9)) == Change(7, 9, 2, 2, True)
+
+
+def test_many_steps_have_the_interval_that_drawing_them_one_by_one_gives(monkeypatch):
+    base, candidate = steps(1, 600, 100, 8), steps(2, 600, 99, 8)
+    quick = change_of_mean(base, candidate)
+    monkeypatch.setattr(intervals, "MANY", 1_000)
+    drawn = change_of_mean(base, candidate)
+    assert (quick.low, quick.high) == pytest.approx((drawn.low, drawn.high), abs=0.1 * (drawn.high - drawn.low))
+
+
+def test_how_many_steps_would_show_it():
+    base, candidate = steps(1, 10, 100, 10), steps(2, 10, 103, 10)
+    found = change_of_mean(base, candidate)
+    assert not found.distinguishable
+    assert found.enough_steps > 10
+    assert change_of_mean(base, base.copy()).enough_steps is None, "no number of steps shows a change of 0"
+
+
+@given(
+    st.lists(st.integers(1, 10**9), min_size=2, max_size=40),
+    st.lists(st.integers(1, 10**9), min_size=2, max_size=40),
+)
+def test_exchanged_sides_have_the_opposite_change(base, candidate):
+    one = change_of_mean(np.array(base), np.array(candidate))
+    other = change_of_mean(np.array(candidate), np.array(base))
+    assert one.change == pytest.approx(-other.change)
+    assert one.low <= one.high
+    assert one == change_of_mean(np.array(base), np.array(candidate)), "the same each time"
+
+
+def test_quantiles_of_student_as_tables_have_them():
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042}
+    assert {freedom: student(freedom) for freedom in table} == pytest.approx(table, rel=0.02)

@@ -1,0 +1,105 @@
+"""Dots of the roofline, MFU and HFU: on drawn traces by hand, and on real ones against known figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.roofline.dots import GOOD_FRACTION, roofline
+from tb_steptime.metrics.roofline.utilization import hfu, known_flops_share, mfu, model_gflop
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.timeline import A100, timeline
+
+#: 1024 x 1024 by 1024 x 1024: 2.147 GFLOP, 6.88 us at 312 TFLOP/s, and 6.29 MB.
+SQUARE = ("[[1024,1024],[1024,1024]]", '["c10::Half","c10::Half"]')
+#: 1 M elements of 4 bytes, three times: 12.58 MB, 6.17 us at 2039 GB/s.
+SUM = ("[[1024,1024],[1024,1024],[]]", '["float","float","Scalar"]')
+GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_nn"
+FLOPS = 2 * 1024**3
+
+
+def drawn(drawing: str, **more: Any) -> Trace:
+    names = {"a": "aten::mm", "b": "aten::add", "c": "aten::linear", "n": "GeluBackward0"}
+    return timeline(
+        drawing,
+        names={**names, "k": GEMM, "e": "void at::native::vectorized_elementwise_kernel<4>(int)"},
+        inputs={"a": SQUARE, "b": SUM},
+        devices={0: A100},
+        **more,
+    )
+
+
+TWO_OPS = """
+    step     | 00000000000000000000000000000000000000000000000000 |
+    op       | aabb.............................................. |
+    runtime  | k.e............................................... |
+    kernel 7 | ...kkkkkkkkkkkkkkkkkkkkeeeeeeeeee................. |"""
+
+
+def test_dots_say_what_bounds_them_and_what_good_kernels_would_save():
+    found = roofline(drawn(TWO_OPS), 0)
+    gemm, add = found.dots
+    assert (gemm.op, gemm.calls, gemm.total_ns, gemm.flops, gemm.bytes) == ("aten::mm", 1, 20_000, FLOPS, 6 * 1024**2)
+    assert (add.op, add.total_ns, add.flops, add.bytes) == ("aten::add", 10_000, 1024**2, 12 * 1024**2)
+    assert (gemm.bound, add.bound) == ("compute", "memory")
+    at_roof = FLOPS / 312e3
+    assert gemm.efficiency == pytest.approx(at_roof / 20_000)
+    assert gemm.gain_ns == round(20_000 - at_roof / GOOD_FRACTION)
+    assert add.efficiency == pytest.approx(12 * 1024**2 / 2039 / 10_000)
+    assert (found.memory_gbs, [roof.tflops for roof in found.roofs], found.unknown_ns) == (2039.0, [312.0, 19.5], 0)
+
+
+def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_step():
+    trace = drawn(TWO_OPS)
+    assert mfu(trace, 0).value == hfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
+    assert model_gflop(trace, 0).value == pytest.approx(FLOPS / 1e9)
+    assert known_flops_share(trace, 0).value == 1
+
+
+def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone():
+    trace = drawn(
+        """
+        step     | 00000000000000000000000000000000000000000000000000 |
+        op       | nnnnnnnnnn........................................ |
+        op       | .ccccc............................................ |
+        op       | ..aa..aa.......................................... |
+        runtime  | ..k...q........................................... |
+        kernel 7 | ...kkkkkkkkqqqqqqqqqqqqqqqqqqq.................... |""",
+        sequences={"n": (7, 1)},
+    )
+    assert hfu(trace, 0).value == pytest.approx(2 * FLOPS / 312e3 / 50_000)
+    assert mfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
+
+
+def test_no_peaks_no_mfu_but_operations():
+    trace = drawn(TWO_OPS)
+    trace.devices.clear()
+    assert mfu(trace, 0).reason == Reason("peaks_not_known")
+    assert model_gflop(trace, 0).value == pytest.approx(FLOPS / 1e9)
+    assert {dot.bound for dot in roofline(trace, 0).dots} == {None}
+
+
+def test_no_shapes_no_figures():
+    trace = timeline(TWO_OPS, devices={0: A100})
+    figures = [of(trace, 0) for of in (mfu, hfu, model_gflop, known_flops_share)]
+    assert [figure.reason for figure in figures] == 4 * [Reason("inputs_not_recorded")]
+
+
+# Real recordings: images a step x operations of an image, of torchvision's documented models.
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
+def test_a_resnet_whose_backward_repeats_its_forward_pass():
+    trace = read_real(SHARED / "traces/tracelens_mi300_resnet/resnet_act_checkpoint.json.gz")
+    device = main_device(trace)
+    assert device is not None
+    forward = 10 * 2 * 1.814  # GFLOP of 10 images; the first layer needs no gradient of its input
+    assert model_gflop(trace, device).value == pytest.approx(3 * forward, rel=0.03)
+    repeated, once = hfu(trace, device).value, mfu(trace, device).value
+    assert repeated is not None
+    assert once is not None
+    assert repeated / once == pytest.approx(4 / 3, rel=0.03)

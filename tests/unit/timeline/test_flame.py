@@ -1,0 +1,39 @@
+"""What is served of the flame graph, from the event file, against the tree measured from the trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tb_steptime.metrics.flame.labels import Labels
+from tb_steptime.metrics.flame.tree import flame_tree
+from tb_steptime.timeline.build import write_events
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.flame import flame_page
+from tests.drawn.timeline import timeline
+
+
+def test_a_page_is_the_tree_of_the_trace(tmp_path: Path):
+    trace = timeline(
+        """
+        step          | 0000000000 |
+        python        | .ffff..... |
+        op            | .aaaa.bb.. |
+        runtime       | ..k...m... |
+        kernel 7      | ...kk..m.. |""",
+        names={"f": "train.py(9): step", "k": "gemm", "m": "gelu"},
+    )
+    write_events(trace, tmp_path)
+    events = EventFile.open(tmp_path)
+    for by in ("stack", "op"):
+        labels = Labels()
+        tree, page = flame_tree(trace, by, "ran", labels), flame_page(events, by, "ran")
+        assert page is not None
+        assert (page.by, page.where, page.allocated_bytes) == (by, "ran", None)
+        assert page.parent == tree.parent.tolist()
+        assert [page.names[label] for label in page.label] == [labels.texts[label] for label in tree.label]
+        assert [page.kinds[label] for label in page.label] == [labels.kinds[label] for label in tree.label]
+        assert (page.host_ns, page.device_ns) == (tree.total["host"].tolist(), tree.total["device"].tolist())
+        assert (page.idle_ns, page.merged) == (tree.total["idle"].tolist(), tree.merged.tolist())
+    assert len(set(page.label)) == len(page.names)
+    assert flame_page(events, "stack", "made") is None
+    assert flame_page(events, "module", "ran") is None
