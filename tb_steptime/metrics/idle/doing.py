@@ -19,7 +19,6 @@ from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
@@ -30,12 +29,6 @@ AROUND_TIMES = 10
 
 #: What takes so many times what it takes in the median of at least so many is unusual.
 UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
-
-#: Of ranges that are twice as long, only events of this length need to be searched.
-LONG_EVENT_NS = 500_000
-
-#: Events searched at once; a large trace has millions.
-_AT_ONCE = 1 << 18
 
 Kinds = Literal["call", "op", "frame", "range", "nothing"]
 #: What names most exactly comes first.
@@ -71,11 +64,13 @@ class Doing(NamedTuple):
 NOTHING = Doing("nothing", None, None, False)
 
 
-def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
-    """On the thread; else on those of the autograd engine and the training, which work while it waits."""
+def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | None = None) -> Doing:
+    """On the thread; else on those of the autograd engine and the training, which work while it waits. among: rows that
+    hold all events of half the range's length or more, where they are known already."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
-    rows = _lasting(trace, start, end)
+    among = lasting(trace, MOSTLY * (end - start)) if among is None else among
+    rows = _lasting(trace, among, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
     found = [_doing(trace, mine, start, end) for mine in of_thread]
     return next((each for each in found if each.kind in ("call", "op")), None) or next(
@@ -83,28 +78,19 @@ def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
     )
 
 
-@shared()
-def long_events(trace: Trace) -> Int64:
-    """Rows of what lasts for LONG_EVENT_NS or more: few of a recording, among which all that is long is found."""
-    rows: Int64 = np.flatnonzero(trace.events.dur_ns >= LONG_EVENT_NS)
+def lasting(trace: Trace, least_ns: float) -> Int64:
+    """Rows of what lasts so long, which are few of a large trace's millions where that is long."""
+    rows: Int64 = np.flatnonzero(trace.events.dur_ns >= least_ns)
     return rows
 
 
-def _lasting(trace: Trace, start: int, end: int) -> Int64:
+def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
     """Rows of the events of all threads that last for most of the range, outer ones first."""
-    events, found, least_ns = trace.events, [np.empty(0, np.int64)], MOSTLY * (end - start)
-    if least_ns >= LONG_EVENT_NS:
-        long = long_events(trace)
-        within = np.minimum(events.ends(long), end) - np.maximum(events.start_ns[long], start)
-        found.append(long[within >= least_ns])
-    past = int(np.searchsorted(events.start_ns, end)) if least_ns < LONG_EVENT_NS else 0
-    for first in range(0, past, _AT_ONCE):
-        some = slice(first, min(first + _AT_ONCE, past))
-        rows = first + np.flatnonzero(events.start_ns[some] + events.dur_ns[some] >= start + least_ns)
-        within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
-        found.append(rows[within >= least_ns])
-    rows = np.concatenate(found)
-    return rows[~_marks(trace)[events.name[rows]]]
+    events = trace.events
+    within = np.minimum(events.ends(among), end) - np.maximum(events.start_ns[among], start)
+    rows = among[within >= MOSTLY * (end - start)]
+    found: Int64 = rows[~_marks(trace)[events.name[rows]]]
+    return found
 
 
 def _marks(trace: Trace) -> Bool:
@@ -133,15 +119,10 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
 
 def _is_unusual(trace: Trace, row: int) -> bool:
     events = trace.events
-    usual_ns = _usual_ns(trace, int(events.name[row]), int(events.kind[row]))
-    return usual_ns is not None and bool(events.dur_ns[row] >= UNUSUAL_TIMES * usual_ns)
-
-
-@shared()
-def _usual_ns(trace: Trace, name: int, kind: int) -> float | None:
-    """The median of the events of a name; None of too few."""
-    alike = trace.events.dur_ns[(trace.events.name == name) & (trace.events.kind == kind)]
-    return float(np.median(alike)) if len(alike) >= ENOUGH_ALIKE else None
+    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    if len(alike) < ENOUGH_ALIKE:
+        return False
+    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * np.median(events.dur_ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:

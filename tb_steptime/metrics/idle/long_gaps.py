@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
-from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in
+from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in, lasting
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
@@ -99,8 +99,9 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
 
 
 def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool) -> LongGaps:
-    steps, order = len(find_steps(trace).steps), np.argsort(-late, kind="stable")
-    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i])) for i in order.tolist()]
+    steps, among = len(find_steps(trace).steps), lasting(trace, MOSTLY * LONG_NS)
+    order = np.argsort(-late, kind="stable").tolist()
+    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), among) for i in order]
     unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
     compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
     return LongGaps(
@@ -165,12 +166,13 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
     return generated | (innermost(trace, compiled_ranges(trace), call) >= 0)
 
 
-def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool) -> LongGap:
+def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, among: Int64) -> LongGap:
+    """among: what lasts for half of the shortest gap that is long, or longer."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     doing = NOTHING
     if late_ns >= MOSTLY * (end - start):  # else what lasts for most of the gap is not why it is late
-        doing = doing_in(trace, int(trace.events.thread[call]), start, end)
+        doing = doing_in(trace, int(trace.events.thread[call]), start, end, among)
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,
