@@ -15,6 +15,9 @@ from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Req
 
 from tools.serve import TensorBoard
 
+#: Of the front end's packages, which `make check` installs.
+AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
 #: A view must draw in well under this; a first one waits for the analysis of its trace on a busy machine.
 DRAWN_MS = 30_000
 

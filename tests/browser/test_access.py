@@ -13,9 +13,7 @@ import pytest
 from playwright.sync_api import Frame, Page, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import VIEWS, Tab, state, wait_until_all_is_read
-
-AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+from tests.browser.tab import AXE, VIEWS, Tab, state, wait_until_all_is_read
 
 #: All rules, with the size of targets, which axe leaves out unless it is asked for.
 ALL = {"resultTypes": ["violations"], "preload": False, "rules": {"target-size": {"enabled": True}}}

@@ -19,7 +19,8 @@ from tests.drawn.small_trace import write_trace
 
 
 def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "mcp", None)
+    for name in ("mcp", *(name for name in sys.modules if name.startswith("mcp."))):
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "tb_steptime.terminal.agent.server", raising=False)
     monkeypatch.delattr("tb_steptime.terminal.agent.server", raising=False)
     assert cli.main(["mcp", str(tmp_path)]) == 2

@@ -63,6 +63,7 @@ NOT_YET: dict[str, set[str]] = {
         "slow_steps.over_median_ns", "grown.excess_ns",
         "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
+        "devices.roofline", "devices.details.sites",  # limits, and all places that launch a kernel
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
         *(f"devices.waste.small_grids.{figure}" for figure in ("count", "gain_ns", "total_ns")),
@@ -70,6 +71,8 @@ NOT_YET: dict[str, set[str]] = {
         *(f"devices.{table}.short" for table in ("details", "kernels", "opportunities", "tables.rows")),
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
         *(f"series.{metric}" for metric in ("idle_collective_time", "unrecorded_work_time")),
+        *(f"series.{metric}" for metric in ("mfu", "hfu", "model_gflop", "known_flops_share")),
+        *(f"series.{metric}" for metric in ("peak_allocated", "peak_reserved")),
         *(f"segments.{reason}" for reason in ("collective_wait", "unrecorded_work")),
     }
 }  # fmt: skip

@@ -42,6 +42,7 @@ def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
         "split.0": "100 % of kernel time could use tensor cores, and none of it does",
         "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
         "kernel_time.0": "9 µs of kernel time a step",
+        "roofline.0": "How far are kernels from the GPU's limits?",
     }
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
-from tb_steptime.timeline import page as page_module
 from tb_steptime.timeline.answers import (
     Boxes,
     BusyBins,
@@ -237,10 +236,9 @@ def test_overlapping_events_of_a_stream_get_further_rows(tmp_path):
     ]  # fmt: skip
 
 
-def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path, monkeypatch):
-    monkeypatch.setattr(page_module, "MAX_BOXES", 6)
+def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path):
     events = event_file(timeline("kernel 7 | a.b.c.d.e.f.g.h. |"), tmp_path / "e")
-    page = timeline_page(events, 0, 16 * US, 1)
+    page = timeline_page(events, 0, 16 * US, 1, most_boxes=6)
     assert page.detail_ns == 1024
     assert len(page.boxes.count) <= 6
     assert sum(page.boxes.count) == events.event_count
