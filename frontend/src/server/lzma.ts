@@ -8,8 +8,8 @@
  *
  * Every bit is read with the chance that such a bit had lately, in 2048ths.
  *
- * Our own: no kept library decodes it in a few kB (`lzma` is of 2016, `lzma1` ten times as large; those of xz are
- * WebAssembly, which a report's policy refuses), and Python's standard library packs neither Brotli nor, yet, zstd.
+ * Our own: a small library that is maintained was not found, those of xz are WebAssembly, which a report's policy
+ * refuses, and Python's standard library packs neither Brotli nor, before 3.14, zstd.
  */
 
 /** The stream ends early, or is none. */
