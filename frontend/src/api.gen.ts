@@ -344,7 +344,8 @@ export interface CardMeaning {
 
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
- * metrics can be measured of any span and step; figures are what else a view shows. reasons:
+ * metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
+ * the least is the worst. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
  * kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
@@ -355,6 +356,7 @@ export interface Catalogue {
   version: string;
   metrics: Metric[];
   figures: Metric[];
+  more_is_better: string[];
   parts: PartMeaning[];
   reasons: Record<string, string>;
   idle_reasons: PartMeaning[];
@@ -2246,6 +2248,19 @@ export interface RangeRow {
   device_ns: number;
   idle_ns: number;
   launches: number;
+}
+
+/**
+ * One metric of a job by rank and step.
+ * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
+ * row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+ */
+export interface RankMap {
+  metric: string;
+  spans: string[];
+  steps: string[];
+  values: string;
+  reason: Reason | null;
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Meanings {
   /** What is explained where it stands in a sentence. */
   terms: readonly Term[];
   metrics: readonly Metric[];
+  /** Metrics of which the least is the worst. */
+  more_is_better: readonly string[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;
   viewTitle(id: ViewId | string): string;

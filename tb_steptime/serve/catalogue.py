@@ -13,7 +13,7 @@ from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.insights.wording.terms import TERMS, Term
 from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.communication import columns as communication
 from tb_steptime.metrics.data_loading import columns as data_loading
 from tb_steptime.metrics.host import columns as host
@@ -47,7 +47,8 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
-    metrics can be measured of any span and step; figures are what else a view shows. reasons:
+    metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
+    the least is the worst. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
     kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
@@ -58,6 +59,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     version: str
     metrics: list[Metric]
     figures: list[Metric]
+    more_is_better: list[str]
     parts: list[PartMeaning]
     reasons: dict[str, str]
     idle_reasons: list[PartMeaning]
@@ -95,6 +97,7 @@ def catalogue() -> Catalogue:
         version=__version__,
         metrics=list(METRICS),
         figures=_figures(),
+        more_is_better=sorted(MORE_IS_BETTER),
         parts=list(PART_MEANINGS),
         reasons=REASONS,
         idle_reasons=list(IDLE_MEANINGS),

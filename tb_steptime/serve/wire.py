@@ -53,6 +53,7 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Large
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
+from tb_steptime.serve.rank_answers import RankMap
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
@@ -263,6 +264,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Scalars,
     ComparePage,
     ChainPage,
+    RankMap,
     TimelinePage,
     BusyBins,
     MemoryPage,

@@ -124,6 +124,8 @@ const KEYS = {
   /** Which table of a comparison, and which of its rows. */
   table: text,
   moved: text,
+  /** Of the ranks of a job. */
+  order_ranks: oneOf("rank", "host", "waits", "value"),
   /** Runs of the chain of experiments, in the reader's order. */
   order: names,
   idle: text,

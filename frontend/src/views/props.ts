@@ -31,6 +31,8 @@ export type EventSource = Pick<
 
 export type ScalarSource = Pick<Client, "scalars">;
 
+export type RankSource = Pick<Client, "rankMap">;
+
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
 
@@ -45,6 +47,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** A metric of all ranks of a job. */
+  ranks: RankSource;
   /** When the report was written that this is; absent: it is the tab. */
   written_ms?: number | undefined;
   /** Writes keys into the URL; null takes a key out. */

@@ -112,6 +112,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     flame: (_id, { by, where }) => answer(`flame ${by} ${where}`, server.flame ?? GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
+    rankMap: (_id, metric) => answer(`rank_map ${metric}`, GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
       answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),

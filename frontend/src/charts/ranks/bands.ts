@@ -39,6 +39,9 @@ export function gridLayout(rows: number, columns: number, left: number, width: n
   return { rows: whole, columns: across, left, width: across.px * across.count, height: whole.px * whole.count };
 }
 
+/** How many rows share one where there are so many. */
+export const rowsTogether = (rows: number): number => bandsOf(rows, ROOM_PX, LEAST_ROW_PX, MOST_ROW_PX).size;
+
 export function bandsOf(count: number, room_px: number, least_px: number, most_px: number): Bands {
   let size = 1;
   while (Math.ceil(count / size) * least_px > room_px) size *= 2;
