@@ -33,6 +33,8 @@ export interface Meanings {
   memory_parts: readonly PartMeaning[];
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
+  /** What a process group exchanges for: "gradients (DDP)". */
+  roles: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   /** What is explained where it stands in a sentence. */
   terms: readonly Term[];

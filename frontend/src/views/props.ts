@@ -15,6 +15,7 @@ import type {
   Index,
   PageOf,
   Phrase,
+  RanksPage,
   SpanPage,
   TrendsPage,
   ViewId,
@@ -106,13 +107,21 @@ export interface PairViewProps {
   tab: Tab;
 }
 
+export interface RanksViewProps {
+  page: RanksPage;
+  /** A rank of it, as the address has it. */
+  chosen: Selection;
+  tab: Tab;
+}
+
 /**
- * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), or of two runs
- * (routes `compare` and `chain`). `totals`: whether it has any over the steps.
+ * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the
+ * ranks of a job (routes `ranks` and `rank_map`), or of two runs (routes `compare` and `chain`). `totals`: whether it has any over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }
   | { of: "spans"; part: Part<ComponentType<TrendsViewProps>> }
+  | { of: "job"; part: Part<ComponentType<RanksViewProps>> }
   | { of: "pair"; part: Part<ComponentType<PairViewProps>> };
 
 export interface HostPart {

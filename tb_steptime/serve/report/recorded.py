@@ -19,6 +19,7 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
@@ -26,8 +27,6 @@ from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import (
     RESULTS,
-    ChainPage,
-    ComparePage,
     Index,
     RunEntry,
     SpanEntry,

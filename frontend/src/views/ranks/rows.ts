@@ -16,6 +16,15 @@ export interface MapRow {
   makes_wait_ns: number | null;
 }
 
+export const rowsOf = ({ ranks, matched_steps }: JobRanks): MapRow[] =>
+  ranks.map(({ key, rank, host, caused_ns }) => ({
+    span: key,
+    name: `rank ${rank}`,
+    rank,
+    host,
+    makes_wait_ns: matched_steps > 0 && ranks.length > 1 ? caused_ns / matched_steps / (ranks.length - 1) : null,
+  }));
+
 export const ORDERS = ["rank", "host", "waits", "value"] as const;
 
 export type Order = (typeof ORDERS)[number];
