@@ -955,6 +955,46 @@ export interface EvidenceRow {
 }
 
 /**
+ * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
+ * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device.
+ */
+export interface ExchangeClass {
+  kind: string;
+  group: number | null;
+  bytes: number | null;
+  dtype: string | null;
+  site: string;
+}
+
+/**
+ * A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
+ * ranks: empty where the file does not list them.
+ */
+export interface ExchangeGroup {
+  name: string;
+  size: number | null;
+  description: string;
+  ranks: number[];
+}
+
+/**
+ * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
+ * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
+ * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
+ * collectives of later steps, which are not kept.
+ */
+export interface Exchanges {
+  groups: ExchangeGroup[];
+  classes: ExchangeClass[];
+  of: PackedColumn;
+  step: PackedColumn;
+  start: PackedColumn;
+  length: PackedColumn;
+  exposed: PackedColumn;
+  left_out: number;
+}
+
+/**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
  * parent            place; -1 of the whole
@@ -2176,6 +2216,13 @@ export interface OverviewResult {
   cut_short: boolean;
 }
 
+/** count values; planes: width bytes of each, the low bytes of all first. */
+export interface PackedColumn {
+  count: number;
+  width: number;
+  planes: string;
+}
+
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
 export interface PartMeaning {
   id: string;
@@ -2469,8 +2516,12 @@ export interface RanksPage {
   simulated: string | null;
 }
 
-/** Nothing yet. */
+/**
+ * exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
+ * them, and of a recording that has none.
+ */
 export interface RanksResult {
+  exchanges: Exchanges;
 }
 
 /**

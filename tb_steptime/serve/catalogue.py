@@ -32,6 +32,7 @@ from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
 from tb_steptime.ranks import columns as ranks
+from tb_steptime.ranks.result import Role
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
@@ -72,7 +73,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     production_parts: list[PartMeaning]
     memory_parts: list[PartMeaning]
     limits: dict[str, str]
-    roles: dict[str, str]
+    roles: dict[Role, str]
     views: list[ViewMeaning]
     amd_labels: dict[str, str]
     cards: list[CardMeaning]
@@ -112,7 +113,7 @@ def catalogue() -> Catalogue:
         production_parts=list(data_loading.PRODUCTION_PARTS),
         memory_parts=list(memory.MEMORY_PARTS),
         limits=data_loading.LIMIT_WORDS,
-        roles=dict(ROLE_LABELS),
+        roles=ROLE_LABELS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
         cards=[card_meaning(rule) for rule in RULES],

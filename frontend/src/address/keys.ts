@@ -73,6 +73,7 @@ const SORTS = {
   phases: sort,
   promises: sort,
   ranges: sort,
+  rank_sizes: sort,
   rank_waits: sort,
   roofline: sort,
   rates: sort,

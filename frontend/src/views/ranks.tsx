@@ -56,7 +56,13 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         tab={tab}
       />
       <div class={page.insights.length > 0 ? "split" : ""}>
-        <Waits page={page} job={job} rows={rows} choose={(row) => tab.update({ ...keys(row), view: "overview" })} tab={tab} />
+        <Waits
+          page={page}
+          job={job}
+          rows={rows}
+          choose={(row) => tab.update({ ...keys(row), view: "overview" })}
+          tab={tab}
+        />
         {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
       </div>
       <JobCollectives page={page} job={job} name={name} tab={tab} />

@@ -11,7 +11,7 @@ from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateRank, Role
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
-ROLE_LABELS: Mapping[Role, str] = {
+ROLE_LABELS: dict[Role, str] = {
     "ddp": "gradients (DDP)",
     "fsdp": "parameters (FSDP, ZeRO)",
     "tensor_parallel": "tensor parallel",
