@@ -25,7 +25,10 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: of the step.
 Balance = Literal["straggler", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
-CauseId = Literal["data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work"]
+CauseId = Literal[
+    "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
+    "other_exchange", "unknown",
+]  # fmt: skip
 
 
 class RankMatrix(msgspec.Struct, frozen=True):

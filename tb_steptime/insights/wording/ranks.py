@@ -29,6 +29,9 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "slower_kernels": "its GPU takes {more} a step longer for the same kernels",
     "host": "its CPU launches work {more} a step later",
     "blocking": "its CPU is blocked {more} a step longer",
+    "allocator": "it allocates memory from the GPU {more} a step longer",
+    "copies": "its GPU copies memory {more} a step longer",
+    "cpu_work": "its ops take {more} a step longer on the CPU",
     "other_exchange": "it waits {more} a step longer in another process group",
     "unknown": "what its trace records does not say why",
 }
