@@ -4,9 +4,9 @@
     exposed loading   2        2       31        2     rank 2 waits for batches 29 ms longer: that is why it is late
     kernels         100      101      100       99
 
-What a rank waits for others is a reason only where it does so in another process group than those that wait for it.
-Kernels that take longer are slower ones of the same work (a GPU at a lower clock), or more work (larger inputs, more
-launches): launches of one kernel for inputs of one size tell which.
+Only what a rank does itself counts, not what it waits for others. Kernels that take longer are slower ones of the same
+work (a GPU at a lower clock), or more work (larger inputs, more launches): launches of one kernel for inputs of one
+size tell which.
 """
 
 from __future__ import annotations
@@ -33,19 +33,17 @@ _ON_DEVICE: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
 _ON_HOST: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
     ("data_loading", ("data_loading_exposed",)),
     ("cpu_work", ("cpu_exec_time",)),
-    ("host", ("other_time",)),
+    ("python", ("other_time",)),
 )
 _KERNELS = "kernel_time"
 
 
-def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str], waited_ns: Int64) -> list[Cause]:
-    """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first.
-    waited_ns: exposed waits of each rank a step, which are for others where they are more than those of the others."""
+def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
+    """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first."""
     on_device = _KERNELS in spans[place].figures and bool(np.nansum(spans[place].figures[_KERNELS]))
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in (_ON_DEVICE if on_device else _ON_HOST)]
     if on_device:
         found.append(_of_kernels(spans, place, steps))
-    found.append(Cause("other_exchange", int(waited_ns[place]), _median_of_others(waited_ns, place), 0.0))
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
     shared = [_with_share(cause, delay_ns) for cause in late]

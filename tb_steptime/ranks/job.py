@@ -127,9 +127,8 @@ def _late(found: _Exchanged) -> list[LateRank]:
     late = late_ranks(found.arrivals, found.spans, found.steps)
     place = {span.rank: number for number, span in enumerate(found.spans)}
     steps = [found.names[step] for step in found.steps.tolist()]
-    waited_ns = found.arrivals.waited_ns.sum(axis=0) // len(steps)
     return [
-        msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps, waited_ns))
+        msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps))
         for each in late
     ]
 

@@ -31,8 +31,8 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "blocking": "its CPU is blocked {more} a step longer",
     "allocator": "it allocates memory from the GPU {more} a step longer",
     "copies": "its GPU copies memory {more} a step longer",
+    "python": "its CPU is outside ops {more} a step longer",
     "cpu_work": "its ops take {more} a step longer on the CPU",
-    "other_exchange": "it waits {more} a step longer in another process group",
     "unknown": "what its trace records does not say why",
 }
 
@@ -106,7 +106,7 @@ def _balanced(job: JobRanks) -> Phrase:
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
-    wait = fmean(row.wait_ns for row in job.ranks) / max(1, job.matched_steps)
+    wait = fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
     return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
 
 
