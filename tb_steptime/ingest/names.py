@@ -86,6 +86,16 @@ def _names_a_machine(worker: str) -> bool:
     return match is not None and not _OF_NO_MACHINE.fullmatch(match["machine"])
 
 
+def machine_of(worker: str) -> str | None:
+    """The machine that torch's handler named a worker for, None where the name is another.
+
+    >>> machine_of("gpubox_4711"), machine_of("rank_3")
+    ('gpubox', None)
+    """
+    match = _OF_MACHINE.fullmatch(worker)
+    return match["machine"] if match and _names_a_machine(worker) else None
+
+
 def natural_order(name: str) -> list[tuple[bool, int, str]]:
     """A sort key that puts rank2 before rank10."""
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]

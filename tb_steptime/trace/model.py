@@ -47,6 +47,16 @@ class Thread:
 
 
 @dataclass(frozen=True)
+class ProcessGroup:
+    """Ranks that exchange with each other, as the file lists them. description: what its maker calls it, "" for
+    nothing; ranks: ascending, empty where the file does not list them."""
+
+    name: str
+    description: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Job:
     """What the file says of the job that wrote it; None where it does not say."""
 
@@ -58,6 +68,7 @@ class Job:
     runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
+    groups: tuple[ProcessGroup, ...] = ()  # the process groups of this rank
     sliced_from_ns: int | None = None  # of whole steps cut out of a recording: epoch time where the first one starts
 
 

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from tb_steptime.insights.base import NoteText
+from tb_steptime.insights.wording.rank_notes import RANK_NOTE_WORDS, NoteWords
 from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, text
-
-
-class NoteWords(NamedTuple):
-    """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type."""
-
-    cause: str
-    effect: str
-    code: str = ""
-
 
 NOTE_WORDS: dict[str, NoteWords] = {
     # what was repaired or lost while the file was read
@@ -237,6 +228,7 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The machine's clock was set during the recording.",
         "Batches before or after that may be missing, or be shifted against the steps.",
     ),
+    **RANK_NOTE_WORDS,
 }
 
 

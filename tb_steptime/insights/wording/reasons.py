@@ -53,9 +53,11 @@ REASONS: dict[str, str] = {
     "no_launch_shapes": "Registers of kernels or limits of the GPU are not recorded; on AMD GPUs never.",
     "no_loader_events": "The trace has no loader events.",
     "no_loader_events_in_steps": "The steps have no loader events.",
+    "no_matched_collectives": "No collective of these ranks could be matched with those of the others.",
     "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "
     "no work for them.",
     "no_memset_in_steps": "The steps have no memset.",
+    "no_rank_measures_it": "No rank of the job measures this.",
     "no_runtime_call": "The trace has no CUDA or HIP runtime call.",
     "no_tensor_cores": "This GPU has no tensor cores.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import repair
-from tb_steptime.trace.model import Device, Job
+from tb_steptime.trace.model import Device, Job, ProcessGroup
 
 _WANTED = {
     "deviceProperties",
@@ -74,6 +74,7 @@ class Metadata:
             accelerator=accelerator,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
             sliced_from_ns=self._sliced_from_ns(),
+            groups=_process_groups(group.get("pg_config")),
         )
 
     def _sliced_from_ns(self) -> int | None:
@@ -89,6 +90,20 @@ class Metadata:
         if cuda:
             return f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
         return f"HIP {hip // 10_000_000}.{hip // 100_000 % 100}" if hip else None
+
+
+def _process_groups(listed: Any) -> tuple[ProcessGroup, ...]:
+    """Lists of many ranks may be shortened to text: then they are not known."""
+    groups = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return tuple(
+        ProcessGroup(str(one.get("pg_name") or ""), str(one.get("pg_desc") or ""), _ranks(one.get("ranks")))
+        for one in groups
+    )
+
+
+def _ranks(listed: Any) -> tuple[int, ...]:
+    ranks = listed if isinstance(listed, list) else []
+    return tuple(sorted(ranks)) if all(isinstance(rank, int) for rank in ranks) else ()
 
 
 def _device(of: dict[str, Any]) -> Device | None:

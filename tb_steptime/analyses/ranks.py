@@ -1,0 +1,24 @@
+"""Ranks: what of a recording is matched with those of other ranks; `tb_steptime.ranks` holds several beside each
+other."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.analyses.base import Analysis
+from tb_steptime.metrics.communication.exchanges import Exchanges, exchanges
+from tb_steptime.trace.model import Trace
+
+
+class RanksResult(msgspec.Struct, frozen=True):
+    """exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
+    them, and of a recording that has none."""
+
+    exchanges: Exchanges = Exchanges()
+
+
+def analyse(trace: Trace) -> RanksResult:
+    return RanksResult(exchanges(trace))
+
+
+ANALYSIS = Analysis("ranks", "Ranks", RanksResult, analyse)

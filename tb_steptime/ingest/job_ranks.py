@@ -1,0 +1,85 @@
+"""Measured spans of a run -> its jobs: the ranks that were recorded at the same time.
+
+rank 0   [span 1]          [span 2]
+rank 1    [span 1]         [span 2]      two jobs of three ranks: spans that overlap, or overlap the same ones
+rank 2   [span 1]           [span 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.ingest.names import machine_of, rank_in_name
+from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+
+#: Notes which say that a file ends before its recording does.
+_CUT = {"truncated-file", "corrupt-file"}
+
+
+@dataclass(frozen=True)
+class RecordedRank:
+    """A span with the rank that it is of, as the file says it, else its worker's name."""
+
+    found: FoundSpan
+    measured: MeasuredSpan
+    rank: int
+
+
+def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
+    """Of the spans that are known to be of a rank. Reads heads alone."""
+    known = [(found, measured, _rank(found, measured.facts)) for found, measured in spans]
+    return [RecordedRank(found, measured, rank) for found, measured, rank in known if rank is not None]
+
+
+def _rank(found: FoundSpan, facts: SpanFacts) -> int | None:
+    return facts.rank if facts.rank is not None else rank_in_name(found.worker)
+
+
+def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
+    """Of one run, in time order; each list is a job's ranks, ascending. Clocks of machines differ by far less than
+    recordings are apart."""
+    jobs: list[list[RecordedRank]] = []
+    until = 0
+    for each in sorted(ranks, key=lambda each: each.measured.facts.origin_ns):
+        start, end = _window(each.measured.facts)
+        if not jobs or start >= until:
+            jobs.append([])
+        jobs[-1].append(each)
+        until = max(until, end)
+    return [sorted(job, key=lambda each: (each.rank, each.found.worker)) for job in jobs]
+
+
+def _window(facts: SpanFacts) -> tuple[int, int]:
+    """Epoch times, ns."""
+    return facts.origin_ns, facts.origin_ns + (facts.mean_step_ns or 0) * facts.step_count
+
+
+def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
+    """What the job needs of each. Raises what reading results raises; TraceError where nothing is of a rank."""
+    if not job:
+        problem = "No recording here says which rank of a job it is of"
+        raise TraceError(problem, "", "Name files for their ranks, such as rank3_trace.json.gz.")
+    return [rank_span(_facts(each), each.measured.results) for each in job]
+
+
+def job_of(job: Sequence[RecordedRank]) -> JobRanks:
+    """Raises as `rank_spans`."""
+    return job_ranks(rank_spans(job))
+
+
+def _facts(each: RecordedRank) -> RankFacts:
+    facts = each.measured.facts
+    return RankFacts(
+        key=each.found.id,
+        worker=each.found.worker,
+        rank=each.rank,
+        host=machine_of(each.found.worker),
+        world_size=facts.world_size,
+        cut_short=any(note.id in _CUT for note in facts.notes),
+    )

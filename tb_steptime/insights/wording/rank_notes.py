@@ -1,0 +1,33 @@
+"""Notes on the ranks of a job in words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class NoteWords(NamedTuple):
+    """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type."""
+
+    cause: str
+    effect: str
+    code: str = ""
+
+
+RANK_NOTE_WORDS: dict[str, NoteWords] = {
+    "ranks_missing": NoteWords(
+        "[{count}] of {all} ranks (was|were) not recorded at this time.",
+        "What (it|they) did is not known: a rank that makes the others wait may be (it|among them).",
+    ),
+    "ranks_twice": NoteWords(
+        "[{count}] (rank has|ranks have) several recordings of this time.",
+        "The one with most steps counts. Are these different jobs in one folder?",
+    ),
+    "ranks_cut_short": NoteWords(
+        "The files of [{count}] of {all} ranks end before the recording does.",
+        "Steps and collectives after the cut are missing on (it|them).",
+    ),
+    "ranks_with_other_steps": NoteWords(
+        "[{count}] of {all} ranks (lacks|lack) steps that others recorded.",
+        "Collectives are matched in the steps that all ranks of their group recorded.",
+    ),
+}

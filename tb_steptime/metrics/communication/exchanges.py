@@ -1,0 +1,163 @@
+"""Each collective of the steps, in what other ranks' recordings are matched with: what it exchanges, when, and how much
+of it no computation hides.
+
+rank 0    step 5   [all-reduce 25 MB][all-reduce 7 MB]     the n-th of a group in a step is the n-th of the same group
+rank 1    step 5     [all-reduce 25][all-reduce 7 MB]      in the same step on every other rank
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.phases.assignment import SITE, SITES, site_of
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+#: In so many of them what is the same on all ranks shows; more would make summaries large.
+MOST = 8_000
+#: Starts are in microseconds: only clocks of hosts are compared with them, which tell no more.
+START_UNIT_NS = 1_000
+
+
+class ExchangeGroup(msgspec.Struct, frozen=True):
+    """A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
+    ranks: empty where the file does not list them."""
+
+    name: str
+    size: int | None
+    description: str = ""
+    ranks: list[int] = []
+
+
+class ExchangeClass(msgspec.Struct, frozen=True):
+    """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
+    id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device."""
+
+    kind: str
+    group: int | None
+    bytes: int | None
+    dtype: str | None
+    site: str
+
+
+class Exchanges(msgspec.Struct, frozen=True):
+    """Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
+
+    of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
+    exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
+    collectives of later steps, which are not kept.
+    """
+
+    groups: list[ExchangeGroup] = []
+    classes: list[ExchangeClass] = []
+    of: PackedColumn = PackedColumn()
+    step: PackedColumn = PackedColumn()
+    start: PackedColumn = PackedColumn()
+    length: PackedColumn = PackedColumn()
+    exposed: PackedColumn = PackedColumn()
+    left_out: int = 0
+
+
+def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
+    """At most so many, of whole steps from the first one."""
+    found, steps = find_collectives(trace), _launching_steps(trace)
+    order = np.lexsort((np.arange(len(found)), steps))[int((steps < 0).sum()) :]
+    kept = order[: _whole_steps(steps[order], most)]
+    site = _sites(trace, found)
+    alike = Groups.of(found.kind[kept], found.group[kept], found.group_size[kept], found.bytes[kept], found.dtype[kept],
+                      site[kept])  # fmt: skip
+    groups = _groups(trace, found, kept)
+    length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
+    return Exchanges(
+        groups=list(groups.values()),
+        classes=[_class(trace, found, site, list(groups), row) for row in kept[alike.first].tolist()],
+        of=packed(alike.place),
+        step=packed(steps[kept]),
+        start=packed(found.start[kept] // START_UNIT_NS),
+        length=packed(length),
+        exposed=packed(np.where(exposed == length, -1, exposed)),
+        left_out=len(order) - len(kept),
+    )
+
+
+def _whole_steps(steps: Int64, most: int) -> int:
+    """How many of the first of ascending steps are of whole ones; all of the first step in any case."""
+    if len(steps) <= most:
+        return len(steps)
+    begins = int(np.searchsorted(steps, steps[most]))
+    return begins or int(np.searchsorted(steps, steps[0], side="right"))
+
+
+def _calls(trace: Trace, found: Collectives) -> Int64:
+    """The call of the host that launched each; -1 for none; without a device its own mark."""
+    if not has_device_activity(trace):
+        return found.event
+    launches = find_launches(trace)
+    return launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)
+
+
+def _launching_steps(trace: Trace) -> Int64:
+    """Of each of `find_collectives` the place of the step that launched it, else of the step in which it starts; -1 for
+    none. The host may be steps ahead of the device, and differs from rank to rank in that."""
+    steps, call = find_steps(trace), _calls(trace, find_collectives(trace))
+    begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
+    by_host = _within(begin, end, trace.events.start_ns[np.maximum(call, 0)])
+    by_start = _within(steps.start_ns, steps.end_ns, find_collectives(trace).start)
+    return np.where(call >= 0, by_host, by_start)
+
+
+def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
+    place = np.searchsorted(begin, instants, side="right") - 1
+    inside = (place >= 0) & (instants < end[np.maximum(place, 0)])
+    return np.where(inside, place, -1)
+
+
+def _sites(trace: Trace, found: Collectives) -> Int64:
+    """Place in SITES. Without a device, marks stand on threads of the backend, which show no phase."""
+    if not has_device_activity(trace):
+        return np.full(len(found), SITE["unknown"])
+    return site_of(trace, _calls(trace, found)).astype(np.int64)
+
+
+def _groups(trace: Trace, found: Collectives, kept: Int64) -> dict[tuple[int, int], ExchangeGroup]:
+    """By row of `Trace.collective_texts` and size. Without names, the one group of a job that has one."""
+    alike = Groups.of(found.group[kept], found.group_size[kept])
+    first = kept[alike.first]
+    keys = zip(found.group[first].tolist(), found.group_size[first].tolist(), strict=True)
+    return {key: group for key in keys if (group := _group(trace, *key)) is not None}
+
+
+def _group(trace: Trace, text: int, size: int) -> ExchangeGroup | None:
+    listed = {group.name: group for group in trace.job.groups}
+    name = trace.collective_texts[text] if text >= 0 else _only(list(listed))
+    if name is None:
+        return None
+    known = listed.get(name)
+    ranks = list(known.ranks) if known else []
+    return ExchangeGroup(name, size if size >= 0 else len(ranks) or None, known.description if known else "", ranks)
+
+
+def _only(names: list[str]) -> str | None:
+    return names[0] if len(names) == 1 else None
+
+
+def _class(trace: Trace, found: Collectives, site: Int64, groups: list[tuple[int, int]], row: int) -> ExchangeClass:
+    group = (int(found.group[row]), int(found.group_size[row]))
+    size, dtype = int(found.bytes[row]), int(found.dtype[row])
+    return ExchangeClass(
+        kind=KINDS[found.kind[row]],
+        group=groups.index(group) if group in groups else None,
+        bytes=size if size >= 0 else None,
+        dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
+        site=SITES[int(site[row])].id,
+    )

@@ -1,0 +1,52 @@
+"""Which ranks of a job were recorded: one recording for each, and what is said of those that are missing or twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.text import Note, count
+
+
+@dataclass(frozen=True)
+class Members:
+    """spans: by rank, one for each. missing: ranks without a recording, of world_size; None where no file says it."""
+
+    spans: list[RankSpan]
+    missing: list[int]
+    world_size: int | None
+    notes: list[Note]
+
+
+def members(spans: Sequence[RankSpan]) -> Members:
+    """Of spans that were recorded at the same time; of two that say the same rank the one with more steps counts."""
+    by_rank: dict[int, list[RankSpan]] = defaultdict(list)
+    for span in spans:
+        by_rank[span.rank].append(span)
+    chosen = [max(by_rank[rank], key=lambda span: len(span.step_names)) for rank in sorted(by_rank)]
+    world_size = max((span.world_size for span in spans if span.world_size), default=None)
+    missing = sorted(set(range(world_size or 0)) - set(by_rank))
+    return Members(chosen, missing, world_size, _notes(chosen, len(missing), _twice(by_rank)))
+
+
+def _twice(by_rank: dict[int, list[RankSpan]]) -> int:
+    return sum(len(same) > 1 for same in by_rank.values())
+
+
+def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
+    cut, other, there = sum(span.cut_short for span in chosen), _with_other_steps(chosen), count(len(chosen))
+    found = [
+        (missing, Note("ranks_missing", {"count": count(missing), "all": count(len(chosen) + missing)})),
+        (twice, Note("ranks_twice", {"count": count(twice)})),
+        (cut, Note("ranks_cut_short", {"count": count(cut), "all": there})),
+        (other, Note("ranks_with_other_steps", {"count": count(other), "all": there})),
+    ]
+    return [note for number, note in found if number]
+
+
+def _with_other_steps(spans: Sequence[RankSpan]) -> int:
+    """Ranks that lack a step that another rank has."""
+    met = {name for span in spans for name in span.step_names}
+    return sum(len(set(span.step_names)) < len(met) for span in spans)

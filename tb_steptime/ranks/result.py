@@ -1,0 +1,211 @@
+"""What is known of a job: its ranks, its steps on each of them, its collectives matched over ranks, and who is late.
+
+              step 5   step 6   step 7
+    rank 0     101 ms   102 ms   101 ms     waits 40 ms a step for rank 2
+    rank 1     101      102      101        waits 40
+    rank 2     101      102      101        waits for nobody: it arrives last
+    rank 3       .        .        .        missing: no recording
+
+A collective ends on all ranks at about the same time, but begins on each when that rank is ready. So the shortest of
+its times is the transfer, and what the others take longer is their wait for the last to arrive. No clock is needed for
+that, and so none of these figures depends on how well clocks agree.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tb_steptime.text import Note, Reason
+
+#: What a group of ranks exchanges for, read off the kinds, sizes and phases of its collectives.
+Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", "buffers", "checks", "unknown"]
+#: straggler: one rank makes the others wait. imbalance: ranks take turns. balanced: waits are a small share
+#: of the step.
+Balance = Literal["straggler", "imbalance", "balanced"]
+#: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
+CauseId = Literal["data_loading", "more_work", "slower_kernels", "host", "blocking", "other_exchange", "unknown"]
+
+
+class RankMatrix(msgspec.Struct, frozen=True):
+    """A metric of the catalogue over ranks and steps.
+
+    values: one row for each of `JobRanks.ranks`, one column for each of `JobRanks.steps`; None where the rank has no
+    such step or the metric is not measurable in it. reason: why no value is known at all; else None.
+    """
+
+    metric: str
+    values: list[list[float | None]]
+    reason: Reason | None = None
+
+
+class RankRow(msgspec.Struct, frozen=True):
+    """One rank. key: what the caller calls its span; host: None where its worker's name tells none. steps: of the job's
+    steps, those that it recorded. cut_short: its file ends before the recording does.
+
+    Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
+    they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
+    computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
+    arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched.
+
+    clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
+    """
+
+    rank: int
+    key: str
+    worker: str
+    host: str | None
+    steps: int
+    mean_step_ns: int
+    cut_short: bool = False
+    matched: int = 0
+    transfer_ns: int = 0
+    wait_ns: int = 0
+    exposed_wait_ns: int = 0
+    last: int = 0
+    caused_ns: int = 0
+    clock_offset_ns: int | None = None
+
+
+class JobStep(msgspec.Struct, frozen=True):
+    """A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
+    in it, None where nothing is matched; late_ns: these waits, summed over the others."""
+
+    name: str
+    ranks: int
+    slowest: int
+    slowest_ns: int
+    median_ns: int
+    fastest: int
+    fastest_ns: int
+    late: int | None = None
+    late_ns: int = 0
+
+
+class GroupRow(msgspec.Struct, frozen=True):
+    """A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
+    role: what it exchanges for; shown_by: what of its collectives shows that, as a reason's code."""
+
+    name: str
+    size: int | None
+    ranks: list[int]
+    role: Role
+    shown_by: Reason
+
+
+class JobCollective(msgspec.Struct, frozen=True):
+    """Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
+
+    bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
+    bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
+    running_ns. transfer_p50_ns: median length on the rank that arrived last.
+    algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
+    times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
+    gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+    """
+
+    kind: str
+    label: str
+    group: str | None
+    ranks: int
+    dtype: str | None
+    bytes: int | None
+    role: Role
+    count: int
+    transfer_ns: int
+    wait_ns: int
+    running_ns: int
+    exposed_ns: int
+    hidden_ns: int
+    transfer_p50_ns: int
+    algorithm_rate: float | None = None
+    bus_rate: float | None = None
+    of_peak: float | None = None
+    prefetched: float | None = None
+
+
+class Messages(msgspec.Struct, frozen=True):
+    """Sends and receives of one size, which are between two ranks and so not matched; sums over all ranks and steps.
+    Their time includes the wait for the other side."""
+
+    group: str | None
+    bytes: int | None
+    count: int
+    running_ns: int
+    exposed_ns: int
+    hidden_ns: int
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """Whether times of different ranks can be shown beside each other. residual_ns: by how much ends of collectives
+    that end together still differ in 19 of 20 cases, once offsets are taken off. reason: why times are not shown, and
+    then no offset is given; None where they are."""
+
+    residual_ns: int | None
+    reason: Reason | None
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
+    of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
+    share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
+    kernels take on it (slower_kernels), how much more work it has (more_work); else None."""
+
+    id: CauseId
+    own_ns: int
+    others_ns: int
+    share: float
+    metric: str | None = None
+    name: str | None = None
+    factor: float | None = None
+
+
+class LateRank(msgspec.Struct, frozen=True):
+    """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
+
+    late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
+    ends with its arrival. wait_ns: what the median of the others waits for it a step; own_wait_ns: what it waits itself
+    a step. gain_ns: a step at most, if it arrived together with the next to last rank: the least of the others' exposed
+    waits. causes: most first; empty where its own figures are like those of the others.
+    """
+
+    rank: int
+    last_share: float
+    late_steps: int
+    steps: int
+    caused_share: float
+    wait_ns: int
+    own_wait_ns: int
+    gain_ns: int
+    causes: list[Cause] = []
+
+
+class JobRanks(msgspec.Struct, frozen=True):
+    """A job over the ranks that were recorded at the same time.
+
+    ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
+    file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
+    measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
+    matched_steps: the steps whose collectives are matched over ranks. unmatched: why none is, else None.
+    balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
+    first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+    notes: what is missing, twice, cut off, or could not be matched, with counts.
+    """
+
+    world_size: int | None
+    ranks: list[RankRow]
+    missing: list[int]
+    steps: list[JobStep]
+    step_time: RankMatrix
+    metrics: list[str]
+    clocks: Clocks
+    matched_steps: int = 0
+    unmatched: Reason | None = None
+    groups: list[GroupRow] = []
+    collectives: list[JobCollective] = []
+    messages: list[Messages] = []
+    balance: Balance | None = None
+    late: list[LateRank] = []
+    imbalance_gain_ns: int = 0
+    notes: list[Note] = []

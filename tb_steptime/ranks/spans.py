@@ -1,0 +1,94 @@
+"""One rank's recording as the job needs it: figures of every step, in columns. A job may have a thousand of these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.trace.table import Float64, Int64
+
+_NUMBER = re.compile(r"(\d+)$")
+
+
+@dataclass(frozen=True, eq=False)
+class RankSpan:
+    """A measured span of one rank. results: by view id, read when asked for; key: what the caller calls it.
+
+    origin_ns: epoch time of its t = 0. step_names, step_start_ns, step_ns: (steps,). figures: by metric of the
+    catalogue, (steps,), NaN where it is not measurable; only those that are measurable in some step.
+    """
+
+    key: str
+    worker: str
+    host: str | None
+    rank: int
+    world_size: int | None
+    cut_short: bool
+    origin_ns: int
+    step_names: tuple[str, ...]
+    step_start_ns: Int64
+    step_ns: Int64
+    figures: Mapping[str, Float64]
+    results: Mapping[str, msgspec.Struct] = field(repr=False)
+
+    @property
+    def mean_step_ns(self) -> int:
+        """0 of no step."""
+        return round(float(self.step_ns.mean())) if len(self.step_ns) else 0
+
+
+@dataclass(frozen=True)
+class RankFacts:
+    """What the caller knows of a span from its head and its name."""
+
+    key: str
+    worker: str
+    rank: int
+    host: str | None = None
+    world_size: int | None = None
+    cut_short: bool = False
+
+
+def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSpan:
+    """Raises what reading results raises."""
+    trends = results["trends"]
+    assert isinstance(trends, TrendsResult)
+    return RankSpan(
+        key=facts.key,
+        worker=facts.worker,
+        host=facts.host,
+        rank=facts.rank,
+        world_size=facts.world_size,
+        cut_short=facts.cut_short,
+        origin_ns=trends.origin_ns,
+        step_names=tuple(step.name for step in trends.steps),
+        step_start_ns=np.array([step.start_ns for step in trends.steps], np.int64),
+        step_ns=np.array([step.end_ns - step.start_ns for step in trends.steps], np.int64),
+        figures=_figures(trends),
+        results=results,
+    )
+
+
+def _figures(trends: TrendsResult) -> dict[str, Float64]:
+    columns = {series.metric: np.array(series.steps, np.float64) for series in trends.series}  # None becomes NaN
+    return {metric: column for metric, column in columns.items() if not np.isnan(column).all()}
+
+
+def step_names(spans: Sequence[RankSpan]) -> list[str]:
+    """Of all steps that any rank recorded, by number; names without one in the order in which they are met.
+
+    >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_place)
+    ['ProfilerStep#9', 'ProfilerStep#10']
+    """
+    met = dict.fromkeys(name for span in spans for name in span.step_names)
+    return sorted(met, key=_place)
+
+
+def _place(name: str) -> int:
+    number = _NUMBER.search(name)
+    return int(number[1]) if number else -1

@@ -1,0 +1,72 @@
+"""What of the collectives of a recording is kept to be matched with those of other ranks."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, exchanges
+from tb_steptime.metrics.communication.packed import unpacked
+from tb_steptime.trace.model import Job, ProcessGroup, Trace
+from tests.drawn.timeline import timeline
+
+REDUCE, GATHER = ("allreduce", "Float", 1024, "1", 2), ("_allgather_base", "Half", 512, "0", 4)
+
+
+def two_steps(job: Job | None = None) -> Trace:
+    """The second reduction is launched in step 0 and runs in step 1, as where the host is ahead."""
+    return timeline(
+        """
+        step     | 000000000011111111111111 |
+        runtime  | k..r.r......g..m.n...... |
+        kernel 7 | .kkk...............m.n.. |
+        nccl 9   | ...rrrr....rrr..ggg..... |
+        """,
+        exchanges={"r": REDUCE, "g": GATHER},
+        job=job,
+    )
+
+
+def test_each_collective_belongs_to_the_step_that_launches_it():
+    kept = exchanges(two_steps())
+    assert unpacked(kept.step).tolist() == [0, 0, 1]
+    assert unpacked(kept.start).tolist() == [3, 11, 16]  # us
+    assert unpacked(kept.length).tolist() == [4_000, 3_000, 3_000]
+    assert unpacked(kept.exposed).tolist() == [3_000, -1, -1]
+
+
+def test_alike_collectives_are_described_once():
+    groups = (ProcessGroup("0", "default_pg", (0, 1, 2, 3)), ProcessGroup("1", "mesh_tp", (2, 3)))
+    kept = exchanges(two_steps(Job(rank=2, world_size=4, groups=groups)))
+    assert kept.groups == [ExchangeGroup("1", 2, "mesh_tp", [2, 3]), ExchangeGroup("0", 4, "default_pg", [0, 1, 2, 3])]
+    assert kept.classes == [
+        ExchangeClass("all_reduce", 0, 4096, "Float", "forward.model"),
+        ExchangeClass("all_gather", 1, 1024, "Half", "forward.model"),
+    ]
+    assert unpacked(kept.of).tolist() == [0, 0, 1]
+
+
+def test_only_whole_steps_are_kept():
+    kept = exchanges(two_steps(), most=2)
+    assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
+    kept = exchanges(two_steps(), most=1)  # the first one in any case
+    assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
+
+
+def test_without_collectives_there_is_nothing_to_match():
+    kept = exchanges(timeline("step | 0000 |\nop | .aa. |"))
+    assert (kept.classes, kept.groups, kept.of.count) == ([], [], 0)
+
+
+def test_marks_of_the_host_count_without_a_device():
+    kept = exchanges(
+        timeline(
+            """
+            step      | 00000000 |
+            op        | aa...aa. |
+            op worker | .gggg... |
+            """,
+            names={"g": "gloo:all_reduce"},
+            job=Job(groups=(ProcessGroup("0", "default_pg", (0, 1)),)),
+        )
+    )
+    assert kept.classes == [ExchangeClass("all_reduce", 0, None, None, "unknown")]
+    assert kept.groups == [ExchangeGroup("0", 2, "default_pg", [0, 1])]
+    assert (unpacked(kept.length).tolist(), unpacked(kept.exposed).tolist()) == ([4_000], [3_000])
