@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tb_steptime.ingest.found import FoundSpan, numbered
+from tb_steptime.ingest.found import FoundSpan, numbered, span_id
+from tb_steptime.ingest.listing import Entry, Files, Listing
+from tb_steptime.ingest.local_files import LocalFiles
 from tb_steptime.ingest.names import JSON_NAME, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
-from tb_steptime.trace.kineto import looks_like_trace
 
 #: A log directory has hundreds of folders; past this it is a home directory or a data set, and the walk would not end.
 MAX_FOLDERS = 20_000
@@ -31,152 +32,185 @@ MAX_PROBLEMS = 20
 
 @dataclass(frozen=True)
 class Found:
-    """What one scan of all places found; spans in the order of the pickers."""
+    """What one scan of all places found; spans in the order of the pickers. A scan that finds the same again answers
+    with the same object."""
 
     spans: tuple[FoundSpan, ...]
     folders: int
     problems: tuple[Problem, ...]
 
 
-#: A file as it was when it was opened to see whether it is a trace: path, bytes, time of the last change.
-_Opened = tuple[str, int, int]
+@dataclass(frozen=True, eq=False)
+class _Folder:
+    """A folder as it was listed, and what was made of it. opened: its files that were opened to see whether they are
+    traces; sure: all of them were."""
+
+    listing: Listing
+    spans: tuple[FoundSpan, ...]
+    opened: dict[Entry, bool]
+    sure: bool
 
 
 @dataclass
 class Discovery:
-    """Scans places again and again; remembers which files were opened to see whether they are traces."""
+    """Scans places again and again; what did not change since the last scan is neither listed nor opened again."""
 
     places: Sequence[Place]
-    opened: dict[_Opened, bool] = field(default_factory=dict)
+    _files: dict[int, Files] = field(default_factory=dict)
+    _folders: dict[tuple[int, str], _Folder] = field(default_factory=dict)
+    _found: Found | None = None
 
     def scan(self) -> Found:
-        scan = _Scan(self.opened)
-        spans = [span for place in self.places for span in scan.spans_of(place)]
-        self.opened = scan.opened
-        if scan.left_out:
-            scan.report(scan.left_out, "", "Point --logdir at the folder that holds the traces.")
-        return Found(tuple(numbered(spans)), scan.folders, tuple(scan.problems[:MAX_PROBLEMS]))
+        scan = _Scan(self._folders)
+        for number, place in enumerate(self.places):
+            if place.is_remote:
+                scan.report(
+                    "Remote directories are not read", place.shown, "Copy the traces to a local or mounted folder."
+                )
+                continue
+            if number not in self._files:
+                self._files[number] = LocalFiles(place.root)
+            scan.walk(number, place, self._files[number])
+        before, self._folders = self._folders, scan.found
+        problems = scan.all_problems()
+        if self._found and self._found.problems == problems and list(before.items()) == list(scan.found.items()):
+            return self._found
+        spans = itertools.chain.from_iterable(folder.spans for folder in scan.found.values())
+        self._found = Found(tuple(numbered(spans)), scan.folders, problems)
+        return self._found
 
 
 class _Scan:
-    """One scan of all places, with its bounds."""
+    """One scan of all places, with its bounds. found: by the number of the place and the folder's path in it."""
 
-    def __init__(self, known: dict[_Opened, bool]) -> None:
+    def __init__(self, known: dict[tuple[int, str], _Folder]) -> None:
         self.known = known
-        self.opened: dict[_Opened, bool] = {}
+        self.found: dict[tuple[int, str], _Folder] = {}
         self.newly_opened = 0
         self.folders = 0
         self.spans = 0
         self.left_out: str | None = None
         self.problems: list[Problem] = []
 
-    def spans_of(self, place: Place) -> Iterator[FoundSpan]:
-        if place.is_remote:
-            self.report("Remote directories are not read", place.shown, "Copy the traces to a local or mounted folder.")
-            return
+    def walk(self, number: int, place: Place, files: Files) -> None:
+        files.begin()
         root = Path(os.path.realpath(place.root))
-        seen: set[str] = set()
         pending = [""]
         while pending:
             relative = pending.pop()
-            real = os.path.realpath(root / relative)
-            if real in seen:
+            listing = self._listing(files, relative, place)
+            if listing is None:
                 continue
-            seen.add(real)
             if self.folders >= MAX_FOLDERS or self.spans >= MAX_SPANS:
                 self.left_out = f"The search stopped after {self.folders} folders and {self.spans} traces"
                 return
             self.folders += bool(relative)
-            entries = self._entries(root, relative)
-            pending += [f"{relative}{entry.name}/" for entry in reversed(entries) if entry.is_dir()]
-            yield from self._spans(place, relative, _Folder.of(entries))
+            pending += [f"{relative}{name}/" for name in reversed(listing.folders)]
+            folder = self._folder(self.known.get((number, relative)), listing, _Where(place, root, relative, files))
+            self.found[number, relative] = folder
+            self.spans += len(folder.spans)
 
-    def _entries(self, root: Path, relative: str) -> list[os.DirEntry[str]]:
-        """The visible entries of a folder by name, without links that lead out of the place."""
-        folder = root / relative
+    def _listing(self, files: Files, relative: str, place: Place) -> Listing | None:
         try:
-            with os.scandir(folder) as listing:
-                entries = sorted((e for e in listing if not e.name.startswith(".")), key=lambda entry: entry.name)
+            listing = files.listing(relative)
         except OSError as error:
-            self.report(f"The folder cannot be read: {error.strerror}", relative or ".", _folder_hint(error, folder))
-            return []
-        return [entry for entry in entries if not entry.is_symlink() or self._stays_inside(entry, relative, root)]
-
-    def _stays_inside(self, entry: os.DirEntry[str], relative: str, root: Path) -> bool:
-        real = Path(os.path.realpath(entry.path))
-        if real.is_relative_to(root):
-            return True
-        if entry.is_dir() or JSON_NAME.fullmatch(entry.name):
+            hint = _folder_hint(error, place.root / relative)
+            self.report(f"The folder cannot be read: {error.strerror}", relative or ".", hint)
+            return Listing((), ())
+        for name in listing.outside if listing else ():
             hint = "Name the folder that it leads to: --logdir_spec name:folder."
-            self.report("A link leads outside the log directory and is not followed", relative + entry.name, hint)
-        return False
+            self.report("A link leads outside the log directory and is not followed", relative + name, hint)
+        return listing
 
-    def _spans(self, place: Place, relative: str, folder: _Folder) -> Iterator[FoundSpan]:
-        for name in sorted(folder.traces.keys() | folder.summaries.keys()):
-            trace, summary = folder.traces.get(name), folder.summaries.get(name)
+    def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
+        if known and known.sure and known.listing is listing:
+            return known
+        looked = _Looked(known.opened if known else {})
+        spans = tuple(self._spans(listing.files, where, looked))
+        return _Folder(listing, spans, looked.opened, looked.sure)
+
+    def _spans(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSpan]:
+        traces = {file.name: file for file in files if JSON_NAME.fullmatch(file.name)}
+        summaries = {file.name.removesuffix(SUFFIX): file for file in files if file.name.endswith(SUFFIX)}
+        records = _Records.of(files)
+        for name in sorted(traces.keys() | summaries.keys()):
+            trace, summary = traces.get(name), summaries.get(name)
+            named = trace_name(where.place, where.relative, name)
+            if trace and not summary and not named.sure and not self._is_trace(trace, where, looked):
+                continue
             entry = trace or summary
             assert entry is not None
-            try:
-                stat = entry.stat()
-            except OSError:
-                continue  # it went away between the listing and now
-            named = trace_name(place, relative, name)
-            if trace and not summary and not named.sure and not self._is_trace(trace.path, stat):
-                continue
-            self.spans += 1
-            yield replace(
-                FoundSpan.of(place, named, relative + name, _path(trace), _path(summary)),
-                bytes=stat.st_size,
-                mtime_ns=stat.st_mtime_ns,
-                records=folder.records_at(stat.st_mtime_ns) if trace else 0,
+            file = where.relative + name
+            yield FoundSpan(
+                id=span_id(where.place, file),
+                run=named.run,
+                worker=named.worker,
+                number=0,
+                file=file,
+                trace=where.root / file if trace else None,
+                summary=where.root / (file + SUFFIX) if summary else None,
+                time=named.time,
+                bytes=entry.bytes,
+                mtime_ns=entry.mtime_ns,
+                records=records.at(entry.mtime_ns) if trace else 0,
             )
 
-    def _is_trace(self, path: str, stat: os.stat_result) -> bool:
-        key = (path, stat.st_size, stat.st_mtime_ns)
-        if key not in self.known:
+    def _is_trace(self, entry: Entry, where: _Where, looked: _Looked) -> bool:
+        if entry not in looked.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
                 self.left_out = f"More than {MAX_OPENED} JSON files whose names do not say that they are traces"
+                looked.sure = False
                 return False
-        self.opened[key] = self.known[key] if key in self.known else looks_like_trace(path)
-        return self.opened[key]
+        known = looked.before.get(entry)
+        looked.opened[entry] = where.files.is_trace(where.relative + entry.name) if known is None else known
+        return looked.opened[entry]
 
     def report(self, problem: str, file: str, hint: str) -> None:
         self.problems.append(Problem(problem, file, hint))
 
+    def all_problems(self) -> tuple[Problem, ...]:
+        """The gravest first: what was not searched."""
+        hint = "Point --logdir at the folder that holds the traces."
+        left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
+        return tuple([*left_out, *self.problems][:MAX_PROBLEMS])
+
 
 @dataclass(frozen=True)
-class _Folder:
-    """The files of a folder that matter here. traces and summaries by the name of the trace; recorded_ns: when the
-    recorder's files were last written to, sorted."""
+class _Where:
+    """A folder of a place, "" or "a/b/", and whose files they are."""
 
-    traces: dict[str, os.DirEntry[str]]
-    summaries: dict[str, os.DirEntry[str]]
-    recorded_ns: list[int]
+    place: Place
+    root: Path
+    relative: str
+    files: Files
+
+
+@dataclass
+class _Looked:
+    """The files of a folder that were opened, before and now; sure: none was refused."""
+
+    before: dict[Entry, bool]
+    opened: dict[Entry, bool] = field(default_factory=dict)
+    sure: bool = True
+
+
+class _Records:
+    """When the recorder's files of a folder were last written to."""
+
+    def __init__(self, times_ns: Sequence[int]) -> None:
+        self.times_ns = sorted(times_ns)
+        #: Of the first so many times, and of how many there are.
+        self.marks = list(itertools.accumulate(self.times_ns, lambda *both: hash(both), initial=len(times_ns)))
 
     @classmethod
-    def of(cls, entries: Sequence[os.DirEntry[str]]) -> _Folder:
-        files = [entry for entry in entries if entry.is_file()]
-        recorded: list[int] = []
-        for entry in files:
-            if entry.name.endswith(RECORD_SUFFIX):
-                with contextlib.suppress(OSError):
-                    recorded.append(entry.stat().st_mtime_ns)
-        return cls(
-            {entry.name: entry for entry in files if JSON_NAME.fullmatch(entry.name)},
-            {entry.name.removesuffix(SUFFIX): entry for entry in files if entry.name.endswith(SUFFIX)},
-            sorted(recorded),
-        )
+    def of(cls, files: Sequence[Entry]) -> _Records:
+        return cls([file.mtime_ns for file in files if file.name.endswith(RECORD_SUFFIX)])
 
-    def records_at(self, trace_ns: int) -> int:
+    def at(self, trace_ns: int) -> int:
         """Stands for what a trace can see of the recorder's files: how many there are, and those that were last
         written to before or soon after the trace."""
-        seen = bisect.bisect_left(self.recorded_ns, trace_ns + RECORDS_PATIENCE_NS)
-        return hash((len(self.recorded_ns), tuple(self.recorded_ns[:seen])))
-
-
-def _path(entry: os.DirEntry[str] | None) -> Path | None:
-    return Path(entry.path) if entry else None
+        return self.marks[bisect.bisect_left(self.times_ns, trace_ns + RECORDS_PATIENCE_NS)]
 
 
 def _folder_hint(error: OSError, folder: Path) -> str:

@@ -41,7 +41,7 @@ class FoundSpan:
     @classmethod
     def of(cls, place: Place, name: TraceName, file: str, trace: Path | None, summary: Path | None) -> FoundSpan:
         """Not numbered yet."""
-        return cls(_span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time)
+        return cls(span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time)
 
     def under(self, root: Path) -> FoundSpan:
         """The same with paths that begin as the user wrote the folder."""
@@ -84,6 +84,6 @@ def _named_by_user(path: Path) -> FoundSpan:
     return replace(found, file=str(path))
 
 
-def _span_id(place: Place, file: str) -> str:
+def span_id(place: Place, file: str) -> str:
     """The same file of the same log directory has the same id on every machine, so that links can be shared."""
     return hashlib.blake2b(f"{place.name}\0{file}".encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()

@@ -117,7 +117,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
         role="combobox"
         aria-expanded="true"
         aria-controls={id}
-        aria-activedescendant={found[at] && `${id}-${at}`}
+        aria-activedescendant={view.first <= line && line < view.end ? `${id}-${at}` : undefined}
         onInput={(event) => {
           setSearch(event.currentTarget.value);
           setAt(0);

@@ -1,0 +1,137 @@
+"""The files of a local or mounted folder, listed again only where something may have changed.
+
+    of a folder, at each scan            what it costs
+      its own time is another            list it, look at each file that matters
+      as it was                          look at each file that matters: a trace may be replaced in place
+      as it was, quiet, of a large tree  nothing, but in its turn
+
+A folder's time tells of names that come and go, and of nothing else. Where even that cannot be relied on (a network
+file system shows what it knew a moment ago, some tell no times of folders), every folder is listed again in its turn,
+within RELIST_TURNS scans, and all of them after a pause of WHOLE_SECONDS.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from zlib import crc32
+
+from tb_steptime.ingest.listing import Entry, Listing, matters
+from tb_steptime.ingest.names import JSON_NAME
+from tb_steptime.trace.kineto import looks_like_trace
+
+#: File systems round times, FAT to two seconds: a folder that was listed so soon after its last change may have changed
+#: again without another time.
+COARSE_NS = 2_500_000_000
+#: Each folder is listed again once in so many scans, whatever its time says.
+RELIST_TURNS = 30
+#: After such a pause a scan lists everything.
+WHOLE_SECONDS = 60.0
+#: A file of a folder that was quiet for so long is replaced in place by nobody who looks at the tab meanwhile.
+QUIET_NS = 60_000_000_000
+#: So many files are looked at in each scan, whatever their age; of more, those of quiet folders take turns.
+EVERY_SCAN = 4_000
+#: In so many scans at most each file is looked at.
+MOST_TURNS = 20
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A folder as it was listed. same: what tells one state of it from another; settled: what comes and goes later
+    changes that."""
+
+    same: tuple[int, ...]
+    listing: Listing
+    settled: bool
+
+    def is_quiet(self, now_ns: int) -> bool:
+        return now_ns - max([self.same[-1], *(file.mtime_ns for file in self.listing.files)]) > QUIET_NS
+
+
+@dataclass
+class LocalFiles:
+    """See `listing.Files`."""
+
+    root: Path
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _before: dict[str, _Known] = field(default_factory=dict)
+    _seen: set[tuple[int, ...]] = field(default_factory=set)
+    _scans: int = 0
+    _began: float | None = None
+    _whole: bool = True
+    _turns: int = 1
+
+    def begin(self) -> None:
+        now = time.monotonic()
+        self._whole = self._began is None or now - self._began >= WHOLE_SECONDS
+        self._began = now
+        self._top = os.path.realpath(self.root)
+        self._before, self._known, self._seen = self._known, {}, set()
+        self._scans += 1
+        self._turns = min(MOST_TURNS, 1 + sum(len(each.listing.files) for each in self._before.values()) // EVERY_SCAN)
+
+    def listing(self, folder: str) -> Listing | None:
+        path, now_ns = f"{self._top}/{folder}".rstrip("/") or "/", time.time_ns()
+        found = os.stat(path)
+        place = (found.st_dev, found.st_ino)
+        if place in self._seen:
+            return None
+        self._seen.add(place)
+        same = (*place, found.st_ctime_ns, found.st_mtime_ns)
+        before = self._before.get(folder)
+        listing = self._as_before(path, before, same, now_ns)
+        links = False
+        if listing is None:
+            listing, links = self._listed(path)
+            if before is not None and before.listing == listing:
+                listing = before.listing
+        settled = not links and now_ns - max(same[-2:]) > COARSE_NS
+        self._known[folder] = _Known(same, listing, settled)
+        return listing
+
+    def is_trace(self, file: str) -> bool:
+        return looks_like_trace(f"{self._top}/{file}")
+
+    def _as_before(self, path: str, known: _Known | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
+        """The folder without listing it; None where it has to be."""
+        if known is None or not known.settled or known.same != same or self._whole or self._is_turn(path, RELIST_TURNS):
+            return None
+        if not self._is_turn(path, self._turns) and known.is_quiet(now_ns):
+            return known.listing
+        try:
+            files = tuple([_entry(each.name, os.stat(f"{path}/{each.name}")) for each in known.listing.files])
+        except OSError:
+            return None
+        return known.listing if files == known.listing.files else known.listing._replace(files=files)
+
+    def _is_turn(self, path: str, turns: int) -> bool:
+        return (self._scans + crc32(path.encode("utf-8", "surrogateescape"))) % turns == 0
+
+    def _listed(self, path: str) -> tuple[Listing, bool]:
+        """And whether links are among the entries: what they lead to changes no folder's time."""
+        with os.scandir(path) as all:
+            entries = [each for each in all if not each.name.startswith(".")]
+        links = [each for each in entries if each.is_symlink()]
+        away = {each.name for each in links if not self._stays_inside(each.path)}
+        folders = [each.name for each in entries if each.is_dir()]
+        files = [entry for each in entries if matters(each.name) and each.name not in away for entry in _regular(each)]
+        outside = [name for name in away if name in folders or JSON_NAME.fullmatch(name)]
+        own = (name for name in folders if name not in away)
+        return Listing(tuple(sorted(own)), tuple(sorted(files)), tuple(sorted(outside))), bool(links)
+
+    def _stays_inside(self, path: str) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(self._top)
+
+
+def _regular(entry: os.DirEntry[str]) -> list[Entry]:
+    """Nothing where it is no file, or went away meanwhile."""
+    try:
+        return [_entry(entry.name, entry.stat())] if entry.is_file() else []
+    except OSError:
+        return []
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    return Entry(name, found.st_size, found.st_mtime_ns, found.st_ctime_ns ^ found.st_ino)
