@@ -42,7 +42,7 @@ _NAMED: Mapping[CauseId, str] = {
 
 
 def ranks_headline(job: JobRanks) -> Headline:
-    """Of at least two ranks: which one holds the job up and why, or that none does, or why that is not known."""
+    """Of at least two ranks: which one delays the others and why, or that none does, or why that is not known."""
     if job.unmatched is not None or job.balance is None or not job.ranks:
         return Headline(_unmatched(job))
     if job.balance == "straggler" and job.late:
@@ -99,7 +99,7 @@ def _taking_turns(job: JobRanks) -> Phrase:
 
 
 def _balanced(job: JobRanks) -> Phrase:
-    return phrase("[No rank holds the others up:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
+    return phrase("[No rank delays the others:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
@@ -112,9 +112,9 @@ def _unmatched(job: JobRanks) -> Phrase:
     why = explain(job.unmatched) if job.unmatched is not None else phrase("")
     means = [row.mean_step_ns for row in job.ranks]
     if len(means) < 2:
-        return joined(phrase("[Which rank holds the others up is not known.]"), why)
+        return joined(phrase("[Which rank delays the others is not known.]"), why)
     spread = phrase(
-        "[A step takes {least} to {most}, by rank.] Which one holds the others up is not known:",
+        "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
         least=ns(min(means)),
         most=ns(max(means)),
     )
