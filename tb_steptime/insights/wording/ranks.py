@@ -7,7 +7,7 @@ from statistics import fmean
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -22,22 +22,23 @@ ROLE_LABELS: dict[Role, str] = {
     "unknown": "not known",
 }
 
-#: Why a rank is late: what it takes longer in.
+#: Why a rank is late: what takes it longer a step than the median of the others.
 CAUSE_WORDS: Mapping[CauseId, str] = {
-    "data_loading": "its data loading takes {more} a step longer",
-    "more_work": "it computes {more} a step longer, on larger inputs",
-    "slower_kernels": "its GPU takes {more} a step longer for the same kernels",
+    "data_loading": "it waits {more} a step longer for its batches",
+    "more_work": "it computes {more} a step longer, on larger inputs or in more kernels",
+    "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
-    "blocking": "its CPU is blocked {more} a step longer",
-    "other_exchange": "it waits {more} a step longer in another process group",
-    "unknown": "what its trace records does not say why",
+    "blocking": "calls block its CPU {more} a step longer",
+    "allocator": "its allocator takes {more} a step longer",
+    "copies": "its copies take {more} a step longer",
+    "cpu_work": "its ops take {more} a step longer on the CPU",
 }
+_NO_CAUSE = "its trace does not show why"
 
 #: Causes that name a kernel or an op.
 _NAMED: Mapping[CauseId, str] = {
     "more_work": ", most in {name}",
     "slower_kernels": ", most in {name}",
-    "blocking": ", most in {name}",
 }
 
 
@@ -69,16 +70,13 @@ def rank_name(rank: int) -> Quantity:
 
 def cause_text(late: LateRank) -> Phrase:
     """Why this rank is late, without a full stop."""
-    cause = late.causes[0] if late.causes else Cause("unknown", 0, 0, 0.0)
-    words = CAUSE_WORDS[cause.id]
-    if cause.id == "unknown":
-        return phrase(words)
-    named = _NAMED.get(cause.id, "") if cause.name else ""
-    values = {
-        "more": ns(cause.own_ns - cause.others_ns),
-        **({"name": code(cause.name)} if cause.name and named else {}),
-    }
-    return Phrase(words + named, values)
+    if not late.causes:
+        return phrase(_NO_CAUSE)
+    cause = late.causes[0]
+    more = ns(cause.own_ns - cause.others_ns)
+    if cause.name is None or cause.id not in _NAMED:
+        return phrase(CAUSE_WORDS[cause.id], more=more)
+    return phrase(CAUSE_WORDS[cause.id] + _NAMED[cause.id], more=more, name=code(cause.name))
 
 
 def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:

@@ -205,11 +205,7 @@ function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
       {points.length > 1 && (
         <div>
           <p class="quiet small">{head} by message size</p>
-          <Bandwidth
-            label={spoken(`${head} of ${most.label}`, points, scale)}
-            points={points}
-            scale={scale}
-          />
+          <Bandwidth label={spoken(`${head} of ${most.label}`, points, scale)} points={points} scale={scale} />
         </div>
       )}
     </div>
