@@ -23,8 +23,9 @@ MEETING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"
 @dataclass(frozen=True, eq=False)
 class Arrivals:
     """Per rank of the job (ranks,), sums over the matched steps: as `RankRow` has them. Per step and rank (steps,
-    ranks), ns: late_ns: waits of the others that end with its arrival; gain_ns: the least of their exposed waits;
-    waited_ns: its own exposed waits."""
+    ranks), ns: late_ns: waits of the others that end with its arrival; exposed_ns: what of these no computation hides,
+    of several collectives at once counted once; gain_ns: the least of the others' exposed waits; waited_ns: its own
+    exposed waits."""
 
     matched: Int64
     transfer_ns: Int64
@@ -32,6 +33,7 @@ class Arrivals:
     exposed_wait_ns: Int64
     last: Int64
     late_ns: Int64
+    exposed_ns: Int64
     gain_ns: Int64
     waited_ns: Int64
 
@@ -50,7 +52,7 @@ def meetings(found: Matched) -> Bool:
 def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
     """Over all groups, in which a rank may be several times."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
-                     *(np.zeros((steps, ranks), np.int64) for _ in range(3)))  # fmt: skip
+                     *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
     for found in matched:
         _add(total, found, meetings(found))
     return total
@@ -71,6 +73,7 @@ def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
     total.exposed_wait_ns[members] += exposed.sum(axis=0)
     total.last[members] += np.bincount(last[waited > 0], minlength=len(members))
     np.add.at(total.late_ns, (step, members[last]), waited)
+    np.add.at(total.exposed_ns, (step, members[last]), exposed.sum(axis=1))
     np.add.at(total.gain_ns, (step, members[last]), _least_of_others(exposed, last))
     np.add.at(total.waited_ns, (step[:, None], members[None, :]), exposed)
 

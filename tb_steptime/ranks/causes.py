@@ -33,7 +33,7 @@ _ON_DEVICE: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
 _ON_HOST: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
     ("data_loading", ("data_loading_exposed",)),
     ("cpu_work", ("cpu_exec_time",)),
-    ("host", ("other_time",)),
+    ("python", ("other_time",)),
 )
 _KERNELS = "kernel_time"
 

@@ -33,6 +33,7 @@ def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobR
     reading results raises."""
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
+    exchanged = _Exchanged.of(found.spans, names)
     job = JobRanks(
         world_size=found.world_size,
         ranks=[_row(span) for span in found.spans],
@@ -42,9 +43,9 @@ def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobR
         metrics=measured_metrics(found.spans),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
-        notes=found.notes,
+        messages=messages(exchanged.ranks),
+        notes=[*found.notes, *_notes(exchanged)],
     )
-    exchanged = _Exchanged.of(found.spans, names)
     return _with_exchanges(job, exchanged, link_rate) if exchanged.steps.size else job
 
 
@@ -115,16 +116,14 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
         unmatched=None,
         groups=group_rows(found.matching.matched, found.spans),
         collectives=collective_rows(found.matching.matched, link_rate),
-        messages=messages(found.ranks),
         balance=balance,
         late=late,
         imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,
-        notes=[*job.notes, *_notes(found)],
     )
 
 
 def _late(found: _Exchanged) -> list[LateRank]:
-    """The first with why it is late; the others are named only."""
+    """Each with why it is late."""
     late = late_ranks(found.arrivals, found.spans, found.steps)
     place = {span.rank: number for number, span in enumerate(found.spans)}
     steps = [found.names[step] for step in found.steps.tolist()]
@@ -162,7 +161,7 @@ def _notes(found: _Exchanged) -> list[Note]:
         notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))
     if found.matching.alone:
         notes.append(Note("collectives_alone", {"count": count(found.matching.alone)}))
-    if len(found.steps) < len(found.names) - FEWEST_STEPS:
+    if 0 < len(found.steps) < len(found.names) - FEWEST_STEPS:
         notes.append(
             Note("collectives_of_some_steps", {"count": count(len(found.steps)), "all": count(len(found.names))})
         )

@@ -54,7 +54,7 @@ def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64)
 
 
 def _late(found: Arrivals, spans: Sequence[RankSpan], place: int, steps: Int64) -> LateRank:
-    late = found.late_ns[steps]
+    late = found.exposed_ns[steps]
     worst = (late.argmax(axis=1) == place) & (late.max(axis=1) > 0)
     others = max(1, int((found.matched > 0).sum()) - 1)
     return LateRank(
@@ -64,7 +64,7 @@ def _late(found: Arrivals, spans: Sequence[RankSpan], place: int, steps: Int64) 
         steps=len(steps),
         caused_share=int(found.caused_ns[place]) / int(found.wait_ns.sum()),
         wait_ns=round(float(np.median(late[:, place])) / others),
-        own_wait_ns=round(int(found.wait_ns[place]) / len(steps)),
+        own_wait_ns=round(int(found.exposed_wait_ns[place]) / len(steps)),
         gain_ns=round(float(np.median(found.gain_ns[steps, place]))),
     )
 

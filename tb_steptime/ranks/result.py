@@ -25,7 +25,11 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: of the step.
 Balance = Literal["straggler", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
-CauseId = Literal["data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work"]
+CauseId = Literal[
+    "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
+    "python",
+    "unknown",
+]  # fmt: skip
 
 
 class RankMatrix(msgspec.Struct, frozen=True):
@@ -70,7 +74,8 @@ class RankRow(msgspec.Struct, frozen=True):
 
 class JobStep(msgspec.Struct, frozen=True):
     """A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
-    in it, None where nothing is matched; late_ns: these waits, summed over the others."""
+    in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+    run at the same time."""
 
     name: str
     ranks: int
@@ -165,10 +170,10 @@ class LateRank(msgspec.Struct, frozen=True):
     """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
 
     late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
-    ends with its arrival. wait_ns: what each of the others waits for it a step, as a mean, in the median step;
-    own_wait_ns: what it waits itself a step. gain_ns: a step at most, if it arrived together with the next to last
-    rank: the least of the others' exposed waits. causes: most first; empty where its own figures are like those of the
-    others.
+    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+    the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+    the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+    like those of the others.
     """
 
     rank: int

@@ -29,11 +29,12 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
     "blocking": "calls block its CPU {more} a step longer",
-    "allocator": "its allocator takes {more} a step longer",
-    "copies": "its copies take {more} a step longer",
+    "allocator": "it asks the driver for GPU memory {more} a step longer",
+    "copies": "its GPU copies memory {more} a step longer",
+    "python": "its CPU is outside of ops {more} a step longer",
     "cpu_work": "its ops take {more} a step longer on the CPU",
+    "unknown": "its trace does not show why",
 }
-_NO_CAUSE = "its trace does not show why"
 
 #: Causes that name a kernel or an op.
 _NAMED: Mapping[CauseId, str] = {
@@ -70,8 +71,8 @@ def rank_name(rank: int) -> Quantity:
 
 def cause_text(late: LateRank) -> Phrase:
     """Why this rank is late, without a full stop."""
-    if not late.causes:
-        return phrase(_NO_CAUSE)
+    if not late.causes or late.causes[0].id == "unknown":
+        return phrase(CAUSE_WORDS["unknown"])
     cause = late.causes[0]
     more = ns(cause.own_ns - cause.others_ns)
     if cause.name is None or cause.id not in _NAMED:
@@ -101,7 +102,7 @@ def _balanced(job: JobRanks) -> Phrase:
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
-    wait = fmean(row.wait_ns for row in job.ranks) / max(1, job.matched_steps)
+    wait = fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
     return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
 
 

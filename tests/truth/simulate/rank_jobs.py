@@ -1,5 +1,5 @@
-"""Jobs of many ranks that never ran, from declared causes: who is late, by how much, how fast the link is, how wrong the
-clocks are. Each rank computes, and meets the others at all-reduces that end on all of them at once.
+"""Jobs of many ranks that never ran, from declared causes: who is late, by how much, how fast the link is, how wrong
+the clocks are. Each rank computes, and meets the others at all-reduces that end on all of them at once.
 
     rank 0   [forward][backward 1  ][reduce 1      ][backward 2][reduce 2]       a synchronous step: nothing is hidden
     rank 1   [forward][backward 1      ][reduce 1  ][backward 2][reduce 2]       rank 1 is late at reduce 1
@@ -28,8 +28,8 @@ SIMULATED = "Simulated by `tests/truth/simulate/rank_jobs.py`; no machine ran th
 
 @dataclass(frozen=True)
 class Declared:
-    """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes in
-    each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks."""
+    """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes
+    in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks."""
 
     ranks: int
     steps: int = 8
