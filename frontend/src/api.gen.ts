@@ -392,7 +392,7 @@ export interface CategoryBytes {
  * kernels take on it (slower_kernels), how much more work it has (more_work); else None.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "slower_kernels";
+  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -1378,7 +1378,8 @@ export interface JobRanks {
 
 /**
  * A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
- * in it, None where nothing is matched; late_ns: these waits, summed over the others.
+ * in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+ * run at the same time.
  */
 export interface JobStep {
   name: string;
@@ -1559,10 +1560,10 @@ export interface Largest {
 /**
  * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
  * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what each of the others waits for it a step, as a mean, in the median step;
- * own_wait_ns: what it waits itself a step. gain_ns: a step at most, if it arrived together with the next to last
- * rank: the least of the others' exposed waits. causes: most first; empty where its own figures are like those of the
- * others.
+ * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+ * the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+ * the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+ * like those of the others.
  */
 export interface LateRank {
   rank: number;
