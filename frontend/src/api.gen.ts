@@ -1,4 +1,4 @@
-/** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
+/** Made by `make gen` from tb_steptime/serve/api.py. Do not edit. */
 
 export type ViewId =
   | "overview"
@@ -1097,6 +1097,59 @@ export interface Headline {
   view: string | null;
   code: string | null;
   basis: Phrase | null;
+}
+
+/**
+ * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs: each with
+ * the ids of its spans. keeps_paths: a summary was written with whole paths.
+ */
+export interface HeldAnswers {
+  written_ms: number;
+  index: Index;
+  catalogue: Catalogue;
+  pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
+  trends: HeldTrends;
+  pairs: ComparePage[];
+  chain: ChainPage;
+  chain_runs: string[];
+  jobs: RanksPage[];
+  scalars: Record<string, Scalars>;
+  keeps_paths: boolean;
+}
+
+/**
+ * folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
+ * described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
+ * that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
+ * recording.
+ */
+export interface HeldEvents {
+  held: HeldSteps;
+  folded: TimelinePage;
+  whole: TimelinePage | null;
+  described: EventDetail[];
+  moved: number[];
+  moved_row: number[];
+  busy: BusyBins;
+}
+
+/**
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
+ * span's origin. joined: events that have no box of their own.
+ */
+export interface HeldSteps {
+  steps: string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
+/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
+export interface HeldTrends {
+  rows: TrendSpan[];
+  changes: Change[];
+  of_all: Record<string, SaidOfRuns>;
+  of_one: Record<string, SaidOfRuns>;
 }
 
 /**
@@ -2751,6 +2804,12 @@ export interface RunEntry {
   workers: WorkerEntry[];
 }
 
+/** What the Trends view says: its headline, and titles by picture. */
+export interface SaidOfRuns {
+  headline: Headline;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
+}
+
 /**
  * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
  * gave each value, and the value; None where it is not finite.
@@ -3232,3 +3291,5 @@ export interface WorkerEntry {
   rank: number | null;
   spans: SpanEntry[];
 }
+
+export const MOST_IN_CHAIN = 12;
