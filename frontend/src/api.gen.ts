@@ -392,7 +392,7 @@ export interface CategoryBytes {
  * kernels take on it (slower_kernels), how much more work it has (more_work); else None.
  */
 export interface Cause {
-  id: "blocking" | "data_loading" | "host" | "more_work" | "other_exchange" | "slower_kernels" | "unknown";
+  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "slower_kernels";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -1351,7 +1351,8 @@ export interface JobKind {
  * ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
  * file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
  * measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
- * matched_steps: the steps whose collectives are matched over ranks. unmatched: why none is, else None.
+ * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
+ * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
  * first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
  * notes: what is missing, twice, cut off, or could not be matched, with counts.
@@ -1558,9 +1559,10 @@ export interface Largest {
 /**
  * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
  * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what the median of the others waits for it a step; own_wait_ns: what it waits itself
- * a step. gain_ns: a step at most, if it arrived together with the next to last rank: the least of the others' exposed
- * waits. causes: most first; empty where its own figures are like those of the others.
+ * ends with its arrival. wait_ns: what each of the others waits for it a step, as a mean, in the median step;
+ * own_wait_ns: what it waits itself a step. gain_ns: a step at most, if it arrived together with the next to last
+ * rank: the least of the others' exposed waits. causes: most first; empty where its own figures are like those of the
+ * others.
  */
 export interface LateRank {
   rank: number;

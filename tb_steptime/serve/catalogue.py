@@ -17,6 +17,7 @@ from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.communication import columns as communication
+from tb_steptime.metrics.communication import job_columns
 from tb_steptime.metrics.data_loading import columns as data_loading
 from tb_steptime.metrics.host import columns as host
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
@@ -32,7 +33,6 @@ from tb_steptime.metrics.roofline import columns as roofline
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
-from tb_steptime.ranks import columns as ranks
 from tb_steptime.ranks.result import Role
 
 
@@ -92,7 +92,7 @@ _COLUMNS = (
     *data_loading.COLUMNS,
     *communication.COLUMNS,
     *memory.COLUMNS,
-    *ranks.COLUMNS,
+    *job_columns.COLUMNS,
 )
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 

@@ -115,8 +115,9 @@ export interface RanksViewProps {
 }
 
 /**
- * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the
- * ranks of a job (routes `ranks` and `rank_map`), or of two runs (routes `compare` and `chain`). `totals`: whether it has any over the steps.
+ * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the ranks of
+ * a job (routes `ranks` and `rank_map`), or of two runs (routes `compare` and `chain`). `totals`: whether it has any
+ * over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }

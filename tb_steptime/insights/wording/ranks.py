@@ -7,7 +7,7 @@ from statistics import fmean
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -22,30 +22,29 @@ ROLE_LABELS: dict[Role, str] = {
     "unknown": "not known",
 }
 
-#: Why a rank is late: what it takes longer in.
+#: Why a rank is late: what takes it longer a step than the median of the others.
 CAUSE_WORDS: Mapping[CauseId, str] = {
-    "data_loading": "its data loading takes {more} a step longer",
-    "more_work": "it computes {more} a step longer, on larger inputs",
-    "slower_kernels": "its GPU takes {more} a step longer for the same kernels",
+    "data_loading": "it waits {more} a step longer for its batches",
+    "more_work": "it computes {more} a step longer, on larger inputs or in more kernels",
+    "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
-    "blocking": "its CPU is blocked {more} a step longer",
-    "allocator": "it allocates memory from the GPU {more} a step longer",
+    "blocking": "calls block its CPU {more} a step longer",
+    "allocator": "it asks the driver for GPU memory {more} a step longer",
     "copies": "its GPU copies memory {more} a step longer",
-    "python": "its CPU is outside ops {more} a step longer",
+    "python": "its CPU is outside of ops {more} a step longer",
     "cpu_work": "its ops take {more} a step longer on the CPU",
-    "unknown": "what its trace records does not say why",
+    "unknown": "its trace does not show why",
 }
 
 #: Causes that name a kernel or an op.
 _NAMED: Mapping[CauseId, str] = {
     "more_work": ", most in {name}",
     "slower_kernels": ", most in {name}",
-    "blocking": ", most in {name}",
 }
 
 
 def ranks_headline(job: JobRanks) -> Headline:
-    """Of at least two ranks: which one holds the job up and why, or that none does, or why that is not known."""
+    """Of at least two ranks: which one delays the others and why, or that none does, or why that is not known."""
     if job.unmatched is not None or job.balance is None or not job.ranks:
         return Headline(_unmatched(job))
     if job.balance == "straggler" and job.late:
@@ -72,16 +71,13 @@ def rank_name(rank: int) -> Quantity:
 
 def cause_text(late: LateRank) -> Phrase:
     """Why this rank is late, without a full stop."""
-    cause = late.causes[0] if late.causes else Cause("unknown", 0, 0, 0.0)
-    words = CAUSE_WORDS[cause.id]
-    if cause.id == "unknown":
-        return phrase(words)
-    named = _NAMED.get(cause.id, "") if cause.name else ""
-    values = {
-        "more": ns(cause.own_ns - cause.others_ns),
-        **({"name": code(cause.name)} if cause.name and named else {}),
-    }
-    return Phrase(words + named, values)
+    if not late.causes or late.causes[0].id == "unknown":
+        return phrase(CAUSE_WORDS["unknown"])
+    cause = late.causes[0]
+    more = ns(cause.own_ns - cause.others_ns)
+    if cause.name is None or cause.id not in _NAMED:
+        return phrase(CAUSE_WORDS[cause.id], more=more)
+    return phrase(CAUSE_WORDS[cause.id] + _NAMED[cause.id], more=more, name=code(cause.name))
 
 
 def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
@@ -102,7 +98,7 @@ def _taking_turns(job: JobRanks) -> Phrase:
 
 
 def _balanced(job: JobRanks) -> Phrase:
-    return phrase("[No rank holds the others up:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
+    return phrase("[No rank delays the others:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
@@ -115,9 +111,9 @@ def _unmatched(job: JobRanks) -> Phrase:
     why = explain(job.unmatched) if job.unmatched is not None else phrase("")
     means = [row.mean_step_ns for row in job.ranks]
     if len(means) < 2:
-        return joined(phrase("[Which rank holds the others up is not known.]"), why)
+        return joined(phrase("[Which rank delays the others is not known.]"), why)
     spread = phrase(
-        "[A step takes {least} to {most}, by rank.] Which one holds the others up is not known:",
+        "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
         least=ns(min(means)),
         most=ns(max(means)),
     )

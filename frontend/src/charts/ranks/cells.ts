@@ -91,7 +91,7 @@ export interface Levels {
 export const LEVELS = 10;
 
 /** So much at either end is outside where there are many values: one freak would leave all others one colour. */
-const OUTSIDE = 0.01;
+const OUTSIDE = 0.02;
 const MANY = 200;
 
 /** The levels begin at 0 where the least value is below this share of the greatest. */

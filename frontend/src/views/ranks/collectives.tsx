@@ -3,13 +3,13 @@
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { Bandwidth } from "../../charts/ranks/bandwidth";
+import { Bandwidth, type BandwidthPoint } from "../../charts/ranks/bandwidth";
 import type { TableData } from "../../components/data_table";
 import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
-import { bytes, counted, DASH, scaleFor } from "../../format";
+import { bytes, counted, DASH, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
@@ -205,16 +205,15 @@ function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
       {points.length > 1 && (
         <div>
           <p class="quiet small">{head} by message size</p>
-          <Bandwidth
-            label={`${head} of ${most.label}: ${points.map(({ name, rate }) => `${name} ${scale.text(rate)}`).join(", ")}`}
-            points={points}
-            scale={scale}
-          />
+          <Bandwidth label={spoken(`${head} of ${most.label}`, points, scale)} points={points} scale={scale} />
         </div>
       )}
     </div>
   );
 }
+
+const spoken = (of: string, points: readonly BandwidthPoint[], scale: Scale): string =>
+  `${of}: ${points.map(({ name, rate }) => `${name} ${scale.text(rate)}`).join(", ")}`;
 
 function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[] {
   const time = (id: string, metric: string, of: (row: JobCollective) => number): Column<JobCollective> => ({

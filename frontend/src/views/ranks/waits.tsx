@@ -65,7 +65,7 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
         rows={figures}
         rowKey={({ map }) => map.span}
         maxRows={12}
-        {...sorting(tab, "rank_waits", matched ? "-caused" : "rank")}
+        {...sorting(tab, "rank_waits", matched ? "-caused" : "-step")}
       />
     </Picture>
   );
