@@ -117,7 +117,7 @@ def catalogue() -> Catalogue:
         roles=ROLE_LABELS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
-        cards=[card_meaning(rule) for rule in (*RULES, *JOB_RULES)],
+        cards=[*map(card_meaning, RULES), *map(card_meaning, JOB_RULES)],
         terms=list(TERMS),
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WARNING_FRACTION
 from tb_steptime.insights.rules.communication.exchange_advice import how_to_overlap, how_to_send_less
-from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card, job_step_ns
 from tb_steptime.insights.wording.ranks import rank_name
 from tb_steptime.ranks.result import JobCollective, JobRanks
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
@@ -28,7 +29,8 @@ _ALIKE = phrase("(Its median transfer - the median of the other groups) x its co
 
 
 def exposed_transfers(job: JobRanks) -> Insight | None:
-    """Fires when transfers take time in which the ranks compute nothing, waits for late ranks taken out.
+    """Fires when transfers take a twentieth of the step in which the ranks compute nothing, waits for late ranks taken
+    out.
 
     Similar pattern: waits for a late rank, which look the same on one rank's recording: `straggler` and `imbalance`.
     `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same.
@@ -43,7 +45,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     found, leading = job.exchange, _leading(job)
-    if found is None or leading is None:
+    if found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * job_step_ns(job):
         return None
     hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
     return job_card(
