@@ -392,7 +392,7 @@ export interface CategoryBytes {
  * kernels take on it (slower_kernels), how much more work it has (more_work); else None.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "slower_kernels";
+  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -1378,7 +1378,8 @@ export interface JobRanks {
 
 /**
  * A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
- * in it, None where nothing is matched; late_ns: these waits, summed over the others.
+ * in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+ * run at the same time.
  */
 export interface JobStep {
   name: string;
@@ -1559,10 +1560,10 @@ export interface Largest {
 /**
  * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
  * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what each of the others waits for it a step, as a mean, in the median step;
- * own_wait_ns: what it waits itself a step. gain_ns: a step at most, if it arrived together with the next to last
- * rank: the least of the others' exposed waits. causes: most first; empty where its own figures are like those of the
- * others.
+ * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+ * the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+ * the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+ * like those of the others.
  */
 export interface LateRank {
   rank: number;
@@ -2452,13 +2453,15 @@ export interface RangeRow {
 /**
  * One metric of a job by rank and step.
  * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
- * row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+ * row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
+ * far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
  */
 export interface RankMap {
   metric: string;
   spans: string[];
   steps: string[];
   values: string;
+  least_high: number;
   reason: Reason | null;
 }
 
@@ -2501,13 +2504,16 @@ export interface RankRow {
 
 /**
  * The ranks of the job that a span is of.
- * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. spans: ids of the
+ * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
+ * of its ranks, what each of the others waits for it and no computation hides, as a mean, in the median step; empty
+ * where nothing is matched. spans: ids of the
  * spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
  * causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
  */
 export interface RanksPage {
   headline: Headline;
   job: JobRanks | null;
+  caused_ns: number[];
   spans: string[];
   read: number;
   found: number;
