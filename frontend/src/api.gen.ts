@@ -978,6 +978,18 @@ export interface ExchangeGroup {
 }
 
 /**
+ * What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+ * exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
+ * computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more.
+ */
+export interface ExchangeTime {
+  exposed_transfer_ns: number;
+  exposed_wait_ns: number;
+  hidden_ns: number;
+  free_compute_ns: number;
+}
+
+/**
  * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
  * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
  * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
@@ -1287,9 +1299,9 @@ export interface Jitter {
 
 /**
  * Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
- * bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
- * bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
- * running_ns. transfer_p50_ns: median length on the rank that arrived last.
+ * members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
+ * not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
+ * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
  * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
  * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
  * gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
@@ -1299,6 +1311,7 @@ export interface JobCollective {
   label: string;
   group: string | null;
   ranks: number;
+  members: number[];
   dtype: string | null;
   bytes: number | null;
   role: "buffers" | "checks" | "ddp" | "expert_parallel" | "fsdp" | "pipeline" | "tensor_parallel" | "unknown";
@@ -1354,7 +1367,8 @@ export interface JobKind {
  * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
  * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
- * first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+ * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
+ * a straggler.
  * notes: what is missing, twice, cut off, or could not be matched, with counts.
  */
 export interface JobRanks {
@@ -1370,6 +1384,7 @@ export interface JobRanks {
   groups: GroupRow[];
   collectives: JobCollective[];
   messages: Messages[];
+  exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "straggler" | null;
   late: LateRank[];
   imbalance_gain_ns: number;

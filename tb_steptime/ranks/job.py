@@ -13,6 +13,7 @@ from tb_steptime.ranks.arrivals import Arrivals, arrivals
 from tb_steptime.ranks.causes import causes
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
+from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import Instances, instances, steps_within
 from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, late_ranks
 from tb_steptime.ranks.matching import Matching, match
@@ -115,6 +116,7 @@ class _Exchanged:
 def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -> JobRanks:
     clocks, offsets = align(found.matching.matched, len(found.spans))
     late = _late(found)
+    collectives = collective_rows(found.matching.matched, found.spans, link_rate)
     balance = balance_of(found.arrivals, late, found.steps, float(np.median([step.slowest_ns for step in job.steps])))
     return msgspec.structs.replace(
         job,
@@ -124,7 +126,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
         matched_steps=len(found.steps),
         unmatched=None,
         groups=group_rows(found.matching.matched, found.spans),
-        collectives=collective_rows(found.matching.matched, link_rate),
+        collectives=collectives,
+        exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
         late=late,
         imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, one_rank_headline, ranks_headline, ranks_titles
 from tb_steptime.serve.rank_answers import RanksPage
@@ -28,6 +29,6 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         titles=dict(ranks_titles(found)),
         causes=[cause_text(late) for late in found.late],
         notes=[worded(note) for note in found.notes],
-        insights=[],
+        insights=judge_job(found),
         simulated=simulated,
     )
