@@ -41,6 +41,7 @@ const RECORDED: HeldAnswers = {
   pairs: [PAIR],
   chain: CHAIN,
   jobs: [],
+  waits: [],
   chain_runs: ["a", "b", "c"],
   keeps_paths: false,
   scalars: {

@@ -61,7 +61,10 @@ export function openRecorded(
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
-    rankMap: async (span, metric) => ready(rankMapOf(recorded.trends.rows, span, metric)),
+    rankMap: async (span, metric) =>
+      metric.startsWith("rank_")
+        ? readyOr(recorded.waits.find((map) => map.metric === metric && map.spans.includes(span)))
+        : ready(rankMapOf(recorded.trends.rows, span, metric)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),
