@@ -35,7 +35,7 @@ MAX_SAID = 16
 @dataclass(frozen=True)
 class TrendsAsked:
     """focus: as in `judge_trends`; metrics: whose series are wanted, none named: all; strips: time bins of so many
-    spans at most, of those with the longest steps; None: of all."""
+    spans at most, of the run in focus and of those with the longest steps; None: of all."""
 
     focus: str | None = None
     metrics: Collection[str] = ()
@@ -68,7 +68,7 @@ class TrendsPages:
         shown = _newest(spans)
         rows = [_Row(span, self.kept.trends(span)) for span in shown]
         said = self._what_is_said(rows, asked.focus)
-        striped = _longest(rows, asked.strips)
+        striped = _longest(rows, asked)
         spans_shown = [
             _trend_span(row, places, row.columns.result(asked.metrics, strips=row.span.found.id in striped))
             if row.columns
@@ -137,12 +137,17 @@ def _newest(spans: Sequence[ServedSpan]) -> Sequence[ServedSpan]:
     return [span for span in spans if span.found.mtime_ns >= since][-MAX_SPANS:]
 
 
-def _longest(rows: Sequence[_Row], count: int | None) -> set[str]:
-    """Ids of so many spans, those with the longest mean step first."""
+def _longest(rows: Sequence[_Row], asked: TrendsAsked) -> set[str]:
+    """Ids of the spans whose strips are wanted: of the run in focus first, those with the longest mean step first."""
     spans = [row.span for row in rows if row.columns]
-    if count is not None and len(spans) > count:
-        spans = sorted(spans, key=lambda span: -((span.measured and span.measured.facts.mean_step_ns) or 0))[:count]
+    focus = asked.focus if asked.focus or not spans else spans[-1].found.run
+    if asked.strips is not None:
+        spans = sorted(spans, key=lambda span: (span.found.run != focus, -_mean_step_ns(span)))[: asked.strips]
     return {span.found.id for span in spans}
+
+
+def _mean_step_ns(span: ServedSpan) -> int:
+    return (span.measured.facts.mean_step_ns if span.measured else None) or 0
 
 
 def _trend_span(row: _Row, places: Mapping[str, QueuePlace], result: TrendsResult | None) -> TrendSpan:
