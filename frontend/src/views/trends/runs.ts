@@ -141,7 +141,7 @@ export interface Band {
   high: number;
 }
 
-/** The median, and between which values four fifths of all are (10th and 90th percentile); null where nothing is known. */
+/** The median, and the 10th and 90th percentile: four fifths are between them. Null where nothing is known. */
 export function bandOf(values: readonly number[]): Band | null {
   const known = [...values].sort((a, b) => a - b);
   const median = medianOf(known);
