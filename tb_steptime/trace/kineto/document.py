@@ -54,10 +54,12 @@ class Outline:
 
     is_json  it opens as an object or a list;  has_events  it has a list of events;  whole  it ends as it should
     damaged_entry_count  values other than events that had to be skipped
+    searched  events were searched for, because the text before them is no entry
     """
 
     def __init__(self) -> None:
         self.damaged_entry_count = 0
+        self.searched = False
         self.is_json = False
         self.has_events = False
         self.whole = False
@@ -66,14 +68,18 @@ class Outline:
 class _Feed:
     """The text that has been read and not yet been taken."""
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
+    def __init__(self, chunks: Iterator[bytes], goes_on: bool = False) -> None:
+        """goes_on: the chunks are a part of a file, and end with the brace that opens the next part."""
         self.text = b""
+        self.goes_on = goes_on
+        self.end_count = 0
         self._chunks = chunks
 
     def more(self) -> bool:
-        """Add the next chunk; False at the end of the file."""
+        """Add the next chunk; False at the end of the file, or of the part."""
         chunk = next(self._chunks, None)
         self.text += chunk or b""
+        self.end_count += chunk is None
         return chunk is not None
 
     def double(self) -> bool:
@@ -98,9 +104,44 @@ class _Feed:
                 return self.text[:1]
 
 
+class _PartEnds(Exception):
+    """A part has come to its end among events; whether with the last cut that one process would have made there."""
+
+    def __init__(self, seamless: bool) -> None:
+        super().__init__()
+        self.seamless = seamless
+
+
 def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     """Read a whole file into a sink, and its shape into the outline."""
-    feed = _Feed(chunks)
+    _walk_file(_Feed(chunks), sink, outline)
+
+
+def walk_part(chunks: Iterator[bytes], sink: Sink, outline: Outline, behind: bytes, last: bool) -> bool:
+    """Read one part of a file, with the same calls of the sink that `walk` makes for it. False: it made others.
+
+    behind   what the file opens with, "{" or "[", of a part that begins with an event; nothing of the first part
+    last     the chunks end with the file, and not with the brace of the event that the next part begins with
+    """
+    feed = _Feed(chunks, goes_on=not last)
+    try:
+        if behind:
+            _walk_on(feed, sink, outline, behind)
+        else:
+            _walk_file(feed, sink, outline)
+    except _PartEnds as end:
+        return end.seamless and not outline.searched
+    return last
+
+
+def opening_of(head: bytes) -> bytes:
+    """The first sign of a file: "{" or "[" of a trace."""
+    text = head.removeprefix(_BYTE_ORDER_MARK)
+    start = skip_space(text)
+    return text[start : start + 1]
+
+
+def _walk_file(feed: _Feed, sink: Sink, outline: Outline) -> None:
     while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
         pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
@@ -113,24 +154,42 @@ def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
         outline.whole = _walk_events(feed, sink)
     elif opening == b"{":
         outline.whole = _walk_object(feed, sink, outline)
+    _read_to_the_end(feed)
+
+
+def _walk_on(feed: _Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
+    """From within the list of events."""
+    outline.is_json = outline.has_events = True
+    closed = _walk_events(feed, sink)
+    outline.whole = _walk_object(feed, sink, outline, entered=closed) if opening == b"{" else closed
+    _read_to_the_end(feed)
+
+
+def _read_to_the_end(feed: _Feed) -> None:
+    """So that sizes and the packing's checksum are known."""
     feed.text = b""
-    while feed.more():  # to the end, so that sizes and the packing's checksum are known
+    while feed.more():
         feed.text = b""
 
 
-def _walk_object(feed: _Feed, sink: Sink, outline: Outline) -> bool:
-    """Entries to the closing brace. Where the text is no entry, search for events and continue with those."""
+def _walk_object(feed: _Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
+    """Entries to the closing brace. Where the text is no entry, search for events and continue with those.
+
+    entered: whether the list of events was read to its end, where the feed is behind or within it.
+    """
     while True:
-        sign = feed.next_sign()
-        if sign == b'"' and _walk_entry(feed, sink, outline):
+        sign = feed.next_sign() if entered is None else b'"'
+        if sign == b'"' and (_walk_entry(feed, sink, outline) if entered is None else entered):
+            entered = None
             continue
+        entered = None
         closed = sign == b"}"
         if closed:
             feed.take(1)
         if not feed.next_sign() or not _find_events(feed):
             return closed
         outline.damaged_entry_count += not outline.has_events
-        outline.has_events = True
+        outline.has_events = outline.searched = True
         if not _walk_events(feed, sink):
             return False
 
@@ -181,11 +240,14 @@ def _walk_events(feed: _Feed, sink: Sink) -> bool:
     """Events to the end of their list; False when the file ends before."""
     while True:
         cut = last_cut(feed.text)
-        if cut is not None and sink.events(feed.text[: cut[0]]):
+        taken = cut is not None and sink.events(feed.text[: cut[0]])
+        if cut is not None and taken:
             feed.take(cut[1])
         elif _scan_events(feed, sink, final=False):
             return True
         if not feed.more():
+            if feed.goes_on:
+                raise _PartEnds(taken and feed.end_count == 1 and feed.text == b"{")
             return _scan_events(feed, sink, final=True)
 
 
