@@ -7,7 +7,7 @@ TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
+PACKAGE_FILES := setup.cfg setup.py pyproject.toml $(wildcard build_backend/*.py tb_steptime/trace/kineto/native/*.[ch])
 API := frontend/src/api.gen.ts
 
 # One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.

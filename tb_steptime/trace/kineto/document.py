@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
+from tb_steptime.trace.kineto.feed import Feed
 from tb_steptime.trace.kineto.scanning import (
     closing,
     last_cut,
@@ -65,45 +66,6 @@ class Outline:
         self.whole = False
 
 
-class _Feed:
-    """The text that has been read and not yet been taken."""
-
-    def __init__(self, chunks: Iterator[bytes], goes_on: bool = False) -> None:
-        """goes_on: the chunks are a part of a file, and end with the brace that opens the next part."""
-        self.text = b""
-        self.goes_on = goes_on
-        self.end_count = 0
-        self._chunks = chunks
-
-    def more(self) -> bool:
-        """Add the next chunk; False at the end of the file, or of the part."""
-        chunk = next(self._chunks, None)
-        self.text += chunk or b""
-        self.end_count += chunk is None
-        return chunk is not None
-
-    def double(self) -> bool:
-        """Read as much again as there is, so that scanning again each time costs no more than twice the length.
-
-        False at the end of the file.
-        """
-        size = len(self.text)
-        while len(self.text) < 2 * size and self.more():
-            pass
-        return len(self.text) > size
-
-    def take(self, size: int) -> bytes:
-        taken, self.text = self.text[:size], self.text[size:]
-        return taken
-
-    def next_sign(self) -> bytes:
-        """The next byte that is neither space, comma nor zero; nothing at the end of the file."""
-        while True:
-            self.take(skip_space(self.text))
-            if self.text or not self.more():
-                return self.text[:1]
-
-
 class _PartEnds(Exception):
     """A part has come to its end among events; whether with the last cut that one process would have made there."""
 
@@ -114,7 +76,7 @@ class _PartEnds(Exception):
 
 def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     """Read a whole file into a sink, and its shape into the outline."""
-    _walk_file(_Feed(chunks), sink, outline)
+    _walk_file(Feed(chunks), sink, outline)
 
 
 def walk_part(chunks: Iterator[bytes], sink: Sink, outline: Outline, behind: bytes, last: bool) -> bool:
@@ -123,7 +85,7 @@ def walk_part(chunks: Iterator[bytes], sink: Sink, outline: Outline, behind: byt
     behind   what the file opens with, "{" or "[", of a part that begins with an event; nothing of the first part
     last     the chunks end with the file, and not with the brace of the event that the next part begins with
     """
-    feed = _Feed(chunks, goes_on=not last)
+    feed = Feed(chunks, goes_on=not last)
     try:
         if behind:
             _walk_on(feed, sink, outline, behind)
@@ -141,7 +103,7 @@ def opening_of(head: bytes) -> bytes:
     return text[start : start + 1]
 
 
-def _walk_file(feed: _Feed, sink: Sink, outline: Outline) -> None:
+def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
     while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
         pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
@@ -157,7 +119,7 @@ def _walk_file(feed: _Feed, sink: Sink, outline: Outline) -> None:
     _read_to_the_end(feed)
 
 
-def _walk_on(feed: _Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
+def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
     """From within the list of events."""
     outline.is_json = outline.has_events = True
     closed = _walk_events(feed, sink)
@@ -165,14 +127,14 @@ def _walk_on(feed: _Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
     _read_to_the_end(feed)
 
 
-def _read_to_the_end(feed: _Feed) -> None:
+def _read_to_the_end(feed: Feed) -> None:
     """So that sizes and the packing's checksum are known."""
     feed.text = b""
     while feed.more():
         feed.text = b""
 
 
-def _walk_object(feed: _Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
+def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
     """Entries to the closing brace. Where the text is no entry, search for events and continue with those.
 
     entered: whether the list of events was read to its end, where the feed is behind or within it.
@@ -194,7 +156,7 @@ def _walk_object(feed: _Feed, sink: Sink, outline: Outline, entered: bool | None
             return False
 
 
-def _walk_entry(feed: _Feed, sink: Sink, outline: Outline) -> bool:
+def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
     """One key and its value; False where the text is no entry, and then the feed is just before the error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
@@ -210,7 +172,7 @@ def _walk_entry(feed: _Feed, sink: Sink, outline: Outline) -> bool:
     return value is not None
 
 
-def _take_value(feed: _Feed) -> bytes | None:
+def _take_value(feed: Feed) -> bytes | None:
     """The next value's text, whatever it is; None when the file ends within it."""
     if feed.next_sign() in (b'"', b"{", b"["):
         while (end := closing(feed.text, 0)) is None:
@@ -223,7 +185,7 @@ def _take_value(feed: _Feed) -> bytes | None:
     return feed.take(size) or None
 
 
-def _find_events(feed: _Feed) -> bool:
+def _find_events(feed: Feed) -> bool:
     """Move before the next event, wherever it is; False when there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
@@ -236,7 +198,7 @@ def _find_events(feed: _Feed) -> bool:
             return False
 
 
-def _walk_events(feed: _Feed, sink: Sink) -> bool:
+def _walk_events(feed: Feed, sink: Sink) -> bool:
     """Events to the end of their list; False when the file ends before."""
     while True:
         cut = last_cut(feed.text)
@@ -251,7 +213,7 @@ def _walk_events(feed: _Feed, sink: Sink) -> bool:
             return _scan_events(feed, sink, final=True)
 
 
-def _scan_events(feed: _Feed, sink: Sink, final: bool) -> bool:
+def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
     """Take the events of the text brace by brace; True when their list was closed. final: no text will follow."""
     while True:
         found = whole_events(feed.text)
@@ -294,7 +256,7 @@ def _give_one(event: bytes, sink: Sink) -> None:
         _give(held, whole_events(held).spans, sink)
 
 
-def _skip(feed: _Feed, sink: Sink) -> None:
+def _skip(feed: Feed, sink: Sink) -> None:
     """An event that is broken off, or so damaged that all behind it seems to be part of it. Look for the base time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
