@@ -40,7 +40,7 @@ def read_trace(
     """
     with read_in_parts(Path(path), on_progress, processes) as read:
         if read:
-            return _Whole(*read, every_event=True).trace()
+            return Whole(*read, every_event=True).trace()
     return read_rows(path, on_progress).trace
 
 
@@ -74,7 +74,7 @@ def _read(
     finally:
         source.close()
     taken = taking.taken()
-    return ReadRows(_Whole(taken, outline, source.extent, wanted is None).trace(), taken.metadata.base_time_ns)
+    return ReadRows(Whole(taken, outline, source.extent, wanted is None).trace(), taken.metadata.base_time_ns)
 
 
 def _tell(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
@@ -95,7 +95,7 @@ def _walk(source: Source, taking: Taking, trusting: bool) -> Outline:
 
 
 @dataclass
-class _Whole:
+class Whole:
     """A file that was read -> a trace, or what is wrong with it. every_event: those wanted were all."""
 
     taken: Taken
@@ -141,6 +141,7 @@ class _Whole:
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
+        damage.impossible = tables.impossible
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count
         damage.unfinished = not self.outline.whole

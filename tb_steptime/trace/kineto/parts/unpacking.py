@@ -62,14 +62,15 @@ def main(arguments: list[str]) -> None:
         slot = os.read(free, 1)
         if not slot:
             return
-        order = _put_text(text, part, slot[0])
+        order = put_text(text, part, slot[0])
         orders.put(pipe, order._replace(number=number, behind=behind))
         behind = opening[0]
         pickle.dump(Unpacking(number, source.packed_bytes), out)
     pickle.dump(source.extent, out)
 
 
-def _put_text(text: int, part: Unpacked, slot: int) -> Order:
+def put_text(text: int, part: Unpacked, slot: int) -> Order:
+    """Into the slot of the file; the order for it, but for its number and what the file opened with."""
     lengths = [len(chunk) for chunk in part.chunks]
     offset, head = slot * SLOT_SPAN, struct.pack(f"<{len(lengths)}q", *lengths)
     place = offset

@@ -73,7 +73,8 @@ def _read(
         team.open()
         size = _start_packed(team, path) if packed else _start_plain(team, processes)
         _work(team, _Progress(team, size, on_progress))
-        return _whole(team, team.extent if packed else Extent(path, size, size, False, False))
+        extent = team.extent if packed else Extent(path, size, size, False, False)
+        return whole_of(team.parts, [file.fileno() for file in team.files], extent) if extent else None
     except (OSError, EOFError):
         return None
 
@@ -122,11 +123,15 @@ def _work(team: Team, progress: _Progress) -> None:
         progress.tell()
 
 
-def _whole(team: Team, extent: Extent | None) -> WholeRead | None:
-    parts = sorted(team.parts, key=lambda part: part.number)
-    if extent is None or extent.corrupt or not _is_whole(parts) or not _is_alike(parts):
+def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
+    """All parts of a file, in any order; None where they are not what one process would have read.
+
+    files: of the columns, by process; to be open until the columns were taken.
+    """
+    parts = sorted(parts, key=lambda part: part.number)
+    if extent.corrupt or not _is_whole(parts) or not _is_alike(parts):
         return None
-    columns = MergedColumns(parts, [file.fileno() for file in team.files])
+    columns = MergedColumns(parts, files)
     return WholeRead(_taken(columns, parts), _outline(parts), extent) if columns.has_room else None
 
 
