@@ -37,16 +37,13 @@ def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
     return length - np.rint(children).astype(np.int64)
 
 
-def self_times(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
-    """These rows of the event table, by thread, and of each its length less that of those directly inside it."""
-    on = trace.events.thread[rows]
-    by_thread, own, filled = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), 0
+def self_times(trace: Trace, rows: Int64) -> Int64:
+    """Of each of these rows of the event table its length less that of those directly inside it on its thread."""
+    on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
-        mine = rows[on == thread]
-        here = slice(filled, filled := filled + len(mine))
-        by_thread[here] = mine
-        own[here] = self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine))
-    return by_thread, own
+        mine = np.flatnonzero(on == thread)
+        own[mine] = self_time_ns(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+    return own
 
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
