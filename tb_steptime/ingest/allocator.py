@@ -15,8 +15,8 @@ def give_back_large_blocks() -> None:
     """Have memory of two megabytes and more go back to the system when it is freed.
 
     glibc otherwise raises the size from which it does so with what was freed before, up to 32 MB, and keeps the rest:
-    a twentieth of the memory of a trace of 1 GB. It costs a fifth of the time, since fresh pages have to be cleared; from
-    one megabyte on it would be a third. Does nothing with another C library.
+    a twentieth of the memory of a trace of 1 GB. It costs a fifth of the time, since fresh pages have to be cleared;
+    from one megabyte on it would be a third. Does nothing with another C library.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)

@@ -82,9 +82,9 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
     events = trace.events
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
-    for thread in np.flatnonzero(np.bincount(events.thread[inside[known]])).tolist():
-        mine = around[events.thread[around] == thread]
-        here = known[events.thread[inside[known]] == thread]
+    on, at = events.thread[around], events.thread[inside[known]]
+    for thread in distinct_in(at).tolist():
+        mine, here = around[on == thread], known[at == thread]
         start = events.start_ns[mine]
         place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
         found = place >= 0
@@ -126,9 +126,9 @@ def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
-    for thread in distinct_in(events.thread[rows[known]]).tolist():
-        mine = around[events.thread[around] == thread]
-        here = known[events.thread[rows[known]] == thread]
+    on, at = events.thread[around], events.thread[rows[known]]
+    for thread in distinct_in(at).tolist():
+        mine, here = around[on == thread], known[at == thread]
         if len(here) * _FEW <= len(mine):
             near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
             mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
