@@ -10,6 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   FlamePage,
+  HeldSteps,
   Index,
   MemoryPage,
   Opening,
@@ -34,14 +35,6 @@ export type Answer<T> =
   | { kind: "waiting"; value: Waiting }
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
-
-/** The part of a span whose single events a report holds, as `tb_steptime/serve/report/events.py` writes it. */
-export interface HeldSteps {
-  steps: readonly string[];
-  start_ns: number;
-  end_ns: number;
-  joined: number;
-}
 
 /** A file to save, and what to save it as. */
 export interface SavedFile {

@@ -195,6 +195,7 @@ class _Reading:
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
+        damage.impossible = tables.impossible
         damage.cut_short, damage.corrupt = self._source.cut_short, self._source.corrupt
         damage.damaged_metadata_count += outline.damaged_entry_count
         damage.unfinished = not outline.whole
