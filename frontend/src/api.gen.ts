@@ -3194,14 +3194,15 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture.
- * changes: where a figure became another one from one span to the next, largest first.
+ * Trends over many spans. headline judges them together; titles by picture. changes: where a figure becomes another
+ * one at a span, largest first. left_out: older spans, too many for a page.
  */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
   titles: Partial<Record<TrendsTitleId, Phrase>>;
   changes: Change[];
+  left_out: number;
 }
 
 /** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */

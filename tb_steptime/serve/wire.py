@@ -12,6 +12,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+          &metric=M&strips=N        Of these metrics; with time bins of the N spans with the longest steps.
     ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
     rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
@@ -207,20 +208,18 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture.
-
-    changes: where a figure became another one from one span to the next, largest first.
-    """
+    """Trends over many spans. headline judges them together; titles by picture. changes: where a figure becomes another
+    one at a span, largest first. left_out: older spans, too many for a page."""
 
     headline: Headline
     spans: list[TrendSpan]
     titles: dict[TrendsTitleId, Phrase]
     changes: list[Change]
+    left_out: int = 0
 
 
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
-
 
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Index,

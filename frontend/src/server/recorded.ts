@@ -105,10 +105,11 @@ function sameRuns(runs: readonly string[], { index, chain_runs }: HeldAnswers): 
 function trendsOf({ trends, index }: HeldAnswers, runs: readonly string[], focus: string | null): TrendsPage {
   const { rows, changes, of_all, of_one } = trends;
   if (runs.length === 0 || runs.length === index.runs.length)
-    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes };
+    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes, left_out: 0 };
   const shown = {
     spans: rows.filter(({ run }) => runs.includes(run)),
     changes: changes.filter(({ run }) => runs.includes(run)),
+    left_out: 0,
   };
   if (runs.length === 1) return { ...of_one[runs[0]!]!, ...shown };
   return {

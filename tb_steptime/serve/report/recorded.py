@@ -28,6 +28,7 @@ from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import (
     RESULTS,
     Index,
@@ -139,7 +140,7 @@ def _trends(store: Store, runs: Sequence[str]) -> HeldTrends:
 
 
 def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
-    page = store.trends(SpanNames(runs), focus, work=False)
+    page = store.trends(SpanNames(runs), TrendsAsked(focus, strips=0), work=False)
     return SaidOfRuns(page.headline, dict(page.titles))
 
 
