@@ -42,6 +42,7 @@ const RECORDED: Recorded = {
   pairs: [PAIR],
   chain: CHAIN,
   jobs: [],
+  waits: [],
   chain_runs: ["a", "b", "c"],
   scalars: {
     a: {

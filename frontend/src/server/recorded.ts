@@ -8,6 +8,7 @@ import type {
   Index,
   PageOf,
   Problem,
+  RankMap,
   RanksPage,
   Scalars,
   SpanPage,
@@ -29,6 +30,7 @@ export interface Recorded {
   chain: ChainPage;
   chain_runs: readonly string[];
   jobs: readonly RanksPage[];
+  waits: readonly RankMap[];
   scalars: Readonly<Record<string, Scalars>>;
 }
 
@@ -83,7 +85,10 @@ export function openRecorded(recorded: Recorded, eventsOf: (span: string) => Hel
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
-    rankMap: async (span, metric) => ready(rankMapOf(recorded.trends.rows, span, metric)),
+    rankMap: async (span, metric) =>
+      metric.startsWith("rank_")
+        ? readyOr(recorded.waits.find((map) => map.metric === metric && map.spans.includes(span)))
+        : ready(rankMapOf(recorded.trends.rows, span, metric)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),

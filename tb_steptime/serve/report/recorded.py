@@ -20,8 +20,8 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
-from tb_steptime.serve.rank_answers import RanksPage
-from tb_steptime.serve.report.jobs import jobs_of
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.report.jobs import jobs_of, waits_of
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
@@ -62,8 +62,8 @@ class RecordedTrends(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs: each
-    with the ids of its spans. keeps_paths: a
+    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+    each job, with the ids of its spans. keeps_paths: a
     summary was written with whole paths."""
 
     written_ms: int
@@ -75,6 +75,7 @@ class Recorded(msgspec.Struct, frozen=True):
     chain: ChainPage
     chain_runs: list[str]
     jobs: list[RanksPage]
+    waits: list[RankMap]
     scalars: dict[str, Scalars]
     keeps_paths: bool
 
@@ -83,7 +84,7 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
     """Of all that is read by now; what is not says so. scalars: where the job's own are read from."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
-    runs = chain_names(spans)
+    runs, jobs = chain_names(spans), jobs_of(store, spans)
     return Recorded(
         written_ms=round(1000 * time.time()),
         index=index,
@@ -93,7 +94,8 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
-        jobs=jobs_of(store, spans),
+        jobs=jobs,
+        waits=waits_of(store, jobs),
         scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )
