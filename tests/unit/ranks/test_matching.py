@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
-from tb_steptime.ranks.instances import instances
+from tb_steptime.ranks.instances import instances_of
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.spans import RankSpan, step_names
@@ -15,7 +15,7 @@ EXCHANGED = {"a": A, "b": B}
 
 def matching(*spans: RankSpan) -> Matching:
     names = step_names(spans)
-    return match([instances(span, names) for span in spans], len(names))
+    return match(instances_of(spans, names), len(names))
 
 
 def told(found: Matching) -> list[list[tuple[int, str]]]:
