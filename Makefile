@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torch check gen golden words bench docs screenshots gallery bundle chromium
+.PHONY: help demo test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -32,6 +32,9 @@ test: .venv/.dev bundle chromium  ## run the tests, those in a real browser incl
 
 test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, every way to start workers, deeper searches
 	@$(PYTEST) --hypothesis-profile=deep $(ARGS)
+
+fuzz: .venv/.dev  ## what mutated traces do to the reader and every analysis (ARGS="--cases 100000" for more)
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 
@@ -52,14 +55,14 @@ check-layers:
 	@$(BIN)/lint-imports --no-logo
 
 check-api:
-	@$(BIN)/python -m tb_steptime.serve.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
+	@$(BIN)/python -m tb_steptime.serve.api | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
 
 check-frontend:
 	@$(BIN)/python -m build_backend.bundle run check
 	@$(BIN)/python -m build_backend.bundle run test
 
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
-	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
+	@$(BIN)/python -m tb_steptime.serve.api > $(API).new && mv $(API).new $(API)
 
 words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
 	@$(BIN)/python -m tools.words $(ARGS)

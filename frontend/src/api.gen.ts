@@ -1,4 +1,4 @@
-/** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
+/** Made by `make gen` from tb_steptime/serve/api.py. Do not edit. */
 
 export type ViewId =
   | "overview"
@@ -1109,6 +1109,60 @@ export interface Headline {
   view: string | null;
   code: string | null;
   basis: Phrase | null;
+}
+
+/**
+ * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+ * each job, with the ids of its spans. keeps_paths: a summary was written with whole paths.
+ */
+export interface HeldAnswers {
+  written_ms: number;
+  index: Index;
+  catalogue: Catalogue;
+  pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
+  trends: HeldTrends;
+  pairs: ComparePage[];
+  chain: ChainPage;
+  chain_runs: string[];
+  jobs: RanksPage[];
+  waits: RankMap[];
+  scalars: Record<string, Scalars>;
+  keeps_paths: boolean;
+}
+
+/**
+ * folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
+ * described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
+ * that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
+ * recording.
+ */
+export interface HeldEvents {
+  held: HeldSteps;
+  folded: TimelinePage;
+  whole: TimelinePage | null;
+  described: EventDetail[];
+  moved: number[];
+  moved_row: number[];
+  busy: BusyBins;
+}
+
+/**
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
+ * span's origin. joined: events that have no box of their own.
+ */
+export interface HeldSteps {
+  steps: string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
+/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
+export interface HeldTrends {
+  rows: TrendSpan[];
+  changes: Change[];
+  of_all: Record<string, SaidOfRuns>;
+  of_one: Record<string, SaidOfRuns>;
 }
 
 /**
@@ -2771,6 +2825,12 @@ export interface RunEntry {
   workers: WorkerEntry[];
 }
 
+/** What the Trends view says: its headline, and titles by picture. */
+export interface SaidOfRuns {
+  headline: Headline;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
+}
+
 /**
  * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
  * gave each value, and the value; None where it is not finite.
@@ -3134,14 +3194,15 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture.
- * changes: where a figure became another one from one span to the next, largest first.
+ * Trends over many spans. headline judges them together; titles by picture. changes: where a figure becomes another
+ * one at a span, largest first. left_out: older spans, too many for a page.
  */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
   titles: Partial<Record<TrendsTitleId, Phrase>>;
   changes: Change[];
+  left_out: number;
 }
 
 /** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
@@ -3252,3 +3313,5 @@ export interface WorkerEntry {
   rank: number | null;
   spans: SpanEntry[];
 }
+
+export const MOST_IN_CHAIN = 12;

@@ -157,7 +157,7 @@ class RowDecoder:
 
 
 def _block(rows: list[Any], exact: bool) -> EventBlock | None:
-    """None when a time is too late for a float."""
+    """None when a time is too late for a float, or no number: text may say NaN."""
     of = _rows(exact)
     timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
@@ -167,8 +167,8 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     if exact:
         return _without_timeless(timed, others, len(rows))._replace(memory=memory)
     us = np.array([row.ts for row in timed], np.float64)
-    latest = max(np.abs(us).max(initial=0.0), abs(memory[-1].ts) if memory else 0.0)
-    if latest >= EXACT_AS_FLOAT_US:
+    times = np.concatenate((us, [row.ts for row in memory])) if memory else us
+    if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
     return EventBlock(timed, to_ns(us), others, len(rows), memory=memory)
 

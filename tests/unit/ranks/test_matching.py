@@ -8,7 +8,7 @@ from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
-from tests.unit.ranks.exchanging import A, B, rank
+from tests.drawn.exchanging_ranks import A, B, rank
 
 EXCHANGED = {"a": A, "b": B}
 
