@@ -1316,7 +1316,8 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first. row: where to look in the view.
+ * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
+ * no time is saved, in two words; None: nothing now.
  */
 export interface Insight {
   id: string;
@@ -1337,6 +1338,7 @@ export interface Insight {
   evidence: Evidence[];
   about_ns: number;
   row: EvidenceRow | null;
+  instead: Phrase | null;
 }
 
 /**
