@@ -2769,9 +2769,9 @@ export interface Roofline {
  * tensor_cores       the longest kernel runs on them
  * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
  * efficiency         time at the roof / time
- * above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
- * hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
- * data sheet says; None: it is not
+ * above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
+ * (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
+ * the clock may be higher than the data sheet says, or none of these; None: it is not
  * bound              what bounds it; None: the roofs are not known
  * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
  */
@@ -2789,7 +2789,7 @@ export interface RooflineDot {
   tensor_cores: boolean;
   roof_tflops: number | null;
   efficiency: number | null;
-  above: "algorithm" | "cache" | "clock" | null;
+  above: "algorithm" | "cache" | "clock" | "unexplained" | null;
   bound: "compute" | "grid" | "launch" | "memory" | null;
   gain_ns: number;
 }
