@@ -525,7 +525,8 @@ export interface Communication {
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
  * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
- * residuals: of each prediction, what explains that another gain was measured.
+ * residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
+ * one has several.
  */
 export interface ComparePage {
   headline: Phrase;
@@ -536,6 +537,7 @@ export interface ComparePage {
   residuals: Phrase[];
   base: ComparedSpans;
   candidate: ComparedSpans;
+  scaling: Phrase | null;
 }
 
 /**
@@ -2290,7 +2292,10 @@ export interface OverviewResult {
   cut_short: boolean;
 }
 
-/** count values; planes: width bytes of each, the low bytes of all first. */
+/**
+ * count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
+ * begins with a letter: what begins with a slash would be taken for a path (`ingest.private_paths`).
+ */
 export interface PackedColumn {
   count: number;
   width: number;
@@ -2523,9 +2528,10 @@ export interface RangeRow {
 
 /**
  * One metric of a job by rank and step.
- * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
- * row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
- * far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
+ * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian: a zero,
+ * so that no text begins like a path (`ingest.private_paths`), then row by row; NaN where a rank has no such step or
+ * the metric is not known in it. least_high: the colours reach at least so far up, so that what is small looks small;
+ * 0: as far as the values. reason: why none of them is known.
  */
 export interface RankMap {
   metric: string;
