@@ -2,7 +2,7 @@
 
      8 ranks   step 100 ms   kernels 92   exposed transfers  6   waits 1   rest 1
     64 ranks   step 141 ms   kernels 92   exposed transfers 33   waits 8   rest 8
-    each rank does as much in both: 100 / 141 = 71 % efficient, and of the 29 % lost 19 are transfers, 5 waits, 5 the rest
+    each rank does as much in both: 100 / 141 = 71 % efficient; 19 % of the larger step are lost to longer transfers
 
 Where the whole job does as much in both, each rank of the larger one has less to do: a step that is shorter by the
 number of ranks would be the ideal.
@@ -43,8 +43,8 @@ _PARTS: dict[PartId, tuple[str, ...]] = {
 
 
 class ScalingPart(msgspec.Struct, frozen=True):
-    """A part of the mean step of the mean rank, ns. transfers, waits: no computation hides them. lost_ns: how much longer
-    it is than it would be in the ideal step. kind: of transfers, what is exchanged in most of them."""
+    """A part of the mean step of the mean rank, ns. transfers, waits: no computation hides them. lost_ns: how much
+    longer it is than it would be in the ideal step. kind: of transfers, what is exchanged in most of them."""
 
     id: PartId
     base_ns: int
