@@ -1,7 +1,7 @@
 """The log directory as the tab sees it: which spans there are, which are read, and the page of each.
 
-`directory` knows the spans, `reading` has traces read by other processes, `pages` composes the answers. Every method
-may be called from any thread and answers at once; traces are read only where `work` is true.
+`directory` knows the spans, `reading` has traces read by other processes, `pages` composes the answers, `ranks` those
+about a job. Every method may be called from any thread and answers at once; traces are read only where `work` is true.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.opening import Address, first_span
 from tb_steptime.serve.pages import span_page
 from tb_steptime.serve.pickers import KeptIndex
+from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages
 from tb_steptime.serve.wire import (
-    ChainPage,
-    ComparePage,
     Index,
     Opening,
     SpanEntry,
@@ -87,6 +87,7 @@ class Store:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
         self.kept = KeptResults()
+        self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
         self._index = KeptIndex()
         self._warmed = threading.Event()
