@@ -40,6 +40,8 @@ const RECORDED: HeldAnswers = {
   },
   pairs: [PAIR],
   chain: CHAIN,
+  jobs: [],
+  waits: [],
   chain_runs: ["a", "b", "c"],
   keeps_paths: false,
   scalars: {

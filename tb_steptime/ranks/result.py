@@ -25,7 +25,11 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: of the step.
 Balance = Literal["straggler", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
-CauseId = Literal["data_loading", "more_work", "slower_kernels", "host", "blocking", "other_exchange", "unknown"]
+CauseId = Literal[
+    "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
+    "python",
+    "unknown",
+]  # fmt: skip
 
 
 class RankMatrix(msgspec.Struct, frozen=True):
@@ -70,7 +74,8 @@ class RankRow(msgspec.Struct, frozen=True):
 
 class JobStep(msgspec.Struct, frozen=True):
     """A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
-    in it, None where nothing is matched; late_ns: these waits, summed over the others."""
+    in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+    run at the same time."""
 
     name: str
     ranks: int
@@ -97,9 +102,9 @@ class GroupRow(msgspec.Struct, frozen=True):
 class JobCollective(msgspec.Struct, frozen=True):
     """Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
 
-    bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
-    bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
-    running_ns. transfer_p50_ns: median length on the rank that arrived last.
+    members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
+    not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
+    running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
     algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
     times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
     gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
@@ -109,6 +114,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     label: str
     group: str | None
     ranks: int
+    members: list[int]
     dtype: str | None
     bytes: int | None
     role: Role
@@ -123,6 +129,17 @@ class JobCollective(msgspec.Struct, frozen=True):
     bus_rate: float | None = None
     of_peak: float | None = None
     prefetched: float | None = None
+
+
+class ExchangeTime(msgspec.Struct, frozen=True):
+    """What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+    exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
+    computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more."""
+
+    exposed_transfer_ns: int
+    exposed_wait_ns: int
+    hidden_ns: int
+    free_compute_ns: int
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -165,9 +182,10 @@ class LateRank(msgspec.Struct, frozen=True):
     """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
 
     late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
-    ends with its arrival. wait_ns: what the median of the others waits for it a step; own_wait_ns: what it waits itself
-    a step. gain_ns: a step at most, if it arrived together with the next to last rank: the least of the others' exposed
-    waits. causes: most first; empty where its own figures are like those of the others.
+    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+    the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+    the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+    like those of the others.
     """
 
     rank: int
@@ -187,9 +205,11 @@ class JobRanks(msgspec.Struct, frozen=True):
     ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
     file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
     measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
-    matched_steps: the steps whose collectives are matched over ranks. unmatched: why none is, else None.
+    matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
+    wait for each other's profiler to start. unmatched: why nothing is matched, else None.
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
-    first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+    first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
+    a straggler.
     notes: what is missing, twice, cut off, or could not be matched, with counts.
     """
 
@@ -205,6 +225,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     groups: list[GroupRow] = []
     collectives: list[JobCollective] = []
     messages: list[Messages] = []
+    exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []
     imbalance_gain_ns: int = 0

@@ -16,6 +16,8 @@ import type {
   Opening,
   PageOf,
   Problem,
+  RankMap,
+  RanksPage,
   Scalars,
   SearchPage,
   TimelinePage,
@@ -34,6 +36,12 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
+/** Of many spans: series of these metrics alone, and time bins of so many spans, those with the longest steps. */
+export interface TrendsPart {
+  metrics: readonly string[];
+  strips: number;
+}
+
 /** A file to save, and what to save it as. */
 export interface SavedFile {
   name: string;
@@ -50,7 +58,12 @@ export interface Client {
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
-  trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
+  trends(
+    runs: readonly string[],
+    focus: string | null,
+    signal?: AbortSignal,
+    part?: TrendsPart,
+  ): Promise<Answer<TrendsPage>>;
   /** The job's own scalars, of its event files; without a tag only which there are. */
   scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
   /**
@@ -76,6 +89,10 @@ export interface Client {
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
+  /** The ranks of the job that a span is of. */
+  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
+  /** A metric of all ranks of the job that a span is of, by step. */
+  rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
@@ -112,8 +129,16 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
-    trends: (runs, focus, signal) =>
-      ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
+    trends: (runs, focus, signal, part) =>
+      ask(
+        "trends",
+        [
+          ...runs.map((run) => ["run", run]),
+          ...(focus === null ? [] : [["focus", focus]]),
+          ...(part ? [...part.metrics.map((metric) => ["metric", metric]), ["strips", String(part.strips)]] : []),
+        ],
+        signal,
+      ),
     scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
     busy: (span, { from, to, bins }, signal) =>
       ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
@@ -136,6 +161,8 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
+    ranks: (span, signal) => ask("ranks", { span }, signal),
+    rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
     chain: (runs, order, signal) =>
       ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),

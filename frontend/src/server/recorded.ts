@@ -14,6 +14,7 @@ import type {
 } from "../api.gen";
 import type { Answer, Client } from "./client";
 import { busyOf, eventOf, searchIn, timelineOf } from "./recorded_events";
+import { rankMapOf } from "./recorded_ranks";
 
 /** A report holds no answer to this. */
 export const NOT_HELD: Problem = {
@@ -59,6 +60,11 @@ export function openRecorded(
     view: async <V extends ViewId>(span: string, view: V) =>
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
+    ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
+    rankMap: async (span, metric) =>
+      metric.startsWith("rank_")
+        ? readyOr(recorded.waits.find((map) => map.metric === metric && map.spans.includes(span)))
+        : ready(rankMapOf(recorded.trends.rows, span, metric)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),
@@ -99,10 +105,11 @@ function sameRuns(runs: readonly string[], { index, chain_runs }: HeldAnswers): 
 function trendsOf({ trends, index }: HeldAnswers, runs: readonly string[], focus: string | null): TrendsPage {
   const { rows, changes, of_all, of_one } = trends;
   if (runs.length === 0 || runs.length === index.runs.length)
-    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes };
+    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes, left_out: 0 };
   const shown = {
     spans: rows.filter(({ run }) => runs.includes(run)),
     changes: changes.filter(({ run }) => runs.includes(run)),
+    left_out: 0,
   };
   if (runs.length === 1) return { ...of_one[runs[0]!]!, ...shown };
   return {

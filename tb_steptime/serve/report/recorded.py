@@ -20,15 +20,17 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.report.jobs import jobs_of, waits_of
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import (
     RESULTS,
-    ChainPage,
-    ComparePage,
     Index,
     RunEntry,
     SpanEntry,
@@ -40,7 +42,7 @@ from tb_steptime.serve.wire import (
 from tb_steptime.text import Phrase
 
 #: Views of many spans or of two: their answers are no span's page.
-OF_MANY = ("trends", "compare")
+OF_MANY = ("trends", "compare", "ranks")
 
 #: In JSON a plain string; in TypeScript the union of the views.
 ViewId = Annotated[str, msgspec.Meta(title="ViewId")]
@@ -66,8 +68,8 @@ class HeldTrends(msgspec.Struct, frozen=True):
 
 
 class HeldAnswers(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. keeps_paths: a
-    summary was written with whole paths."""
+    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+    each job, with the ids of its spans. keeps_paths: a summary was written with whole paths."""
 
     written_ms: int
     index: Index
@@ -77,6 +79,8 @@ class HeldAnswers(msgspec.Struct, frozen=True):
     pairs: list[ComparePage]
     chain: ChainPage
     chain_runs: list[str]
+    jobs: list[RanksPage]
+    waits: list[RankMap]
     scalars: dict[str, Scalars]
     keeps_paths: bool
 
@@ -85,7 +89,7 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
     """Of all that is read by now; what is not says so. scalars: where the job's own are read from."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
-    runs = chain_names(spans)
+    runs, jobs = chain_names(spans), jobs_of(store, spans)
     return HeldAnswers(
         written_ms=round(1000 * time.time()),
         index=index,
@@ -95,6 +99,8 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
+        jobs=jobs,
+        waits=waits_of(store, jobs),
         scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )
@@ -134,7 +140,7 @@ def _trends(store: Store, runs: Sequence[str]) -> HeldTrends:
 
 
 def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
-    page = store.trends(SpanNames(runs), focus, work=False)
+    page = store.trends(SpanNames(runs), TrendsAsked(focus, strips=0), work=False)
     return SaidOfRuns(page.headline, dict(page.titles))
 
 

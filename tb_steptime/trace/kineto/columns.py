@@ -12,42 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.pairs import Pairs
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
 
 #: A duration that the file does not have.
 NO_DURATION = -(2**62)
 
-_ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
+#: Of kinds.
+ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
-
-
-class _Numbers(dict[Any, int]):
-    """Numbers its keys in order of first appearance."""
-
-    def __missing__(self, key: Any) -> int:
-        number = self[key] = len(self)
-        return number
-
-
-class Words:
-    """Numbers distinct strings in order of first appearance; what is no string has none."""
-
-    def __init__(self) -> None:
-        self._numbers = _Numbers()
-
-    def number(self, word: object) -> int:
-        return self._numbers[word] if isinstance(word, str) else UNKNOWN
-
-    def table(self) -> StringTable:
-        return StringTable(list(self._numbers))
 
 
 class Labels(dict[tuple[Any, ...], int]):
@@ -57,7 +38,7 @@ class Labels(dict[tuple[Any, ...], int]):
         super().__init__()
         self.kinds, self.kept_inputs, self.kept_settings = (array("B") for _ in range(3))
         self.names, self.threads = array("i"), array("i")
-        self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
+        self.name_numbers, self.thread_numbers = Numbers(), Numbers()
 
     def __missing__(self, label: tuple[Any, ...]) -> int:
         category, name, pid, tid = label
@@ -90,6 +71,9 @@ class Columns:
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`
     memory              what the allocator said, in columns of their own
+    pairs               events whose end is an event of its own and has not come yet
+    after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
+                        took_2021: they were, and some event had one
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
@@ -112,11 +96,16 @@ class Columns:
         self.collective, self.elements = array("q"), array("q")
         self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
         self.memory = MemoryColumns()
+        self.after_2021 = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Count anew, for another part of the file. What is numbered keeps its number."""
+        self.pairs = Pairs()
+        self.thread_names: dict[tuple[str, str], str] = {}
         self.timeless_count = 0
-        self.unpaired_end_count = 0
-        self._thread_names: dict[tuple[str, str], str] = {}
-        self._open: dict[int, list[int]] = {}
-        self._after_2021 = False
+        self.took_2021 = False
+        self.memory.refused = []
 
     def __len__(self) -> int:
         return len(self.start)
@@ -136,12 +125,20 @@ class Columns:
             elif isinstance(row, End):
                 self._end(row)
 
+    def add_spelled(self, of: dict[str, bytes]) -> None:
+        """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`."""
+        external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
+        self._add_external(external, external_2021, array("i", of["label"]))
+        for name, values in of.items():
+            if values:
+                getattr(self, name).frombytes(values)
+
     def categories(self) -> set[Any]:
         """Distinct ones, as the file spells them."""
         return {category for category, *_ in self.labels}
 
     def threads(self) -> list[Thread]:
-        return [Thread(pid, tid, self._thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
+        return [Thread(pid, tid, self.thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
 
     def strings(self) -> StringTable:
         return StringTable(list(self.labels.name_numbers))
@@ -162,8 +159,8 @@ class Columns:
         first, args = len(self), [row.args or NO_ARGS for row in rows]
         self.start.frombytes(start_ns.tobytes())
         self.label += label
-        self._add_columns(rows, args, kinds)
-        on_device = np.flatnonzero(_ON_A_DEVICE[kinds])
+        self._add_columns(rows, args, label)
+        on_device = np.flatnonzero(ON_A_DEVICE[kinds])
         if len(on_device):
             self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
@@ -174,7 +171,7 @@ class Columns:
         if len(ops):
             of_ops = [args[index] for index in ops.tolist()]
             self._add_ops(ops + first, of_ops)
-            self._add_collectives(ops + first, of_ops)
+            self.add_collectives(ops + first, of_ops)
         with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
         if len(with_inputs):
             self.with_inputs.frombytes((with_inputs + first).tobytes())
@@ -185,16 +182,23 @@ class Columns:
             self.kernel.frombytes((kernels + first).tobytes())
             of_kernels = [args[index] for index in kernels.tolist()]
             self._add_kernels(of_kernels)
-            self._add_collectives(kernels + first, of_kernels)
+            self.add_collectives(kernels + first, of_kernels)
         return None
 
-    def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
+    def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
         self.correlation += integers([arg.correlation for arg in args])
         external = integers([arg.external_id for arg in args])
-        if not self._after_2021:
-            self._after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
-            external = _either(external, integers([arg.external_id_2021 for arg in args]))
+        said_2021 = external if self.after_2021 else integers([arg.external_id_2021 for arg in args])
+        self._add_external(external, said_2021, label)
+
+    def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
+        if not self.after_2021:
+            kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
+            self.after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
+            either = _either(external, external_2021)
+            self.took_2021 |= either != external
+            external = either
         self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args]) -> None:
@@ -234,8 +238,8 @@ class Columns:
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
 
-    def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Those that say of which collective they are: few, in most traces none."""
+    def add_collectives(self, rows: Int64, args: list[Args]) -> None:
+        """Rows of a block, and of these that say of which collective they are: few, in most traces none."""
         names = [arg.collective for arg in args]
         if names.count(None) == len(names):
             return
@@ -252,7 +256,7 @@ class Columns:
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None
         if isinstance(name, str) and row.name == "thread_name":
-            self._thread_names[_text(row.pid), _text(row.tid)] = name
+            self.thread_names[_text(row.pid), _text(row.tid)] = name
 
     def _begin(self, row: Begin) -> None:
         time, first = time_ns(row.ts), len(self)
@@ -261,15 +265,13 @@ class Columns:
             return
         self._add_timed([row], np.array([time]))
         if len(self) > first:
-            self._open.setdefault(self.labels.thread(row.pid, row.tid), []).append(first)
+            self.pairs.begin(self.labels.thread(row.pid, row.tid), first)
 
     def _end(self, row: End) -> None:
-        begun, time = self._open.get(self.labels.thread(row.pid, row.tid)), time_ns(row.ts)
-        if begun and time is not None:
-            index = begun.pop()
-            self.dur[index] = time - self.start[index]
-        else:
-            self.unpaired_end_count += 1
+        time = time_ns(row.ts)
+        begun = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
+        if begun is not None and time is not None:
+            self.dur[begun] = time - self.start[begun]
 
 
 def _text(track: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -38,21 +39,43 @@ def keeps_settings(name: str) -> bool:
     return _WITH_SETTINGS.search(name) is not None or _EXCHANGE.match(name) is not None
 
 
+class Numbers(dict[Any, int]):
+    """Numbers its keys in order of first appearance."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+class Words:
+    """Numbers distinct strings in order of first appearance; what is no string has none."""
+
+    def __init__(self) -> None:
+        self.distinct = Numbers()
+
+    def number(self, word: object) -> int:
+        return self.distinct[word] if isinstance(word, str) else UNKNOWN
+
+    def table(self) -> StringTable:
+        return StringTable(list(self.distinct))
+
+
 class Texts(dict[bytes, int]):
     """Numbers of spellings. Those of the same meaning have the same number.
 
     meaning     spelling -> text, or None for what is no JSON: `compact`, or `plain` for strings
+    distinct    the texts and their numbers
     """
 
     def __init__(self, meaning: Callable[[bytes], str | None]) -> None:
         super().__init__({b"": UNKNOWN, b"null": UNKNOWN, b'""': UNKNOWN})
         self._meaning = meaning
-        self._numbers: dict[str, int] = {}
+        self.distinct: dict[str, int] = {}
         self._bytes = 0
 
     def table(self) -> StringTable:
         """The distinct texts, in order of first appearance."""
-        return StringTable(list(self._numbers))
+        return StringTable(list(self.distinct))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
         """-1 for an empty one, for null, for what is no JSON, and for what finds no room."""
@@ -68,9 +91,9 @@ class Texts(dict[bytes, int]):
 
     def __missing__(self, spelling: bytes) -> int:
         text = self._meaning(spelling)
-        if text is None or (self._bytes >= MOST_BYTES and text not in self._numbers):
+        if text is None or (self._bytes >= MOST_BYTES and text not in self.distinct):
             return UNKNOWN
-        number = self[spelling] = self._numbers.setdefault(text, len(self._numbers))
+        number = self[spelling] = self.distinct.setdefault(text, len(self.distinct))
         self._bytes += len(spelling)
         return number
 

@@ -24,6 +24,8 @@ _WANTED = {
     "tb_steptime_unfinished_step",
     "tb_steptime_sliced_steps",
 }
+#: Of whatever is counted; a base time, in ns, is below it until the year 2116.
+_TOO_MANY = 2**62
 _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
 
@@ -43,6 +45,11 @@ class Metadata:
         except (ValueError, RecursionError):
             return False
         return True
+
+    def add_later(self, later: Metadata) -> None:
+        """Add what a later part of the file holds."""
+        self._values |= later._values
+        self._stacks_seen |= later._stacks_seen
 
     def look_for_stacks(self, events: bytes) -> None:
         """Were call stacks recorded? Only some versions have a value for it."""
@@ -140,7 +147,7 @@ def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, De
 
 def _integer(value: object) -> int | None:
     number = number_of(value)
-    return None if number is None or number != int(number) else int(number)
+    return None if number is None or number != int(number) or not 0 <= number < _TOO_MANY else int(number)
 
 
 def _flag(value: object) -> bool | None:
