@@ -25,6 +25,7 @@ from typing import IO
 import msgspec
 
 import tb_steptime
+from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.ingest.read_one import KEEP_PATHS, RECORDING, Done, Far, Message, Refused, steps_option
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 
@@ -49,7 +50,7 @@ class Job:
     one step. keep_paths: its summary has the whole paths of files."""
 
     id: str
-    trace: Path
+    trace: AnyPath
     file: str
     events: Path | None = None
     steps: tuple[int, int] | None = None
@@ -77,7 +78,7 @@ class ReadingQueue:
     on_end(job, path of what was made or Problem) is called from a thread of the queue.
     """
 
-    on_end: Callable[[Job, Path | Problem], None]
+    on_end: Callable[[Job, AnyPath | Problem], None]
     processes: int = 0
     waiting: OrderedDict[str, Job] = field(default_factory=OrderedDict)
     running: dict[str, Job] = field(default_factory=dict)
@@ -146,14 +147,14 @@ class ReadingQueue:
             self.running[job.id] = job
             return job
 
-    def _outcome(self, job: Job) -> Path | Problem:
+    def _outcome(self, job: Job) -> AnyPath | Problem:
         try:
             return self._read(job)
         except (OSError, msgspec.MsgspecError) as error:
             logger.exception("tb_steptime could not read %s", job.trace)
             return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT)
 
-    def _read(self, job: Job) -> Path | Problem:
+    def _read(self, job: Job) -> AnyPath | Problem:
         with tempfile.TemporaryFile() as words:
             with _start(job, job.events or self._fallback(), words) as process:
                 job.process = process
@@ -162,7 +163,7 @@ class ReadingQueue:
                 last = _listen(job, process)
                 code = process.wait()
             if isinstance(last, Done):
-                return Path(last.path)
+                return any_path(last.path)
             if isinstance(last, Refused):
                 return Problem(last.problem, job.file, last.hint)
             if not self.closed:
@@ -191,7 +192,7 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     makes = "slice" if job.steps else "events" if job.events else "summary"
     asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
     options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
-    module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
+    module, trace = "tb_steptime.ingest.read_one", address(job.trace.absolute())
     command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, identity
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
@@ -26,7 +25,7 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 #: So much of a trace's time goes by while it is read; the rest is for the analyses, whose progress is not known.
 _READING_SHARE = 0.5
 
-Ended = tuple[Job, Path | Problem]
+Ended = tuple[Job, AnyPath | Problem]
 
 
 @dataclass
@@ -40,8 +39,8 @@ class Indexed:
     in_cache: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def take(self, job: Job, outcome: Path | Problem) -> None:
-        if isinstance(outcome, Path) and outcome in places_for(job.trace):
+    def take(self, job: Job, outcome: AnyPath | Problem) -> None:
+        if not isinstance(outcome, Problem) and outcome in places_for(job.trace):
             self.written += 1
             self.in_cache += outcome != places_for(job.trace)[0]
         else:
@@ -58,7 +57,7 @@ def find_work(spans: Iterable[FoundSpan], *, keep_paths: bool = False) -> Indexe
             if _is_fresh(span, keep_paths):
                 found.fresh += 1
             elif span.trace:
-                id = os.path.realpath(span.trace)
+                id = identity(span.trace)
                 jobs.setdefault(id, _job(id, span.trace, keep_paths))
         except TraceError as error:
             found.problems.append(Problem(error.problem, span.path, error.hint))
@@ -110,9 +109,9 @@ class _IndexBar(StatusLine):
     def __enter__(self) -> _IndexBar:
         return self
 
-    def ended(self, job: Job, outcome: Path | Problem) -> None:
+    def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         self.left.pop(job.id)
-        if not self.shown and isinstance(outcome, Path):
+        if not self.shown and not isinstance(outcome, Problem):
             print(f"{self.files - len(self.left)} of {self.files}  {outcome}", file=sys.stderr, flush=True)
 
     def show(self, places: Mapping[str, QueuePlace]) -> None:
@@ -138,8 +137,8 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
     return lines
 
 
-def _job(id: str, trace: Path, keep_paths: bool) -> Job:
-    return Job(id, Path(os.path.abspath(trace)), str(trace), keep_paths=keep_paths)
+def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
+    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths)
 
 
 def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
@@ -153,7 +152,7 @@ def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
     return known is not None and known.keeps_paths == keep_paths
 
 
-def _size(trace: Path) -> int:
+def _size(trace: AnyPath) -> int:
     try:
         return trace.stat().st_size
     except OSError:

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
@@ -43,7 +43,7 @@ class Which:
 class Logs:
     """folder: the log directory, or a trace file. Looks at it again for each question."""
 
-    folder: Path
+    folder: AnyPath
     _measured: OrderedDict[Hashable, MeasuredSpan] = field(default_factory=OrderedDict)
     _traces: OrderedDict[Hashable, Trace] = field(default_factory=OrderedDict)
 

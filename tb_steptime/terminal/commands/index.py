@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command, exit_code
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="LOGDIR", type=Path, help="a log directory or a trace file")
+    parser.add_argument("paths", nargs="+", metavar="LOGDIR", type=any_path, help="a log directory or a trace file")
     parser.add_argument(
         "--jobs",
         type=_positive,

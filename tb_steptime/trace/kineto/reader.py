@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
@@ -37,7 +37,7 @@ class ReadRows(NamedTuple):
     base_time_ns: int
 
 
-def read_trace(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+def read_trace(path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
     """Read a whole trace, gzip or not. Raises TraceError for what is no trace or holds no event with a duration.
 
     What could be read of a damaged file is returned, with notes that count what was lost. on_progress is called about
@@ -47,16 +47,16 @@ def read_trace(path: str | Path, on_progress: Callable[[ReadProgress], None] | N
 
 
 def read_rows(
-    path: str | Path,
+    path: str | AnyPath,
     on_progress: Callable[[ReadProgress], None] | None = None,
     wanted: Callable[[object, str], bool] | None = None,
 ) -> ReadRows:
     """A trace of the events alone that are wanted by their category and name, if it says which: their times and ids,
     and it may hold none. Otherwise as `read_trace`."""
     try:
-        return _read(Path(path), on_progress, wanted, trusting=True)
+        return _read(any_path(path), on_progress, wanted, trusting=True)
     except _Garbage:
-        return _read(Path(path), on_progress, wanted, trusting=False)
+        return _read(any_path(path), on_progress, wanted, trusting=False)
 
 
 class _Garbage(Exception):
@@ -68,7 +68,7 @@ class _Damaged(Exception):
 
 
 def _read(
-    path: Path,
+    path: AnyPath,
     on_progress: Callable[[ReadProgress], None] | None,
     wanted: Callable[[object, str], bool] | None,
     trusting: bool,
@@ -114,7 +114,7 @@ class _Reading:
         accelerator = accelerator_of(self._columns.categories())
         tables = Tables(self._columns)
         return Trace(
-            path=str(self._source.path),
+            path=address(self._source.path),
             origin_ns=self._metadata.base_time_ns + tables.origin_ns,
             events=tables.events(),
             kernels=tables.kernels(),
