@@ -7,7 +7,7 @@ TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
+PACKAGE_FILES := setup.cfg setup.py pyproject.toml $(wildcard build_backend/*.py tb_steptime/trace/kineto/native/*.[ch])
 API := frontend/src/api.gen.ts
 
 # One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torch check gen golden words bench docs screenshots gallery bundle chromium
+.PHONY: help demo test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -32,6 +32,9 @@ test: .venv/.dev bundle chromium  ## run the tests, those in a real browser incl
 
 test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, every way to start workers, deeper searches
 	@$(PYTEST) --hypothesis-profile=deep $(ARGS)
+
+fuzz: .venv/.dev  ## what mutated traces do to the reader and every analysis (ARGS="--cases 100000" for more)
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 

@@ -62,6 +62,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/opening": self._opening,
             "/view": self._view,
             "/trends": self._trends,
+            "/ranks": self._ranks,
+            "/rank_map": self._rank_map,
             "/scalars": self._scalars,
             "/compare": self._compare,
             "/chain": self._chain,
@@ -113,6 +115,12 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
+
+    def _ranks(self, request: Request) -> Answer:
+        return Answer(self.store.ranks.page(request.args.get("span", ""), work=_may_work(request)))
+
+    def _rank_map(self, request: Request) -> Answer:
+        return Answer(self.store.ranks.map(request.args.get("span", ""), request.args.get("metric", "")))
 
     def _scalars(self, request: Request) -> Answer:
         from tb_steptime.serve.scalars import JobScalars

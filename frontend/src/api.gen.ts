@@ -10,6 +10,7 @@ export type ViewId =
   | "operators"
   | "memory"
   | "compare"
+  | "ranks"
   | "timeline";
 
 export type SpanTitleId =
@@ -122,6 +123,8 @@ export type TrendsTitleId =
   | "starved_share"
   | "bubble_time";
 
+export type RanksTitleId = "map" | "waits" | "collectives" | "clocks";
+
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
   overview: OverviewResult;
@@ -133,6 +136,7 @@ export interface ResultOf {
   operators: OperatorsResult;
   memory: MemoryResult;
   compare: CompareResult;
+  ranks: RanksResult;
   timeline: TimelineResult;
 }
 
@@ -344,17 +348,19 @@ export interface CardMeaning {
 
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
- * metrics can be measured of any span and step; figures are what else a view shows. reasons:
- * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
- * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
- * a worker; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on
- * in any trace; terms: what is explained where it stands in a sentence.
+ * metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
+ * the least is the worst. reasons: code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in
+ * the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in
+ * their order; kernel_bins: of kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of
+ * memory; limits: what limits a worker; roles: what process groups exchange for; amd_labels: by id of a view, metric
+ * or bin what it is called on an AMD GPU; cards: what each card rests on in any trace; terms: what is explained where
+ * it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
   metrics: Metric[];
   figures: Metric[];
+  more_is_better: string[];
   parts: PartMeaning[];
   reasons: Record<string, string>;
   idle_reasons: PartMeaning[];
@@ -365,6 +371,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   memory_parts: PartMeaning[];
   limits: Record<string, string>;
+  roles: Record<string, string>;
   views: ViewMeaning[];
   amd_labels: Record<string, string>;
   cards: CardMeaning[];
@@ -376,6 +383,22 @@ export interface CategoryBytes {
   category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
   bytes: number;
   count: number;
+}
+
+/**
+ * Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
+ * of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
+ * share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
+ * kernels take on it (slower_kernels), how much more work it has (more_work); else None.
+ */
+export interface Cause {
+  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
+  own_ns: number;
+  others_ns: number;
+  share: number;
+  metric: string | null;
+  name: string | null;
+  factor: number | null;
 }
 
 /**
@@ -432,6 +455,16 @@ export interface ChurnRow {
   count: number;
   bytes: number;
   largest_bytes: number;
+}
+
+/**
+ * Whether times of different ranks can be shown beside each other. residual_ns: by how much ends of collectives
+ * that end together still differ in 19 of 20 cases, once offsets are taken off. reason: why times are not shown, and
+ * then no offset is given; None where they are.
+ */
+export interface Clocks {
+  residual_ns: number | null;
+  reason: Reason | null;
 }
 
 /**
@@ -922,6 +955,46 @@ export interface EvidenceRow {
 }
 
 /**
+ * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
+ * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device.
+ */
+export interface ExchangeClass {
+  kind: string;
+  group: number | null;
+  bytes: number | null;
+  dtype: string | null;
+  site: string;
+}
+
+/**
+ * A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
+ * ranks: empty where the file does not list them.
+ */
+export interface ExchangeGroup {
+  name: string;
+  size: number | null;
+  description: string;
+  ranks: number[];
+}
+
+/**
+ * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
+ * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
+ * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
+ * collectives of later steps, which are not kept.
+ */
+export interface Exchanges {
+  groups: ExchangeGroup[];
+  classes: ExchangeClass[];
+  of: PackedColumn;
+  step: PackedColumn;
+  start: PackedColumn;
+  length: PackedColumn;
+  exposed: PackedColumn;
+  left_out: number;
+}
+
+/**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
  * parent            place; -1 of the whole
@@ -970,6 +1043,18 @@ export interface GpuStep {
   name: string;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
+ * role: what it exchanges for; shown_by: what of its collectives shows that, as a reason's code.
+ */
+export interface GroupRow {
+  name: string;
+  size: number | null;
+  ranks: number[];
+  role: "buffers" | "checks" | "ddp" | "expert_parallel" | "fsdp" | "pipeline" | "tensor_parallel" | "unknown";
+  shown_by: Reason;
 }
 
 /**
@@ -1200,6 +1285,36 @@ export interface Jitter {
   steps: string[];
 }
 
+/**
+ * Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
+ * bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
+ * bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
+ * running_ns. transfer_p50_ns: median length on the rank that arrived last.
+ * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
+ * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
+ * gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+ */
+export interface JobCollective {
+  kind: string;
+  label: string;
+  group: string | null;
+  ranks: number;
+  dtype: string | null;
+  bytes: number | null;
+  role: "buffers" | "checks" | "ddp" | "expert_parallel" | "fsdp" | "pipeline" | "tensor_parallel" | "unknown";
+  count: number;
+  transfer_ns: number;
+  wait_ns: number;
+  running_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
+  transfer_p50_ns: number;
+  algorithm_rate: number | null;
+  bus_rate: number | null;
+  of_peak: number | null;
+  prefetched: number | null;
+}
+
 /** count: how many events show it; name: that of the first of them, "" where names say nothing. */
 export interface JobEvidence {
   code: string;
@@ -1229,6 +1344,53 @@ export interface JobKind {
   rank: number | null;
   world_size: number | null;
   evidence: JobEvidence[];
+}
+
+/**
+ * A job over the ranks that were recorded at the same time.
+ * ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
+ * file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
+ * measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
+ * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
+ * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
+ * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
+ * first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+ * notes: what is missing, twice, cut off, or could not be matched, with counts.
+ */
+export interface JobRanks {
+  world_size: number | null;
+  ranks: RankRow[];
+  missing: number[];
+  steps: JobStep[];
+  step_time: RankMatrix;
+  metrics: string[];
+  clocks: Clocks;
+  matched_steps: number;
+  unmatched: Reason | null;
+  groups: GroupRow[];
+  collectives: JobCollective[];
+  messages: Messages[];
+  balance: "balanced" | "imbalance" | "straggler" | null;
+  late: LateRank[];
+  imbalance_gain_ns: number;
+  notes: Note[];
+}
+
+/**
+ * A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
+ * in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+ * run at the same time.
+ */
+export interface JobStep {
+  name: string;
+  ranks: number;
+  slowest: number;
+  slowest_ns: number;
+  median_ns: number;
+  fastest: number;
+  fastest_ns: number;
+  late: number | null;
+  late_ns: number;
 }
 
 /**
@@ -1393,6 +1555,26 @@ export interface Largest {
   shares_of: Phrase;
   throughput: Phrase;
   pieces: Piece[];
+}
+
+/**
+ * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
+ * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
+ * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+ * the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+ * the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+ * like those of the others.
+ */
+export interface LateRank {
+  rank: number;
+  last_share: number;
+  late_steps: number;
+  steps: number;
+  caused_share: number;
+  wait_ns: number;
+  own_wait_ns: number;
+  gain_ns: number;
+  causes: Cause[];
 }
 
 /**
@@ -1655,6 +1837,19 @@ export interface MemoryStep {
   start_ns: number;
   end_ns: number;
   phase_spans: PhaseSpan[];
+}
+
+/**
+ * Sends and receives of one size, which are between two ranks and so not matched; sums over all ranks and steps.
+ * Their time includes the wait for the other side.
+ */
+export interface Messages {
+  group: string | null;
+  bytes: number | null;
+  count: number;
+  running_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
 }
 
 /**
@@ -2024,6 +2219,13 @@ export interface OverviewResult {
   cut_short: boolean;
 }
 
+/** count values; planes: width bytes of each, the low bytes of all first. */
+export interface PackedColumn {
+  count: number;
+  width: number;
+  planes: string;
+}
+
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
 export interface PartMeaning {
   id: string;
@@ -2246,6 +2448,83 @@ export interface RangeRow {
   device_ns: number;
   idle_ns: number;
   launches: number;
+}
+
+/**
+ * One metric of a job by rank and step.
+ * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
+ * row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+ */
+export interface RankMap {
+  metric: string;
+  spans: string[];
+  steps: string[];
+  values: string;
+  reason: Reason | null;
+}
+
+/**
+ * A metric of the catalogue over ranks and steps.
+ * values: one row for each of `JobRanks.ranks`, one column for each of `JobRanks.steps`; None where the rank has no
+ * such step or the metric is not measurable in it. reason: why no value is known at all; else None.
+ */
+export interface RankMatrix {
+  metric: string;
+  values: ((number | null)[])[];
+  reason: Reason | null;
+}
+
+/**
+ * One rank. key: what the caller calls its span; host: None where its worker's name tells none. steps: of the job's
+ * steps, those that it recorded. cut_short: its file ends before the recording does.
+ * Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
+ * they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
+ * computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
+ * arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched.
+ * clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
+ */
+export interface RankRow {
+  rank: number;
+  key: string;
+  worker: string;
+  host: string | null;
+  steps: number;
+  mean_step_ns: number;
+  cut_short: boolean;
+  matched: number;
+  transfer_ns: number;
+  wait_ns: number;
+  exposed_wait_ns: number;
+  last: number;
+  caused_ns: number;
+  clock_offset_ns: number | null;
+}
+
+/**
+ * The ranks of the job that a span is of.
+ * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. spans: ids of the
+ * spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
+ * causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
+ */
+export interface RanksPage {
+  headline: Headline;
+  job: JobRanks | null;
+  spans: string[];
+  read: number;
+  found: number;
+  titles: Partial<Record<RanksTitleId, Phrase>>;
+  causes: Phrase[];
+  notes: NoteText[];
+  insights: Insight[];
+  simulated: string | null;
+}
+
+/**
+ * exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
+ * them, and of a recording that has none.
+ */
+export interface RanksResult {
+  exchanges: Exchanges;
 }
 
 /**

@@ -33,10 +33,14 @@ export interface Meanings {
   memory_parts: readonly PartMeaning[];
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
+  /** What a process group exchanges for: "gradients (DDP)". */
+  roles: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   /** What is explained where it stands in a sentence. */
   terms: readonly Term[];
   metrics: readonly Metric[];
+  /** Metrics of which the least is the worst. */
+  more_is_better: readonly string[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;
   viewTitle(id: ViewId | string): string;

@@ -2,9 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { contrast } from "../src/charts/canvas/palette";
 import { COLOURS, type Colour, svgFill, svgPaint } from "../src/colour";
 import { TEXTURES, textureSheet } from "../src/textures";
-import { contrast } from "../src/views/timeline/paint/palette";
 
 const SHEET = readFileSync(new URL("../src/theme/tokens.css", import.meta.url), "utf8");
 

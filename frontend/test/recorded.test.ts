@@ -41,6 +41,7 @@ const RECORDED: Recorded = {
   },
   pairs: [PAIR],
   chain: CHAIN,
+  jobs: [],
   chain_runs: ["a", "b", "c"],
   scalars: {
     a: {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { paletteOf, pixelOf, shadeOf } from "../src/charts/canvas/palette";
 import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
 import { scaleFor } from "../src/format";
 import { timeScale } from "../src/time_range";
@@ -9,7 +10,6 @@ import { layoutOf } from "../src/views/timeline/layout";
 import { bordersOf, strengthOf } from "../src/views/timeline/paint/borders";
 import { walkRow } from "../src/views/timeline/paint/boxes";
 import { paintScene } from "../src/views/timeline/paint/paint";
-import { paletteOf, pixelOf, shadeOf } from "../src/views/timeline/paint/palette";
 import { queuePixels } from "../src/views/timeline/paint/queue";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";

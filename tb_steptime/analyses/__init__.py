@@ -12,6 +12,7 @@ from tb_steptime.analyses import (
     memory,
     operators,
     overview,
+    ranks,
     tensor_cores,
     timeline,
     trends,
@@ -28,5 +29,6 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     operators.ANALYSIS,
     memory.ANALYSIS,
     compare.ANALYSIS,
+    ranks.ANALYSIS,
     timeline.ANALYSIS,
 )

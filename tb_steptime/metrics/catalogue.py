@@ -91,6 +91,12 @@ OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of)
 #: The catalogue, in the order in which a chooser lists it.
 METRICS: tuple[Metric, ...] = tuple(metric for table in (OF_PROCESS, OF_DEVICE) for metric, _ in table.values())
 
+#: Of these the least is the worst; of all others the most, where it is bad at all.
+MORE_IS_BETTER = frozenset((
+    "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "kineto_achieved_occupancy", "tensor_core_share",
+    "tensor_core_share_high", "tensor_core_time", "mfu", "hfu", "run_ahead", "queue_mean", "data_loading_hidden",
+))  # fmt: skip
+
 #: Tiles of the overview, in order.
 TILES = (
     "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",

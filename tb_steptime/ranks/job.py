@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+import msgspec
 import numpy as np
 
+from tb_steptime.ranks.arrivals import Arrivals, arrivals
+from tb_steptime.ranks.causes import causes
+from tb_steptime.ranks.clocks import align
+from tb_steptime.ranks.collectives import collective_rows, group_rows
+from tb_steptime.ranks.instances import Instances, instances, steps_within
+from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, late_ranks
+from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
-from tb_steptime.ranks.result import Clocks, JobRanks, JobStep, RankRow
+from tb_steptime.ranks.messages import messages
+from tb_steptime.ranks.result import Clocks, JobRanks, JobStep, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
-from tb_steptime.text import Reason
-from tb_steptime.trace.table import Float64
+from tb_steptime.text import Note, Reason, count
+from tb_steptime.trace.table import Float64, Int64
+
+#: Of so many steps the first is left out: ranks wait for each other's profiler to start in it.
+FEWEST_STEPS = 3
 
 
-def job_ranks(spans: Sequence[RankSpan]) -> JobRanks:
-    """Of at least one span, in any order."""
+def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobRanks:
+    """Of at least one span, in any order. link_rate: the peak of a link that the user gave, bytes a second. Raises what
+    reading results raises."""
     found = members(spans)
-    step_ns = matrix_values(found.spans, "step_time")
-    names = step_names(found.spans)
-    return JobRanks(
+    step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
+    exchanged = _Exchanged.of(found.spans, names)
+    job = JobRanks(
         world_size=found.world_size,
         ranks=[_row(span) for span in found.spans],
         missing=found.missing,
@@ -28,8 +43,10 @@ def job_ranks(spans: Sequence[RankSpan]) -> JobRanks:
         metrics=measured_metrics(found.spans),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
-        notes=found.notes,
+        messages=messages(exchanged.ranks),
+        notes=[*found.notes, *_notes(exchanged)],
     )
+    return _with_exchanges(job, exchanged, link_rate) if exchanged.steps.size else job
 
 
 def _row(span: RankSpan) -> RankRow:
@@ -58,3 +75,94 @@ def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
         fastest=spans[fastest].rank,
         fastest_ns=round(float(lengths.min())),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Exchanged:
+    """What the ranks exchange, matched. names: of the job's steps."""
+
+    spans: Sequence[RankSpan]
+    names: Sequence[str]
+    ranks: Sequence[Instances]
+    matching: Matching
+
+    @staticmethod
+    def of(spans: Sequence[RankSpan], names: Sequence[str]) -> _Exchanged:
+        whole = [instances(span, names) for span in spans]
+        first = 1 if len(names) >= FEWEST_STEPS else 0
+        ranks = [each.within(first, steps_within(whole, len(names))) for each in whole]
+        return _Exchanged(spans, names, ranks, match(ranks, len(names)))
+
+    @cached_property
+    def steps(self) -> Int64:
+        """Places of the steps in which something is matched."""
+        return np.unique(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        return arrivals(self.matching.matched, len(self.spans), len(self.names))
+
+
+def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -> JobRanks:
+    clocks, offsets = align(found.matching.matched, len(found.spans))
+    late = _late(found)
+    balance = balance_of(found.arrivals, late, found.steps, float(np.median([step.slowest_ns for step in job.steps])))
+    return msgspec.structs.replace(
+        job,
+        ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],
+        steps=[_with_late(step, found, place) for place, step in enumerate(job.steps)],
+        clocks=clocks,
+        matched_steps=len(found.steps),
+        unmatched=None,
+        groups=group_rows(found.matching.matched, found.spans),
+        collectives=collective_rows(found.matching.matched, link_rate),
+        balance=balance,
+        late=late,
+        imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,
+    )
+
+
+def _late(found: _Exchanged) -> list[LateRank]:
+    """Each with why it is late."""
+    late = late_ranks(found.arrivals, found.spans, found.steps)
+    place = {span.rank: number for number, span in enumerate(found.spans)}
+    steps = [found.names[step] for step in found.steps.tolist()]
+    return [
+        msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps))
+        for each in late
+    ]
+
+
+def _with_waits(row: RankRow, of: Arrivals, place: int, offset_ns: int | None) -> RankRow:
+    return msgspec.structs.replace(
+        row,
+        matched=int(of.matched[place]),
+        transfer_ns=int(of.transfer_ns[place]),
+        wait_ns=int(of.wait_ns[place]),
+        exposed_wait_ns=int(of.exposed_wait_ns[place]),
+        last=int(of.last[place]),
+        caused_ns=int(of.caused_ns[place]),
+        clock_offset_ns=offset_ns,
+    )
+
+
+def _with_late(step: JobStep, found: _Exchanged, place: int) -> JobStep:
+    late_ns = found.arrivals.late_ns[place]
+    if not late_ns.any():
+        return step
+    worst = int(late_ns.argmax())
+    return msgspec.structs.replace(step, late=found.spans[worst].rank, late_ns=int(late_ns[worst]))
+
+
+def _notes(found: _Exchanged) -> list[Note]:
+    unlike, matched = found.matching.unlike, sum(len(each.step) for each in found.matching.matched)
+    notes = []
+    if unlike:
+        notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))
+    if found.matching.alone:
+        notes.append(Note("collectives_alone", {"count": count(found.matching.alone)}))
+    if 0 < len(found.steps) < len(found.names) - FEWEST_STEPS:
+        notes.append(
+            Note("collectives_of_some_steps", {"count": count(len(found.steps)), "all": count(len(found.names))})
+        )
+    return notes

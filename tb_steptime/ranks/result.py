@@ -25,7 +25,11 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: of the step.
 Balance = Literal["straggler", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
-CauseId = Literal["data_loading", "more_work", "slower_kernels", "host", "blocking", "other_exchange", "unknown"]
+CauseId = Literal[
+    "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
+    "python",
+    "unknown",
+]  # fmt: skip
 
 
 class RankMatrix(msgspec.Struct, frozen=True):
@@ -70,7 +74,8 @@ class RankRow(msgspec.Struct, frozen=True):
 
 class JobStep(msgspec.Struct, frozen=True):
     """A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
-    in it, None where nothing is matched; late_ns: these waits, summed over the others."""
+    in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
+    run at the same time."""
 
     name: str
     ranks: int
@@ -165,9 +170,10 @@ class LateRank(msgspec.Struct, frozen=True):
     """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
 
     late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
-    ends with its arrival. wait_ns: what the median of the others waits for it a step; own_wait_ns: what it waits itself
-    a step. gain_ns: a step at most, if it arrived together with the next to last rank: the least of the others' exposed
-    waits. causes: most first; empty where its own figures are like those of the others.
+    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
+    the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
+    the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
+    like those of the others.
     """
 
     rank: int
@@ -187,7 +193,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
     file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
     measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
-    matched_steps: the steps whose collectives are matched over ranks. unmatched: why none is, else None.
+    matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
+    wait for each other's profiler to start. unmatched: why nothing is matched, else None.
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
     first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
     notes: what is missing, twice, cut off, or could not be matched, with counts.

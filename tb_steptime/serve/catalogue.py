@@ -9,12 +9,14 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.sidebar import SHARE_MEANINGS
+from tb_steptime.insights.wording.ranks import ROLE_LABELS
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.insights.wording.terms import TERMS, Term
 from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.communication import columns as communication
+from tb_steptime.metrics.communication import job_columns
 from tb_steptime.metrics.data_loading import columns as data_loading
 from tb_steptime.metrics.host import columns as host
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
@@ -30,6 +32,7 @@ from tb_steptime.metrics.roofline import columns as roofline
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
+from tb_steptime.ranks.result import Role
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
@@ -47,17 +50,19 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
-    metrics can be measured of any span and step; figures are what else a view shows. reasons:
-    code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
-    verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
-    kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits
-    a worker; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what each card rests on
-    in any trace; terms: what is explained where it stands in a sentence.
+    metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
+    the least is the worst. reasons: code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in
+    the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in
+    their order; kernel_bins: of kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of
+    memory; limits: what limits a worker; roles: what process groups exchange for; amd_labels: by id of a view, metric
+    or bin what it is called on an AMD GPU; cards: what each card rests on in any trace; terms: what is explained where
+    it stands in a sentence.
     """
 
     version: str
     metrics: list[Metric]
     figures: list[Metric]
+    more_is_better: list[str]
     parts: list[PartMeaning]
     reasons: dict[str, str]
     idle_reasons: list[PartMeaning]
@@ -68,6 +73,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     production_parts: list[PartMeaning]
     memory_parts: list[PartMeaning]
     limits: dict[str, str]
+    roles: dict[Role, str]
     views: list[ViewMeaning]
     amd_labels: dict[str, str]
     cards: list[CardMeaning]
@@ -85,6 +91,7 @@ _COLUMNS = (
     *data_loading.COLUMNS,
     *communication.COLUMNS,
     *memory.COLUMNS,
+    *job_columns.COLUMNS,
 )
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
@@ -95,6 +102,7 @@ def catalogue() -> Catalogue:
         version=__version__,
         metrics=list(METRICS),
         figures=_figures(),
+        more_is_better=sorted(MORE_IS_BETTER),
         parts=list(PART_MEANINGS),
         reasons=REASONS,
         idle_reasons=list(IDLE_MEANINGS),
@@ -105,6 +113,7 @@ def catalogue() -> Catalogue:
         production_parts=list(data_loading.PRODUCTION_PARTS),
         memory_parts=list(memory.MEMORY_PARTS),
         limits=data_loading.LIMIT_WORDS,
+        roles=ROLE_LABELS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
         cards=[card_meaning(rule) for rule in RULES],

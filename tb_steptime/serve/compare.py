@@ -17,8 +17,8 @@ from tb_steptime.insights.wording.compare import (
     residual_text,
     warning_texts,
 )
+from tb_steptime.serve.compare_answers import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.wire import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 
 #: What cannot be read, or was written before it could be compared.
 _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)

@@ -1,7 +1,7 @@
 """The log directory as the tab sees it: which spans there are, which are read, and the page of each.
 
-`directory` knows the spans, `reading` has traces read by other processes, `pages` composes the answers. Every method
-may be called from any thread and answers at once; traces are read only where `work` is true.
+`directory` knows the spans, `reading` has traces read by other processes, `pages` composes the answers, `ranks` those
+about a job. Every method may be called from any thread and answers at once; traces are read only where `work` is true.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.opening import Address, first_span
 from tb_steptime.serve.pages import judgement, span_page
 from tb_steptime.serve.pickers import run_entries
+from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import (
-    ChainPage,
-    ComparePage,
     Index,
     Opening,
     SpanEntry,
@@ -81,6 +81,7 @@ class Store:
     def __init__(self, places: Sequence[Place], processes: int = 0) -> None:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
+        self.ranks = Ranks(self.directory, self.reader)
 
     def get_ready(self) -> None:
         """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both

@@ -12,6 +12,8 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+    ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
+    rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
     timeline?span=ID&from=NS&to=NS&detail=NS
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
@@ -45,14 +47,13 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.comparison.chain import ChainLink
-from tb_steptime.comparison.changes import ChangeId
-from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
-from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
+from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
@@ -216,40 +217,6 @@ class TrendsPage(msgspec.Struct, frozen=True):
     changes: list[Change]
 
 
-class ComparedSpans(msgspec.Struct, frozen=True):
-    """The spans of one side of a comparison: ids, in time order."""
-
-    run: str
-    worker: str
-    spans: list[str]
-
-
-class ComparePage(msgspec.Struct, frozen=True):
-    """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
-    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
-    residuals: of each prediction, what explains that another gain was measured."""
-
-    headline: Phrase
-    comparison: Comparison
-    warnings: list[NoteText]
-    labels: dict[str, str]
-    changes: dict[ChangeId, str]
-    residuals: list[Phrase]
-    base: ComparedSpans
-    candidate: ComparedSpans
-
-
-class LinkOfChain(msgspec.Struct, frozen=True):
-    of: ComparedSpans
-    link: ChainLink
-
-
-class ChainPage(msgspec.Struct, frozen=True):
-    """Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own."""
-
-    links: list[LinkOfChain]
-
-
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
@@ -263,6 +230,8 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Scalars,
     ComparePage,
     ChainPage,
+    RanksPage,
+    RankMap,
     TimelinePage,
     BusyBins,
     MemoryPage,
@@ -288,6 +257,7 @@ def typescript() -> str:
             string_union("ViewId", RESULTS),
             pattern_union("SpanTitleId", SPAN_TITLES),
             pattern_union("TrendsTitleId", TRENDS_TITLES),
+            string_union("RanksTitleId", RANKS_TITLES),
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',

@@ -26,7 +26,8 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int64:
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
     """Each event's length less that of the events directly inside it; the sum is the time that any of them covers."""
-    return less_children(end_ns - start_ns, parents(start_ns, end_ns))
+    parent = parents(start_ns, end_ns)
+    return less_children(end_ns - start_ns, parent)
 
 
 def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
@@ -39,10 +40,13 @@ def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
 def self_times(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     """These rows of the event table, by thread, and of each its length less that of those directly inside it."""
     on = trace.events.thread[rows]
-    by_thread = [rows[on == thread] for thread in distinct_in(on).tolist()]
-    own = [self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine)) for mine in by_thread]
-    nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *by_thread]), np.concatenate([nothing, *own])
+    by_thread, own, filled = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), 0
+    for thread in distinct_in(on).tolist():
+        mine = rows[on == thread]
+        here = slice(filled, filled := filled + len(mine))
+        by_thread[here] = mine
+        own[here] = self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine))
+    return by_thread, own
 
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
@@ -63,7 +67,8 @@ def _depth(start_ns: Int64, end_ns: Int64) -> Int64:
 
 
 def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
-    ends = np.maximum(end_ns, start_ns + 1)
+    ends = start_ns + 1
+    np.maximum(end_ns, ends, out=ends)
     ends.sort(kind="stable")  # nearly sorted, which this sort makes use of
     return ends
 

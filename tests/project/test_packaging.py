@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -18,10 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from build_backend.extension import FOLDER, OLDEST
 from tests import PROJECT
 
 #: What a build reads, the front end aside.
-CARRIED = ("build_backend", "tb_steptime", "pyproject.toml", "setup.cfg", "MANIFEST.in", "LICENSE", "README.md")
+CARRIED = ("build_backend", "tb_steptime", "pyproject.toml", "setup.cfg", "setup.py")
+CARRIED += ("MANIFEST.in", "LICENSE", "README.md")
 
 BUILDS = """
 echo "npm $@" >> ../calls
@@ -53,7 +56,7 @@ class Copy:
         self.programs.mkdir()
         for tool in ("sh", "cat", "mkdir"):
             (self.programs / tool).symlink_to(str(shutil.which(tool)))
-        ignore = shutil.ignore_patterns("__pycache__", "static", "*.egg-info")
+        ignore = shutil.ignore_patterns("__pycache__", "static", "*.egg-info", "*.so")
         for name in CARRIED:
             source = PROJECT / name
             if source.is_dir():
@@ -127,6 +130,7 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
         inside = {name.partition("/")[2] for name in archive.getnames()}
     static = {f"tb_steptime/static/{name}" for name in ("index.js", "parts/host-0123.js", "report.js")}
     assert {*static, "frontend/src/index.ts", "build_backend/hooks.py"} <= inside
+    assert {"setup.py", *(f"{FOLDER}/{name}" for name in ("_scan.c", "events.c", "events.h"))} <= inside
     assert not any("node_modules" in name or name.startswith("tests/") for name in inside)
 
     copy.has_no_node()
@@ -144,6 +148,7 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
 
 
 def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
+    """Without a compiler, which is nowhere on the PATH here, it is the package all the same."""
     copy.has_node()
     wheel = tmp_path / copy.hook(f"build_wheel({str(tmp_path)!r})")
     with zipfile.ZipFile(wheel) as archive:
@@ -156,6 +161,24 @@ def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) ->
     assert {name for name in inside if ".dist-info/" not in name} == modules | bundle
     assert "tb_steptime = tb_steptime.plugin:StepTimePlugin" in points
     assert "tb-steptime = tb_steptime.cli:main" in points
+
+
+@pytest.mark.live
+def test_wheel_holds_the_extension_for_every_later_python(copy: Copy, tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler or not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        pytest.skip("no compiler, or no headers of Python")
+    copy.has_node()
+    for tool in Path(compiler).parent.iterdir():
+        if not (copy.programs / tool.name).exists():
+            (copy.programs / tool.name).symlink_to(tool)
+    wheel = copy.hook(f"build_wheel({str(tmp_path)!r})")
+    with zipfile.ZipFile(tmp_path / wheel) as archive:
+        (extension,) = (name for name in archive.namelist() if name.startswith(f"{FOLDER}/_scan"))
+        archive.extract(extension, tmp_path)
+    assert f"-{OLDEST}-abi3-" in wheel
+    load = f"import importlib.util as u; print(u.module_from_spec(u.spec_from_file_location('_scan', {extension!r})))"
+    assert subprocess.run([sys.executable, "-I", "-c", load], cwd=tmp_path).returncode == 0
 
 
 def test_bundle_is_built_when_contents_change_and_only_then(copy: Copy) -> None:

@@ -56,6 +56,7 @@ const SORTS = {
   churn: sort,
   could_sort: sort,
   collectives: sort,
+  job_collectives: sort,
   cpu_ops: sort,
   drives: sort,
   experiments: sort,
@@ -72,6 +73,8 @@ const SORTS = {
   phases: sort,
   promises: sort,
   ranges: sort,
+  rank_sizes: sort,
+  rank_waits: sort,
   roofline: sort,
   rates: sort,
   sites: sort,
@@ -124,6 +127,8 @@ const KEYS = {
   /** Which table of a comparison, and which of its rows. */
   table: text,
   moved: text,
+  /** Of the ranks of a job. */
+  order_ranks: oneOf("rank", "host", "waits", "value"),
   /** Runs of the chain of experiments, in the reader's order. */
   order: names,
   idle: text,

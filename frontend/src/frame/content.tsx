@@ -16,6 +16,7 @@ import { focusRun, namedRuns } from "../views/choices";
 import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { withShortNames } from "../views/trends/cast";
 import { type Comparison, ComparisonBar } from "./comparison";
+import { JobContent, useJob } from "./job";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
 import { useOtherParts, usePart, withPart } from "./part";
@@ -55,8 +56,9 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
     ),
   );
   const pair = usePair(of === "pair", chosen, tab, source);
+  const job = useJob(of === "job", chosen, tab.index, source);
   const part = usePart(view, source.cache);
-  const answers = { span: page, spans: trends, pair: pair.other ? pair.asked : pair.chain };
+  const answers = { span: page, spans: trends, job, pair: pair.other ? pair.asked : pair.chain };
   const asked = withPart<unknown>(answers[of], part);
   useOtherParts(stateOf(asked) === "ready");
   const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
@@ -87,6 +89,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
           {of === "spans" && (
             <TrendsContent view={view} asked={withPart(trends, part)} {...{ selection, tab, again }} />
           )}
+          {of === "job" && <JobContent asked={withPart(job, part)} {...{ view, selection: chosen, tab: own, again }} />}
           {of === "pair" && <PairContent pair={pair} part={part} chosen={chosen} tab={own} again={again} />}
         </Boundary>
       </main>

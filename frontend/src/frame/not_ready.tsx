@@ -38,7 +38,7 @@ export function NotReady({ view, asked: { answer, trouble }, selection, tab, aga
   }
   return (
     <Late meanwhile={<h1 class="visually-hidden">Opening.</h1>}>
-      {answer === null && (VIEWS[view].of === "spans" || selection.span.state === "ready") ? (
+      {answer === null && (["spans", "job"].includes(VIEWS[view].of) || selection.span.state === "ready") ? (
         <Opening {...openingOf(view, selection, tab)} />
       ) : (
         <ReadingSpan view={view} waiting={answer?.kind === "waiting" ? answer.value : null} {...{ selection, tab }} />

@@ -15,6 +15,8 @@ import type {
   Opening,
   PageOf,
   Problem,
+  RankMap,
+  RanksPage,
   Scalars,
   SearchPage,
   TimelinePage,
@@ -83,6 +85,10 @@ export interface Client {
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
+  /** The ranks of the job that a span is of. */
+  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
+  /** A metric of all ranks of the job that a span is of, by step. */
+  rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
@@ -143,6 +149,8 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
+    ranks: (span, signal) => ask("ranks", { span }, signal),
+    rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
     chain: (runs, order, signal) =>
       ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),

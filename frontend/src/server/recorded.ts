@@ -8,6 +8,7 @@ import type {
   Index,
   PageOf,
   Problem,
+  RanksPage,
   Scalars,
   SpanPage,
   TrendsPage,
@@ -15,6 +16,7 @@ import type {
 } from "../api.gen";
 import type { Answer, Client } from "./client";
 import { busyOf, eventOf, type HeldEvents, searchIn, timelineOf } from "./recorded_events";
+import { rankMapOf } from "./recorded_ranks";
 
 /** As `tb_steptime/serve/report/recorded.py` writes it, where each field is explained. */
 export interface Recorded {
@@ -26,6 +28,7 @@ export interface Recorded {
   pairs: readonly ComparePage[];
   chain: ChainPage;
   chain_runs: readonly string[];
+  jobs: readonly RanksPage[];
   scalars: Readonly<Record<string, Scalars>>;
 }
 
@@ -79,6 +82,8 @@ export function openRecorded(recorded: Recorded, eventsOf: (span: string) => Hel
     view: async <V extends ViewId>(span: string, view: V) =>
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
+    ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
+    rankMap: async (span, metric) => ready(rankMapOf(recorded.trends.rows, span, metric)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),

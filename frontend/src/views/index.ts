@@ -19,6 +19,7 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   host: { of: "span", totals: true, part: later(async () => (await import("./host")).Host) },
   operators: { of: "span", totals: true, part: later(async () => (await import("./operators")).Operators) },
   memory: { of: "span", totals: true, part: later(async () => (await import("./memory")).Memory) },
+  ranks: { of: "job", part: later(async () => (await import("./ranks")).Ranks) },
   compare: { of: "pair", part: later(async () => (await import("./comparison")).Comparison) },
   timeline: { of: "span", part: later(async () => (await import("./timeline")).Timeline) },
 };

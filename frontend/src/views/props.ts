@@ -15,6 +15,7 @@ import type {
   Index,
   PageOf,
   Phrase,
+  RanksPage,
   SpanPage,
   TrendsPage,
   ViewId,
@@ -31,6 +32,8 @@ export type EventSource = Pick<
 
 export type ScalarSource = Pick<Client, "scalars">;
 
+export type RankSource = Pick<Client, "rankMap">;
+
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
 
@@ -45,6 +48,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** A metric of all ranks of a job. */
+  ranks: RankSource;
   /** When the report was written that this is; absent: it is the tab. */
   written_ms?: number | undefined;
   /** Writes keys into the URL; null takes a key out. */
@@ -102,13 +107,22 @@ export interface PairViewProps {
   tab: Tab;
 }
 
+export interface RanksViewProps {
+  page: RanksPage;
+  /** A rank of it, as the address has it. */
+  chosen: Selection;
+  tab: Tab;
+}
+
 /**
- * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), or of two runs
- * (routes `compare` and `chain`). `totals`: whether it has any over the steps.
+ * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the ranks of
+ * a job (routes `ranks` and `rank_map`), or of two runs (routes `compare` and `chain`). `totals`: whether it has any
+ * over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }
   | { of: "spans"; part: Part<ComponentType<TrendsViewProps>> }
+  | { of: "job"; part: Part<ComponentType<RanksViewProps>> }
   | { of: "pair"; part: Part<ComponentType<PairViewProps>> };
 
 export interface HostPart {

@@ -3,6 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import type { EventLink } from "../api.gen";
+import { usePalette } from "../charts/canvas/palette";
 import { useHidden } from "../components/keys";
 import { Picture } from "../components/picture";
 import type { Size } from "../dom/size";
@@ -25,7 +26,6 @@ import { TracksAndLegend } from "./timeline/legend";
 import { useMeasuring } from "./timeline/measuring";
 import { Minimap } from "./timeline/minimap";
 import { Notice } from "./timeline/notice";
-import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
 import { RangeLine } from "./timeline/range_line";
 import { GUTTER_PX } from "./timeline/scene";

@@ -11,6 +11,7 @@ import type {
   Index,
   MemoryPage,
   PageOf,
+  RanksPage,
   Scalars,
   TrendsPage,
   ViewId,
@@ -40,6 +41,7 @@ export interface Says {
   scalars(tag: string | null): Answer<Scalars>;
   memory?: Answer<MemoryPage>;
   flame?: Answer<FlamePage>;
+  ranks?: Answer<RanksPage>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
@@ -112,6 +114,8 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     flame: (_id, { by, where }) => answer(`flame ${by} ${where}`, server.flame ?? GONE),
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
+    ranks: (id, signal) => slowly(`ranks ${id}`, server.ranks ?? GONE, signal),
+    rankMap: (_id, metric) => answer(`rank_map ${metric}`, GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
       answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),

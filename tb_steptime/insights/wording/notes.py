@@ -56,6 +56,22 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "[{count}] (entry|entries) about the device or the job could not be read.",
         "Figures that need them are not measurable.",
     ),
+    "impossible-times": NoteWords(
+        "[{count}] (event is|events are) more than a day long, or as far from the others.",
+        "(It is left out|They are left out), or (its|their) length counts as 0.",
+    ),
+    "impossible-ids": NoteWords(
+        "[{count}] (number of a device, stream or launch is|numbers of devices, streams or launches are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-sizes": NoteWords(
+        "[{count}] (size of a copy or of a collective is|sizes of copies or of collectives are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-launches": NoteWords(
+        "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
+        "(It counts|They count) as not recorded.",
+    ),
     # what the recording is like
     "cpu_only": NoteWords(
         "CPU only.",

@@ -30,4 +30,16 @@ RANK_NOTE_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} ranks (lacks|lack) steps that others recorded.",
         "Collectives are matched in the steps that all ranks of their group recorded.",
     ),
+    "collectives_unlike": NoteWords(
+        "[{count}] of {all} collectives differ from rank to rank in order, kind or size.",
+        "(It is|They are) in no figure of transfers, waits and late ranks.",
+    ),
+    "collectives_alone": NoteWords(
+        "[{count}] (collective is|collectives are) of groups with one recorded rank, or with more than the group has.",
+        "What (it waits|they wait) for is not known.",
+    ),
+    "collectives_of_some_steps": NoteWords(
+        "Collectives of [{count}] of {all} steps are matched over ranks.",
+        "Of a job with many of them the first steps are kept: waits and transfers are of these.",
+    ),
 }

@@ -10,6 +10,9 @@ from tb_steptime.text import Phrase, Reason
 #: By code. A whole sentence: it stands alone, in a table cell, and after the meaning of the figure that is not known.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "How many workers there are is ambiguous in this trace: record the workers.",
+    "clocks_need_collectives": "Too few collectives join these ranks to compare their clocks.",
+    "clocks_not_aligned": "Clocks of the ranks agree only within {residual}: times of different ranks are not shown "
+    "beside each other.",
     "collectives_overlap_kernels": "Every collective runs at the same time as a computing kernel.",
     "curve_as_far_as_disk_allows": "As far as disk or network allow.",
     "curve_cores_not_known": "As far as cores and disk allow: this trace does not say how many cores the machine has.",
@@ -71,6 +74,9 @@ REASONS: dict[str, str] = {
     "profiler_tab_misses_and_miscounts": "Its list of kernel names lacks kernels with {missed} of kernel time that "
     "run on tensor cores, and counts kernels with {wrong} that do not, or of which it is unknown.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",
+    "role_not_shown": "Neither its name nor what it exchanges shows what the group is for.",
+    "role_shown_by_exchanges": "The kinds of its collectives show it, and where in the step they are launched.",
+    "role_shown_by_name": "Its name says it.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
     "tf32_off": "FP32 inputs, and TF32 is off.",

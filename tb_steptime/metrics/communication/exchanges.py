@@ -79,7 +79,7 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
         groups=list(groups.values()),
-        classes=[_class(trace, found, site, list(groups), row) for row in kept[alike.first].tolist()],
+        classes=[_class(trace, found, site, groups, row) for row in kept[alike.first].tolist()],
         of=packed(alike.place),
         step=packed(steps[kept]),
         start=packed(found.start[kept] // START_UNIT_NS),
@@ -151,13 +151,23 @@ def _only(names: list[str]) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _class(trace: Trace, found: Collectives, site: Int64, groups: list[tuple[int, int]], row: int) -> ExchangeClass:
-    group = (int(found.group[row]), int(found.group_size[row]))
-    size, dtype = int(found.bytes[row]), int(found.dtype[row])
+def _class(
+    trace: Trace, found: Collectives, site: Int64, groups: dict[tuple[int, int], ExchangeGroup], row: int
+) -> ExchangeClass:
+    key = (int(found.group[row]), int(found.group_size[row]))
+    dtype, kind = int(found.dtype[row]), KINDS[found.kind[row]]
+    ranks = groups[key].size if key in groups else None
     return ExchangeClass(
-        kind=KINDS[found.kind[row]],
-        group=groups.index(group) if group in groups else None,
-        bytes=size if size >= 0 else None,
+        kind=kind,
+        group=list(groups).index(key) if key in groups else None,
+        bytes=_bytes(int(found.bytes[row]), kind, ranks, of_mark=dtype < 0),
         dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
         site=SITES[int(site[row])].id,
     )
+
+
+def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
+    """of_mark: known from a mark's inputs alone, which are one rank's part of what an all-gather collects."""
+    if size < 0 or (of_mark and kind == "all_gather" and ranks is None):
+        return None
+    return size * (ranks or 1) if of_mark and kind == "all_gather" else size

@@ -44,6 +44,7 @@ def way(name: str) -> Way:
 
 def directions(trace: Trace, copies: Int32) -> Words:
     """The direction of each of some rows of `find_launches` that are copies; none for -1."""
-    activity = find_launches(trace).activity[copies]
-    name = np.where(copies >= 0, trace.events.name[activity], -1).astype(np.int32)
+    said = copies >= 0
+    name = np.full(len(copies), -1, np.int32)
+    name[said] = trace.events.name[find_launches(trace).activity[copies[said]]]
     return words_of(name, trace.strings.strings, lambda text: way(text).direction)

@@ -19,6 +19,9 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
+from tb_steptime.serve.compare_answers import ChainPage, ComparePage
+from tb_steptime.serve.rank_answers import RanksPage
+from tb_steptime.serve.report.jobs import jobs_of
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
@@ -26,8 +29,6 @@ from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import (
     RESULTS,
-    ChainPage,
-    ComparePage,
     Index,
     RunEntry,
     SpanEntry,
@@ -38,7 +39,7 @@ from tb_steptime.serve.wire import (
 from tb_steptime.text import Phrase
 
 #: Views of many spans or of two: their answers are no span's page.
-OF_MANY = ("trends", "compare")
+OF_MANY = ("trends", "compare", "ranks")
 
 _NOT_READ = "This recording was not read when the report was written"
 _OPEN_IT = "Open the log directory in TensorBoard, or write the report again."
@@ -61,7 +62,8 @@ class RecordedTrends(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. keeps_paths: a
+    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs: each
+    with the ids of its spans. keeps_paths: a
     summary was written with whole paths."""
 
     written_ms: int
@@ -72,6 +74,7 @@ class Recorded(msgspec.Struct, frozen=True):
     pairs: list[ComparePage]
     chain: ChainPage
     chain_runs: list[str]
+    jobs: list[RanksPage]
     scalars: dict[str, Scalars]
     keeps_paths: bool
 
@@ -90,6 +93,7 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
+        jobs=jobs_of(store, spans),
         scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )

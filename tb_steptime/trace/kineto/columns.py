@@ -12,42 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
 
 #: A duration that the file does not have.
 NO_DURATION = -(2**62)
 
-_ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
+#: Of kinds.
+ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
-
-
-class _Numbers(dict[Any, int]):
-    """Numbers its keys in order of first appearance."""
-
-    def __missing__(self, key: Any) -> int:
-        number = self[key] = len(self)
-        return number
-
-
-class Words:
-    """Numbers distinct strings in order of first appearance; what is no string has none."""
-
-    def __init__(self) -> None:
-        self._numbers = _Numbers()
-
-    def number(self, word: object) -> int:
-        return self._numbers[word] if isinstance(word, str) else UNKNOWN
-
-    def table(self) -> StringTable:
-        return StringTable(list(self._numbers))
 
 
 class Labels(dict[tuple[Any, ...], int]):
@@ -57,7 +37,7 @@ class Labels(dict[tuple[Any, ...], int]):
         super().__init__()
         self.kinds, self.kept_inputs, self.kept_settings = (array("B") for _ in range(3))
         self.names, self.threads = array("i"), array("i")
-        self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
+        self.name_numbers, self.thread_numbers = Numbers(), Numbers()
 
     def __missing__(self, label: tuple[Any, ...]) -> int:
         category, name, pid, tid = label
@@ -136,6 +116,14 @@ class Columns:
             elif isinstance(row, End):
                 self._end(row)
 
+    def add_spelled(self, of: dict[str, bytes]) -> None:
+        """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`."""
+        external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
+        self._add_external(external, external_2021, array("i", of["label"]))
+        for name, values in of.items():
+            if values:
+                getattr(self, name).frombytes(values)
+
     def categories(self) -> set[Any]:
         """Distinct ones, as the file spells them."""
         return {category for category, *_ in self.labels}
@@ -162,8 +150,8 @@ class Columns:
         first, args = len(self), [row.args or NO_ARGS for row in rows]
         self.start.frombytes(start_ns.tobytes())
         self.label += label
-        self._add_columns(rows, args, kinds)
-        on_device = np.flatnonzero(_ON_A_DEVICE[kinds])
+        self._add_columns(rows, args, label)
+        on_device = np.flatnonzero(ON_A_DEVICE[kinds])
         if len(on_device):
             self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
@@ -174,7 +162,7 @@ class Columns:
         if len(ops):
             of_ops = [args[index] for index in ops.tolist()]
             self._add_ops(ops + first, of_ops)
-            self._add_collectives(ops + first, of_ops)
+            self.add_collectives(ops + first, of_ops)
         with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
         if len(with_inputs):
             self.with_inputs.frombytes((with_inputs + first).tobytes())
@@ -185,16 +173,21 @@ class Columns:
             self.kernel.frombytes((kernels + first).tobytes())
             of_kernels = [args[index] for index in kernels.tolist()]
             self._add_kernels(of_kernels)
-            self._add_collectives(kernels + first, of_kernels)
+            self.add_collectives(kernels + first, of_kernels)
         return None
 
-    def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
+    def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
         self.correlation += integers([arg.correlation for arg in args])
         external = integers([arg.external_id for arg in args])
+        said_2021 = external if self._after_2021 else integers([arg.external_id_2021 for arg in args])
+        self._add_external(external, said_2021, label)
+
+    def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
         if not self._after_2021:
+            kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
             self._after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
-            external = _either(external, integers([arg.external_id_2021 for arg in args]))
+            external = _either(external, external_2021)
         self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args]) -> None:
@@ -234,8 +227,8 @@ class Columns:
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
 
-    def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Those that say of which collective they are: few, in most traces none."""
+    def add_collectives(self, rows: Int64, args: list[Args]) -> None:
+        """Rows of a block, and of these that say of which collective they are: few, in most traces none."""
         names = [arg.collective for arg in args]
         if names.count(None) == len(names):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,6 +37,27 @@ def keeps_inputs(kind: Kind, name: str) -> bool:
 def keeps_settings(name: str) -> bool:
     """Are the values of its other inputs kept too? Those of all ops would cost more time than they tell."""
     return _WITH_SETTINGS.search(name) is not None or _EXCHANGE.match(name) is not None
+
+
+class Numbers(dict[Any, int]):
+    """Numbers its keys in order of first appearance."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+class Words:
+    """Numbers distinct strings in order of first appearance; what is no string has none."""
+
+    def __init__(self) -> None:
+        self._numbers = Numbers()
+
+    def number(self, word: object) -> int:
+        return self._numbers[word] if isinstance(word, str) else UNKNOWN
+
+    def table(self) -> StringTable:
+        return StringTable(list(self._numbers))
 
 
 class Texts(dict[bytes, int]):

@@ -24,6 +24,8 @@ _WANTED = {
     "tb_steptime_unfinished_step",
     "tb_steptime_sliced_steps",
 }
+#: Of whatever is counted; a base time, in ns, is below it until the year 2116.
+_TOO_MANY = 2**62
 _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
 
@@ -140,7 +142,7 @@ def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, De
 
 def _integer(value: object) -> int | None:
     number = number_of(value)
-    return None if number is None or number != int(number) else int(number)
+    return None if number is None or number != int(number) or not 0 <= number < _TOO_MANY else int(number)
 
 
 def _flag(value: object) -> bool | None:

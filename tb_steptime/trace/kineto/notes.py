@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tb_steptime.text import Note, count, nbytes
 
 
 @dataclass
 class Damage:
-    """Counts of what had to be repaired or left out; normally zero."""
+    """Counts of what had to be repaired or left out; normally zero. impossible: by the id of their note."""
 
     lost_count: int = 0
     timeless_count: int = 0
@@ -21,6 +22,7 @@ class Damage:
     unpaired_end_count: int = 0
     duplicate_count: int = 0
     damaged_metadata_count: int = 0
+    impossible: Counter[str] = field(default_factory=Counter)
     cut_short: bool = False
     corrupt: bool = False
     unfinished: bool = False
@@ -36,6 +38,7 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
         "bad-values": damage.repaired_value_count,
         "bad-strings": damage.repaired_string_count,
         "bad-metadata": damage.damaged_metadata_count,
+        **damage.impossible,
     }
     return (
         *_of_file(damage),

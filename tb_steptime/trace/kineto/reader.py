@@ -11,6 +11,8 @@ from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
+from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
+from tb_steptime.trace.kineto.native.choice import scanner_type
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
 from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 from tb_steptime.trace.kineto.source import Source
@@ -96,6 +98,8 @@ class _Reading:
         self._trusting = trusting
         self._decoder = RowDecoder(repairs=trusting)
         self._columns = Columns(times_only=wanted is not None)
+        make_scanner = None if wanted else scanner_type()
+        self._scanned = ScannedBlocks(make_scanner, self._columns, self._decoder) if make_scanner else None
         self._metadata = Metadata()
         self._damage = Damage()
         self._event_count = 0
@@ -150,7 +154,11 @@ class _Reading:
         return outline
 
     def events(self, text: bytes) -> bool:
-        return self._take(text, self._decoder.decode(text))
+        count = self._scanned.add(text) if self._scanned else None
+        if count is None:
+            return self._take(text, self._decoder.decode(text))
+        self._taken(text, count)
+        return True
 
     def event(self, text: bytes) -> bool:
         return self._take(text, self._decoder.decode_loosely(text))
@@ -167,13 +175,16 @@ class _Reading:
     def _take(self, text: bytes, block: EventBlock | None) -> bool:
         if block is None:
             return False
-        self._metadata.look_for_stacks(text)
         self._columns.add(only_wanted(block, self._wanted) if self._wanted else block)
-        self._event_count += block.event_count
+        self._taken(text, block.event_count)
+        return True
+
+    def _taken(self, text: bytes, count: int) -> None:
+        self._metadata.look_for_stacks(text)
+        self._event_count += count
         if self._on_progress:
             source = self._source
             self._on_progress(ReadProgress(source.packed_bytes, source.total_bytes, self._event_count))
-        return True
 
     def _whole_damage(self, outline: Outline, tables: Tables) -> Damage:
         damage = self._damage
@@ -184,6 +195,7 @@ class _Reading:
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
+        damage.impossible = tables.impossible
         damage.cut_short, damage.corrupt = self._source.cut_short, self._source.corrupt
         damage.damaged_metadata_count += outline.damaged_entry_count
         damage.unfinished = not outline.whole

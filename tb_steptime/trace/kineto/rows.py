@@ -89,13 +89,14 @@ class RowDecoder:
     """Decodes blocks of events, and counts the values and strings in them that were no JSON.
 
     repairs: whether what is no JSON is repaired, or such a block refused.
+    exact: whether times are read as they are spelled, since a float would not hold one of those so far.
     """
 
     def __init__(self, repairs: bool = True) -> None:
         self._repairs = repairs
         self.repaired_value_count = 0
         self.repaired_string_count = 0
-        self._exact = False
+        self.exact = False
 
     def decode(self, events: bytes) -> EventBlock | None:
         """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
@@ -109,12 +110,23 @@ class RowDecoder:
             rows = self._decode_lax(repaired.text) if repaired else None
         except RecursionError:
             return None
-        block = None if rows is None else _block(rows, self._exact)
+        block = None if rows is None else _block(rows, self.exact)
         if block is None and rows is not None:
-            self._exact = True
+            self.exact = True
             return self.decode(events)
         if repaired and block:
             self._count(repaired)
+        return block
+
+    def decode_plain(self, events: bytes) -> EventBlock | None:
+        """As `decode`, but None as well where anything would have to be converted or repaired."""
+        try:
+            block = _block(self._decode(events), self.exact)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        if block is None:
+            self.exact = True
+            return self.decode_plain(events)
         return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
@@ -131,11 +143,11 @@ class RowDecoder:
         return block
 
     def _decode(self, events: bytes) -> list[Any]:
-        return _rows(self._exact).decoder.decode(b"[%b]" % events)
+        return _rows(self.exact).decoder.decode(b"[%b]" % events)
 
     def _decode_lax(self, events: bytes) -> list[Any] | None:
         try:
-            return _rows(self._exact).lax.decode(b"[%b]" % events)
+            return _rows(self.exact).lax.decode(b"[%b]" % events)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
@@ -145,7 +157,7 @@ class RowDecoder:
 
 
 def _block(rows: list[Any], exact: bool) -> EventBlock | None:
-    """None when a time is too late for a float."""
+    """None when a time is too late for a float, or no number: text may say NaN."""
     of = _rows(exact)
     timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
@@ -155,8 +167,8 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     if exact:
         return _without_timeless(timed, others, len(rows))._replace(memory=memory)
     us = np.array([row.ts for row in timed], np.float64)
-    latest = max(np.abs(us).max(initial=0.0), abs(memory[-1].ts) if memory else 0.0)
-    if latest >= EXACT_AS_FLOAT_US:
+    times = np.concatenate((us, [row.ts for row in memory])) if memory else us
+    if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
     return EventBlock(timed, to_ns(us), others, len(rows), memory=memory)
 

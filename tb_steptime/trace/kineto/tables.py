@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
+from tb_steptime.trace.kineto.limits import Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.table import (
     DEVICE_KINDS,
@@ -46,16 +47,18 @@ class Tables:
     origin_ns is what was taken off all times; the counts are of events that were repaired or left out on the way.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        dur = columns.take("dur")
+    def __init__(self, of_file: Columns) -> None:
+        columns = Possible(of_file)
+        dur = columns.durations()
         self.missing_duration_count = int((dur == NO_DURATION).sum())
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
         np.maximum(dur, 0, out=dur)
-        start = columns.take("start")
+        start, far = columns.starts()
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)
         self._of: dict[str, Any] = {"start": start[order], "dur": dur[order]}
+        far = far[order]
         del start, dur
         label, labels = columns.take("label")[order], columns.labels
         for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
@@ -72,7 +75,9 @@ class Tables:
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
         self._hierarchies = _some(columns, _HIERARCHY_COLUMNS, place[columns.take("nested")])
         self._collectives = _some(columns, _COLLECTIVE_COLUMNS, place[columns.take("collective")])
+        self._drop(far)
         self.duplicate_count = self._drop_duplicates()
+        self.impossible = columns.impossible
 
     def events(self) -> EventTable:
         of = self._of
@@ -134,7 +139,7 @@ class Tables:
             group_size=of["group_size"],
         )
 
-    def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
+    def _spread(self, columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
         """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
         for name in names:
             values = columns.take(name)
@@ -145,7 +150,7 @@ class Tables:
             column = self._of[name] = np.full(size, UNKNOWN, values.dtype)
             column[rows] = values
 
-    def _sort_kernels(self, columns: Columns, place: npt.NDArray[Any]) -> None:
+    def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
         event = place[columns.take("kernel")].astype(np.int64)
         by_event = np.argsort(event, kind="stable")
         self._kernels: dict[str, Any] = {"event": event[by_event]}
@@ -158,12 +163,16 @@ class Tables:
     def _drop_duplicates(self) -> int:
         """Some producers write each event twice."""
         again = _repeated(self._of)
-        if again.any():
-            kept = ~again
+        self._drop(again)
+        return int(again.sum())
+
+    def _drop(self, rows: Bool) -> None:
+        """Leave out these rows of the event table, and what other tables say of them."""
+        if rows.any():
+            kept = ~rows
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives):
                 _drop(table, kept)
-        return int(again.sum())
 
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
@@ -206,7 +215,7 @@ def _repeated(of: dict[str, Any]) -> Bool:
     return again
 
 
-def _some(columns: Columns, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
+def _some(columns: Possible, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
     """Columns of some rows only, in the order of time."""
     by_event = np.argsort(event, kind="stable")
     table: dict[str, Any] = {"event": event[by_event]}

@@ -11,6 +11,7 @@
     jobs/        transformers, compiled and captured steps, inference, ranks, copies, edges of a recording, CPU jobs
     demo.py      the five experiments of the demo; `python -m tests.truth.simulate demo_logs` writes them and forum.py's
     forum.py     two questions from forums, in nine trainings
+    rank_jobs.py jobs of many ranks that meet at collectives: who is late, links, clocks
     mixtures.py  trainings with each cause alone and with every two of them, and what a cause costs
     judging.py   what the package says of those; `python -m tests.truth.simulate causes` prints it beside the truth
 

@@ -390,6 +390,11 @@ def test_memory_profiling_is_said_in_the_head(tmp_path: Path, value: str, record
             [STEP, OP.replace(" id 2", ""), CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
             {},
         ),
+        (
+            "impossible_values.json",
+            [STEP, CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
+            {"impossible-times": 1, "impossible-ids": 2, "impossible-launches": 4},
+        ),
         ("negative_dur.json", [STEP, OP.replace("40125", "0"), CALL, KERNEL], {"negative-durations": 1}),
         (
             "begin_end_pairs.json",

@@ -3,6 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { BusyBins, TimelineStep } from "../../api.gen";
 import { Sheet } from "../../charts/canvas/canvas";
+import type { Palette } from "../../charts/canvas/palette";
 import { useDrag } from "../../charts/pointer/drag";
 import { pointerX } from "../../charts/pointer/pointing";
 import { hint } from "../../dom/hint";
@@ -10,7 +11,6 @@ import { ns } from "../../format";
 import { lengthOf, type TimeRange, timeScale } from "../../time_range";
 import { centredAt, draggedTo, type Grip, gripAt, typedWindow } from "./input/window";
 import { type Hits, OVERVIEW_PX, paintOverview } from "./paint/overview";
-import type { Palette } from "./paint/palette";
 import { stepsText } from "./range";
 import { GUTTER_PX } from "./scene";
 

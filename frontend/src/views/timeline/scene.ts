@@ -1,13 +1,13 @@
 /** All that the picture shows, as one value: painting it is a function of this and nothing else. */
 
 import type { EventDetail, TimelineStep } from "../../api.gen";
+import type { Palette } from "../../charts/canvas/palette";
 import type { Scale } from "../../format";
 import type { TimeRange, TimeScale } from "../../time_range";
 import type { Box } from "./data/boxes";
 import type { Layer } from "./data/pages";
 import type { Matcher } from "./data/search";
 import type { Layout } from "./layout";
-import type { Palette } from "./paint/palette";
 
 /** Names of tracks stand left of this. */
 export const GUTTER_PX = 180;

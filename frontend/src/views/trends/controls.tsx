@@ -5,6 +5,7 @@ import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Dropdown } from "../../components/popup";
 import { count } from "../../format";
+import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
 import { OVERS, type Over } from "./axis";
 
@@ -21,32 +22,14 @@ interface ControlsProps {
 }
 
 export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
-  const { metrics } = tab.meanings;
-  const inSight = QUICK.includes(metric.id) ? QUICK : [...QUICK.slice(0, -1), metric.id];
-  const quick = metrics.filter(({ id }) => inSight.includes(id));
   return (
     <div class="controls">
-      <Chips
-        label="Metric"
-        name="Metric"
-        chosen={metric.id}
-        options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))}
+      <MetricChips
+        metric={metric}
+        metrics={tab.meanings.metrics}
+        quick={QUICK}
         choose={(id) => tab.update({ metric: id })}
-      >
-        <Dropdown name={`All ${count(metrics.length)}…`} search="Search metrics">
-          {(typed, close) => (
-            <MetricList
-              typed={typed}
-              metric={metric}
-              metrics={metrics}
-              choose={(id) => {
-                close();
-                tab.update({ metric: id });
-              }}
-            />
-          )}
-        </Dropdown>
-      </Chips>
+      />
       <div class="push">
         {runs.length > 1 && <RunChooser runs={runs} shown={shown} tab={tab} />}
         <Chips
@@ -58,28 +41,6 @@ export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
         />
       </div>
     </div>
-  );
-}
-
-interface MetricListProps {
-  typed: string;
-  metric: Metric;
-  metrics: readonly Metric[];
-  choose(id: string): void;
-}
-
-function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
-  const found = metrics.filter(({ label, meaning, id }) => `${label} ${meaning} ${id}`.toLowerCase().includes(typed));
-  if (found.length === 0) return <p class="quiet">No metric matches “{typed}”.</p>;
-  return (
-    <>
-      {found.map(({ id, label, meaning }) => (
-        <button key={id} aria-pressed={id === metric.id} onClick={() => choose(id)}>
-          <b>{label}</b>
-          <span>{meaning}</span>
-        </button>
-      ))}
-    </>
   );
 }
 

@@ -2,11 +2,11 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Sheet } from "../../../charts/canvas/canvas";
+import { usePalette } from "../../../charts/canvas/palette";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { canvasMarks } from "../../../dom/painted";
 import { Sized } from "../../../dom/size";
 import { counted, share } from "../../../format";
-import { usePalette } from "../../timeline/paint/palette";
 import { marks, paint } from "./paint";
 import { boxesOf, frameAt, neighbour, ROW_PX, type Scene } from "./scene";
 import { type Hits, type Kind, type Layout, ownOf, pathTo, type Tree } from "./tree";

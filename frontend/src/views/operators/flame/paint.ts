@@ -1,11 +1,11 @@
 /** Draws the flame graph: on a canvas, and the same as marks of an SVG document for a saved file. */
 
 import type { Pen } from "../../../charts/canvas/canvas";
+import { type Fill, mixed, shadeOf } from "../../../charts/canvas/palette";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { fitted } from "../../timeline/paint/box_names";
-import { type Fill, mixed, shadeOf } from "../../timeline/paint/palette";
 import { isTextured, paintSign } from "../../timeline/paint/signs";
 import { BOX_PX, type Box, COLOUR_OF, isFaded, type Scene } from "./scene";
 

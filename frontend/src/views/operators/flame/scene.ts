@@ -1,7 +1,7 @@
 /** What a frame of the flame graph looks like and where it is; and what is at a place. */
 
+import type { Palette } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
-import type { Palette } from "../../timeline/paint/palette";
 import type { Hits, Kind, Layout, Tree } from "./tree";
 
 export const ROW_PX = 19;

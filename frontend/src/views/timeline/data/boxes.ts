@@ -5,9 +5,9 @@
  */
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
+import { shadeOf } from "../../../charts/canvas/palette";
 import { type Colour, colourOf } from "../../../colour";
 import type { TimeRange } from "../../../time_range";
-import { shadeOf } from "../paint/palette";
 
 /** Boxes [first, end) of the columns. */
 export interface Row {

@@ -5,6 +5,7 @@
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import { comb } from "../../../charts/canvas/marks";
+import type { Fill, Palette } from "../../../charts/canvas/palette";
 import { drawStrip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
@@ -13,7 +14,6 @@ import type { Layer } from "../data/pages";
 import { boxHeight, type Placed } from "../layout";
 import { BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { fitted } from "./box_names";
-import type { Fill, Palette } from "./palette";
 import { isTextured, paintSign } from "./signs";
 
 /** Boxes wider than this may hold a name. */

@@ -8,9 +8,9 @@
 
 import type { BusyBins, TimelineStep } from "../../../api.gen";
 import type { Pen } from "../../../charts/canvas/canvas";
+import type { Palette } from "../../../charts/canvas/palette";
 import type { TimeRange, TimeScale } from "../../../time_range";
 import { binsOf } from "../data/busy";
-import type { Palette } from "./palette";
 
 export const OVERVIEW_PX = 40;
 

@@ -5,9 +5,9 @@
  */
 
 import type { Pen } from "../../../charts/canvas/canvas";
+import type { Palette } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
 import { TEXTURES as ALL, TEXTURE_OPACITY, type Texture } from "../../../textures";
-import type { Palette } from "./palette";
 
 /** Here, where most boxes hold a name, no texture lies over host work. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {

@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useState } from "preact/hooks";
-import { COLOURS, type Colour } from "../../../colour";
+import { COLOURS, type Colour } from "../../colour";
 
 export interface Fill {
   plain: string;

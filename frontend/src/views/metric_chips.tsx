@@ -1,0 +1,64 @@
+/** Which metric a picture shows: a few in sight, all others in a list with what they mean. */
+
+import type { Metric } from "../api.gen";
+import { Chips } from "../components/chips";
+import { Dropdown } from "../components/popup";
+import { count } from "../format";
+
+interface MetricChipsProps {
+  metric: Metric;
+  metrics: readonly Metric[];
+  /** Ids of those in sight at once; the chosen one takes the last place where it is none of them. */
+  quick: readonly string[];
+  choose(id: string): void;
+}
+
+export function MetricChips({ metric, metrics, quick: few, choose }: MetricChipsProps) {
+  const inSight = few.includes(metric.id) ? few : [...few.slice(0, -1), metric.id];
+  const quick = metrics.filter(({ id }) => inSight.includes(id));
+  return (
+    <Chips
+      label="Metric"
+      name="Metric"
+      chosen={metric.id}
+      options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))}
+      choose={choose}
+    >
+      <Dropdown name={`All ${count(metrics.length)}…`} search="Search metrics">
+        {(typed, close) => (
+          <MetricList
+            typed={typed}
+            metric={metric}
+            metrics={metrics}
+            choose={(id) => {
+              close();
+              choose(id);
+            }}
+          />
+        )}
+      </Dropdown>
+    </Chips>
+  );
+}
+
+interface MetricListProps {
+  typed: string;
+  metric: Metric;
+  metrics: readonly Metric[];
+  choose(id: string): void;
+}
+
+function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
+  const found = metrics.filter(({ label, meaning, id }) => `${label} ${meaning} ${id}`.toLowerCase().includes(typed));
+  if (found.length === 0) return <p class="quiet">No metric matches “{typed}”.</p>;
+  return (
+    <>
+      {found.map(({ id, label, meaning }) => (
+        <button key={id} aria-pressed={id === metric.id} onClick={() => choose(id)}>
+          <b>{label}</b>
+          <span>{meaning}</span>
+        </button>
+      ))}
+    </>
+  );
+}

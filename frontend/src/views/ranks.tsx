@@ -1,0 +1,94 @@
+/** Ranks: any metric by rank and step, who waits for whom and why, and what the ranks exchange. */
+
+import { keysOf, selections } from "../address/selection";
+import { stepInTimeline } from "../address/timeline";
+import type { JobRanks } from "../api.gen";
+import { Code } from "../components/copy";
+import { Sentence } from "../components/sentence";
+import { counted } from "../format";
+import { type RanksViewProps, titleOf } from "./props";
+import { JobCollectives } from "./ranks/collectives";
+import { useRankMap } from "./ranks/map_data";
+import { MapPicture } from "./ranks/map_picture";
+import { type MapRow, rowsOf } from "./ranks/rows";
+import { Waits } from "./ranks/waits";
+import { ToDo } from "./to_do";
+
+export function Ranks(props: RanksViewProps) {
+  const { job, read, found } = props.page;
+  return (
+    <div class="view" data-view="ranks">
+      {read < found && (
+        <p class="quiet" role="status">
+          {read} of {counted(found, "rank")} are read. What is said here is of those.
+        </p>
+      )}
+      {job === null ? <OneRank reading={read < found} /> : <OfJob {...props} job={job} />}
+    </div>
+  );
+}
+
+function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
+  const { meanings, state } = tab;
+  const metrics = meanings.metrics.filter(({ id }) => job.metrics.includes(id));
+  const metric = metrics.find(({ id }) => id === state.metric) ?? meanings.metric("step_time");
+  const version = `${page.read}`;
+  const answer = useRankMap(tab.ranks, page.spans[0]!, metric.id, version);
+  const rows = rowsOf(job);
+  const known = new Map(selections(tab.index).map((each) => [each.span.id, each]));
+  const keys = (row: MapRow) => {
+    const selection = known.get(row.span);
+    return selection ? keysOf(selection) : {};
+  };
+  const name = chosen.run.name;
+  return (
+    <>
+      <MapPicture
+        title={titleOf(page, "map")}
+        rows={rows}
+        metric={metric}
+        metrics={metrics}
+        answer={answer}
+        chosen={chosen.span.id}
+        choose={(row, step) => tab.update({ ...keys(row), step })}
+        open={(row, step) => tab.update({ ...keys(row), ...stepInTimeline(step) })}
+        name={name}
+        tab={tab}
+      />
+      <div class={page.insights.length > 0 ? "split" : ""}>
+        <Waits
+          page={page}
+          job={job}
+          rows={rows}
+          choose={(row) => tab.update({ ...keys(row), view: "overview" })}
+          tab={tab}
+        />
+        {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
+      </div>
+      <JobCollectives page={page} job={job} name={name} tab={tab} />
+      <p class="quiet">
+        <Sentence phrase={titleOf(page, "clocks")} />
+      </p>
+    </>
+  );
+}
+
+const SNIPPET = `torch.profiler.profile(
+    ...,
+    schedule=torch.profiler.schedule(wait=5, warmup=2, active=5),  # the same steps on every rank
+    on_trace_ready=torch.profiler.tensorboard_trace_handler(
+        "runs/ddp", worker_name=f"rank{torch.distributed.get_rank()}"
+    ),
+)`;
+
+/** How to record the others. */
+function OneRank({ reading }: { reading: boolean }) {
+  if (reading) return null;
+  return (
+    <section class="unknown">
+      <h2>How are all ranks recorded?</h2>
+      <p class="quiet">Start the profiler on every rank at the same step, and write all files into one folder.</p>
+      <Code text={SNIPPET} />
+    </section>
+  );
+}

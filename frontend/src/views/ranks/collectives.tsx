@@ -1,0 +1,274 @@
+/** What the ranks exchange: a row for each kind, group and type, which opens to its sizes. */
+
+import { useMemo, useState } from "preact/hooks";
+import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Bandwidth, type BandwidthPoint } from "../../charts/ranks/bandwidth";
+import type { TableData } from "../../components/data_table";
+import { Filter } from "../../components/filter";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { bytes, counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
+import { type Tab, titleOf } from "../props";
+import { type Exchange, exchangesOf, matches } from "./exchanges";
+
+interface CollectivesProps {
+  page: RanksPage;
+  job: JobRanks;
+  name: string;
+  tab: Tab;
+}
+
+export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
+  const rows = useMemo(() => exchangesOf(job.collectives), [job]);
+  const [typed, type] = useState("");
+  const [chosen, choose] = useState<string | null>(null);
+  const { meanings } = tab;
+  if (rows.length === 0) return null;
+  const found = rows.filter((row) => matches(textOf(row, meanings), typed));
+  const opened = rows.find(({ key }) => key === chosen) ?? null;
+  return (
+    <Picture
+      title={titleOf(page, "collectives")}
+      sub="a step, mean of the ranks"
+      name={`collectives ${name}`}
+      drawn={false}
+      table={() => tableOf(job, meanings)}
+      link={() => tab.address()}
+      tools={
+        rows.length > FEW && (
+          <Filter
+            label="Filter by collective, group or type"
+            placeholder="Filter"
+            typed={typed}
+            change={(next) => type(next ?? "")}
+            shown={found.length}
+            all={rows.length}
+          />
+        )
+      }
+    >
+      <Table
+        label="Collectives of the job"
+        columns={columnsOf(job, meanings)}
+        rows={found}
+        rowKey={({ key }) => key}
+        chosen={opened?.key}
+        onChoose={(row) => choose(row.key === chosen ? null : row.key)}
+        maxRows={12}
+        empty={`No collective matches “${typed}”.`}
+        {...sorting(tab, "job_collectives", "-transfer")}
+      />
+      {opened ? (
+        <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />
+      ) : (
+        rows.some(({ sizes }) => sizes.length > 1) && <p class="quiet small">A press on a row shows its sizes.</p>
+      )}
+    </Picture>
+  );
+}
+
+/** Fewer rows need no filter. */
+const FEW = 6;
+
+const roleOf = ({ role }: JobCollective, meanings: Meanings): string => meanings.roles[role] ?? role;
+
+const textOf = ({ most }: Exchange, meanings: Meanings): string =>
+  [most.label, most.group, most.dtype, roleOf(most, meanings)].join(" ");
+
+/** Per rank and step. */
+const perStep = (sum: number, { ranks }: JobCollective, { matched_steps }: JobRanks): number =>
+  sum / Math.max(1, matched_steps) / Math.max(1, ranks);
+
+function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
+  const longest = Math.max(1, ...exchangesOf(job.collectives).map((row) => perStep(row.running_ns, row.most, job)));
+  const time = (id: string, metric: string, of: (row: Exchange) => number): Column<Exchange> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: "92px",
+    figures: { of: (row) => perStep(of(row), row.most, job), unit: "ns", siblings: "time" },
+  });
+  const rate = (id: "algorithm_rate" | "bus_rate", metric: string): Column<Exchange> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: "92px",
+    figures: { of: ({ most }) => most[id], unit: "bytes_per_second", siblings: "rate" },
+    missing: NO_SIZE,
+  });
+  return [
+    {
+      id: "kind",
+      ...columnHead(meanings, "job_collective"),
+      cell: ({ most }) => [most.label, most.dtype].filter(Boolean).join(", "),
+      order: ({ most }) => most.label,
+    },
+    {
+      id: "role",
+      ...columnHead(meanings, "job_group"),
+      cell: ({ most }) => <span {...hint(groupHint(most, job, meanings))}>{roleOf(most, meanings)}</span>,
+      order: ({ most }) => roleOf(most, meanings),
+    },
+    {
+      id: "ranks",
+      ...columnHead(meanings, "job_ranks"),
+      width: "60px",
+      figures: { of: ({ most }) => most.ranks, unit: "count" },
+    },
+    {
+      id: "bytes",
+      ...columnHead(meanings, "job_bytes"),
+      width: "112px",
+      numeric: true,
+      cell: ({ sizes }) => sizesText(sizes),
+      order: ({ most }) => most.bytes,
+      missing: NO_SIZE,
+    },
+    {
+      id: "count",
+      ...columnHead(meanings, "job_count"),
+      width: "60px",
+      figures: { of: ({ count }) => count / Math.max(1, job.matched_steps), unit: "number" },
+    },
+    time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
+    time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
+    {
+      id: "bar",
+      label: "",
+      width: "96px",
+      cell: (row) => (
+        <InlineBar
+          segments={[
+            { share: perStep(row.transfer_ns, row.most, job) / longest, colour: "comm" },
+            { share: perStep(row.wait_ns, row.most, job) / longest, colour: "comm", hatched: true },
+          ]}
+        />
+      ),
+    },
+    {
+      id: "exposed",
+      ...columnHead(meanings, "job_exposed"),
+      width: "76px",
+      figures: { of: (row) => (row.running_ns > 0 ? row.exposed_ns / row.running_ns : null), unit: "fraction" },
+    },
+    rate("algorithm_rate", "job_algorithm_rate"),
+    rate("bus_rate", "job_bus_rate"),
+  ];
+}
+
+const NO_SIZE = "The trace does not record how many bytes they exchange.";
+
+function sizesText(sizes: readonly JobCollective[]): string {
+  const known = sizes.flatMap((each) => (each.bytes === null ? [] : [each.bytes]));
+  if (known.length === 0) return DASH;
+  const [most, least] = [bytes(known[0]!), bytes(known.at(-1)!)];
+  return most === least ? most : `${least} – ${most}`;
+}
+
+/** Which process group, of which ranks, and what shows what it is for. */
+function groupHint({ group, ranks }: JobCollective, { groups }: JobRanks, meanings: Meanings): string {
+  const known = groups.find(({ name }) => name === group);
+  const members = known ? ` (ranks ${known.ranks.join(", ")})` : "";
+  const shown = known ? ` ${sentence(meanings.explain(known.shown_by))}` : "";
+  return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}`;
+}
+
+interface SizesProps {
+  exchange: Exchange;
+  job: JobRanks;
+  meanings: Meanings;
+  tab: Tab;
+}
+
+/** Each size of what was pressed, and the bandwidth that it reaches. */
+function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
+  const points = sizes.flatMap((each) =>
+    each.bytes === null || each.bus_rate === null
+      ? []
+      : [{ bytes: each.bytes, rate: each.bus_rate, name: bytes(each.bytes) }],
+  );
+  const scale = scaleFor(Math.max(0, ...points.map(({ rate }) => rate)), "bytes_per_second");
+  const head = meanings.metric("job_bus_rate").label;
+  return (
+    <div class="split rank-sizes">
+      <Table
+        label={`Sizes of ${most.label}`}
+        columns={sizeColumns(job, meanings)}
+        rows={sizes}
+        rowKey={(row) => `${row.bytes}`}
+        maxRows={8}
+        {...sorting(tab, "rank_sizes", "-bytes")}
+      />
+      {points.length > 1 && (
+        <div>
+          <p class="quiet small">{head} by message size</p>
+          <Bandwidth label={spoken(`${head} of ${most.label}`, points, scale)} points={points} scale={scale} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+const spoken = (of: string, points: readonly BandwidthPoint[], scale: Scale): string =>
+  `${of}: ${points.map(({ name, rate }) => `${name} ${scale.text(rate)}`).join(", ")}`;
+
+function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[] {
+  const time = (id: string, metric: string, of: (row: JobCollective) => number): Column<JobCollective> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: "88px",
+    figures: { of: (row) => perStep(of(row), row, job), unit: "ns", siblings: "time" },
+  });
+  return [
+    {
+      id: "bytes",
+      ...columnHead(meanings, "job_bytes"),
+      figures: { of: (row) => row.bytes, unit: "bytes" },
+      missing: NO_SIZE,
+    },
+    {
+      id: "count",
+      ...columnHead(meanings, "job_count"),
+      width: "60px",
+      figures: { of: ({ count }) => count / Math.max(1, job.matched_steps), unit: "number" },
+    },
+    time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
+    time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
+    {
+      id: "bus_rate",
+      ...columnHead(meanings, "job_bus_rate"),
+      width: "92px",
+      figures: { of: (row) => row.bus_rate, unit: "bytes_per_second" },
+      missing: NO_SIZE,
+    },
+  ];
+}
+
+function tableOf(job: JobRanks, meanings: Meanings): TableData {
+  const { metric } = meanings;
+  const heads = ["job_transfer_ns", "job_wait_ns", "job_exposed", "job_algorithm_rate", "job_bus_rate"].map(metric);
+  return {
+    columns: [
+      ...["Collective", "Group", "For", "Type"].map((label) => ({ label })),
+      ...["job_ranks", "job_bytes", "job_count"].map(metric).map(({ label, unit }) => ({ label, unit })),
+      ...heads.map(({ label, unit }) => ({ label, unit })),
+    ],
+    rows: job.collectives.map((row) => [
+      row.label,
+      row.group,
+      roleOf(row, meanings),
+      row.dtype,
+      row.ranks,
+      row.bytes,
+      row.count / Math.max(1, job.matched_steps),
+      perStep(row.transfer_ns, row, job),
+      perStep(row.wait_ns, row, job),
+      row.running_ns > 0 ? row.exposed_ns / row.running_ns : null,
+      row.algorithm_rate,
+      row.bus_rate,
+    ]),
+  };
+}

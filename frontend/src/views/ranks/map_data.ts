@@ -1,0 +1,49 @@
+/** One metric of all ranks: asked for when it is chosen, and unpacked into a matrix. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Problem, RankMap } from "../../api.gen";
+import type { Matrix } from "../../charts/ranks/cells";
+import { inRounds, retryPause } from "../../server/rounds";
+import type { RankSource } from "../props";
+
+export interface UnpackedMap extends Matrix {
+  map: RankMap;
+}
+
+export interface MapAnswer {
+  found: UnpackedMap | null;
+  problem: Problem | null;
+}
+
+/** span: any of the job; version: changes with each rank that is read. The metric of before stands meanwhile. */
+export function useRankMap(source: RankSource, span: string, metric: string, version: string): MapAnswer {
+  const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
+  useEffect(() => {
+    let unanswered = 0;
+    const rounds = inRounds(async (signal) => {
+      const answer = await source.rankMap(span, metric, signal);
+      if (signal.aborted) return null;
+      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+      if (answer.kind === "ready") setAnswered({ map: answer.value, problem: null });
+      if (answer.kind === "problem") setAnswered({ map: null, problem: answer.value });
+      return unanswered > 0 ? retryPause(unanswered) : null;
+    });
+    return rounds.stop;
+  }, [source, span, metric, version]);
+  const { map, problem } = answered;
+  return { found: useMemo(() => map && matrixOf(map), [map]), problem };
+}
+
+const NOTHING = { map: null, problem: null };
+
+export function matrixOf(map: RankMap): UnpackedMap {
+  return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };
+}
+
+/** Base64 of 32-bit floats, little endian. */
+export function unpacked(letters: string): Float64Array {
+  const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  const view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length / 4 }, (_, at) => view.getFloat32(4 * at, true));
+}

@@ -1,0 +1,190 @@
+/** Who waits for whom: of each rank its own time, its waits, and what it makes the others wait. */
+
+import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { DASH } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
+import { type Tab, titleOf } from "../props";
+import type { MapRow } from "./rows";
+
+interface WaitsProps {
+  page: RanksPage;
+  job: JobRanks;
+  rows: readonly MapRow[];
+  /** Opens the views of a rank. */
+  choose(row: MapRow): void;
+  tab: Tab;
+}
+
+/** A rank with its figures a step. */
+interface WaitRow {
+  rank: RankRow;
+  map: MapRow;
+  own_ns: number;
+  wait_ns: number;
+  exposed_ns: number;
+  late: LateRank | null;
+  why: Phrase | null;
+}
+
+export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
+  const figures = rowsWith(page, job, rows);
+  const matched = job.matched_steps > 0;
+  return (
+    <Picture
+      title={titleOf(page, "waits")}
+      sub="a step"
+      name="waits by rank"
+      drawn={false}
+      table={() => tableOf(figures, tab.meanings)}
+      link={() => tab.address()}
+    >
+      {matched && (
+        <p class="rank-legend">
+          <span>
+            <Swatch colour="kernel" /> own time
+          </span>
+          <span>
+            <Swatch colour="comm" hatched /> waits for others
+          </span>
+          <span>
+            <Swatch colour="comm" /> makes another rank wait
+          </span>
+        </p>
+      )}
+      <Table
+        label="Waits by rank"
+        columns={columnsOf(job, tab.meanings, choose)}
+        rows={figures}
+        rowKey={({ map }) => map.span}
+        maxRows={12}
+        {...sorting(tab, "rank_waits", matched ? "-caused" : "-step")}
+      />
+    </Picture>
+  );
+}
+
+function rowsWith({ causes }: RanksPage, { ranks, late, matched_steps: steps }: JobRanks, rows: readonly MapRow[]) {
+  return ranks.map((rank, at): WaitRow => {
+    const place = late.findIndex((each) => each.rank === rank.rank);
+    const exposed_ns = steps > 0 ? rank.exposed_wait_ns / steps : 0;
+    return {
+      rank,
+      map: rows[at]!,
+      own_ns: Math.max(0, rank.mean_step_ns - exposed_ns),
+      wait_ns: steps > 0 ? rank.wait_ns / steps : 0,
+      exposed_ns,
+      late: late[place] ?? null,
+      why: causes[place] ?? null,
+    };
+  });
+}
+
+function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose"]): Column<WaitRow>[] {
+  const matched = job.matched_steps > 0;
+  const longest = Math.max(1, ...job.ranks.map(({ mean_step_ns }) => mean_step_ns));
+  const figure = (id: string, metric: string, of: (row: WaitRow) => number | null): Column<WaitRow> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: "104px",
+    figures: { of, unit: "ns", siblings: "time" },
+  });
+  const hosts = new Set(job.ranks.map(({ host }) => host)).size > 1;
+  const waits: Column<WaitRow>[] = [
+    figure("own", "rank_own_ns", ({ own_ns }) => own_ns),
+    figure("wait", "rank_wait_ns", ({ wait_ns }) => wait_ns),
+    {
+      id: "bar",
+      label: "",
+      width: "120px",
+      cell: ({ own_ns, exposed_ns }) => (
+        <InlineBar
+          segments={[
+            { share: own_ns / longest, colour: "kernel" },
+            { share: exposed_ns / longest, colour: "comm", hatched: true },
+          ]}
+        />
+      ),
+    },
+    {
+      ...figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns),
+      width: "140px",
+      cell: ({ map }, written) => (
+        <span class="total">
+          <InlineBar segments={[{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }]} />
+          {written}
+        </span>
+      ),
+    },
+    {
+      id: "last",
+      ...columnHead(meanings, "rank_last"),
+      width: "88px",
+      figures: { of: ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null), unit: "fraction" },
+    },
+    {
+      id: "why",
+      ...columnHead(meanings, "rank_why"),
+      cell: ({ why }) => (why ? <span {...hint(sentence(why))}>{sentence(why)}</span> : DASH),
+      missing: "It is not among the ranks that the others wait for.",
+      order: ({ why }) => (why ? sentence(why) : null),
+    },
+  ];
+  return [
+    {
+      id: "rank",
+      ...columnHead(meanings, "rank_rank"),
+      width: "88px",
+      cell: ({ map }) => (
+        <button class="link" onClick={() => choose(map)}>
+          {map.name}
+        </button>
+      ),
+      order: ({ rank }) => rank.rank,
+    },
+    ...(hosts
+      ? [
+          {
+            id: "host",
+            ...columnHead(meanings, "rank_host"),
+            width: "120px",
+            cell: ({ rank }: WaitRow) => rank.host ?? DASH,
+            order: ({ rank }: WaitRow) => rank.host,
+          },
+        ]
+      : []),
+    figure("step", "rank_step_ns", ({ rank }) => rank.mean_step_ns),
+    ...(matched ? waits : []),
+  ];
+}
+
+function tableOf(rows: readonly WaitRow[], meanings: Meanings): TableData {
+  const heads = ["rank_step_ns", "rank_own_ns", "rank_wait_ns", "rank_caused_ns", "rank_last"];
+  return {
+    columns: [
+      { label: "Rank" },
+      { label: "Host" },
+      { label: "Worker" },
+      ...heads.map((id) => ({ label: meanings.metric(id).label, unit: meanings.metric(id).unit })),
+      { label: "Why" },
+    ],
+    rows: rows.map(({ rank, map, own_ns, wait_ns, why }) => [
+      String(rank.rank),
+      rank.host,
+      rank.worker,
+      rank.mean_step_ns,
+      own_ns,
+      wait_ns,
+      map.makes_wait_ns,
+      rank.matched > 0 ? rank.last / rank.matched : null,
+      why ? sentence(why) : null,
+    ]),
+  };
+}

@@ -1,0 +1,171 @@
+"""The ranks of a job in words: who makes the others wait, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+
+from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
+from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
+
+#: What a process group exchanges for, as a table shows it.
+ROLE_LABELS: dict[Role, str] = {
+    "ddp": "gradients (DDP)",
+    "fsdp": "parameters (FSDP, ZeRO)",
+    "tensor_parallel": "tensor parallel",
+    "expert_parallel": "expert parallel",
+    "pipeline": "pipeline",
+    "buffers": "buffers",
+    "checks": "checks",
+    "unknown": "not known",
+}
+
+#: Why a rank is late: what takes it longer a step than the median of the others.
+CAUSE_WORDS: Mapping[CauseId, str] = {
+    "data_loading": "it waits {more} a step longer for its batches",
+    "more_work": "it computes {more} a step longer, on larger inputs or in more kernels",
+    "slower_kernels": "its GPU takes {more} a step longer for the same work",
+    "host": "its CPU launches work {more} a step later",
+    "blocking": "calls block its CPU {more} a step longer",
+    "allocator": "it asks the driver for GPU memory {more} a step longer",
+    "copies": "its GPU copies memory {more} a step longer",
+    "python": "its CPU is outside of ops {more} a step longer",
+    "cpu_work": "its ops take {more} a step longer on the CPU",
+    "unknown": "its trace does not show why",
+}
+
+#: Causes that name a kernel or an op.
+_NAMED: Mapping[CauseId, str] = {
+    "more_work": ", most in {name}",
+    "slower_kernels": ", most in {name}",
+}
+
+
+def ranks_headline(job: JobRanks) -> Headline:
+    """Of at least two ranks: which one delays the others and why, or that none does, or why that is not known."""
+    if job.unmatched is not None or job.balance is None or not job.ranks:
+        return Headline(_unmatched(job))
+    if job.balance == "straggler" and job.late:
+        return Headline(_straggler(job, job.late[0]), _gain(job, job.late[0].gain_ns))
+    if job.balance == "imbalance":
+        return Headline(_taking_turns(job), _gain(job, job.imbalance_gain_ns))
+    return Headline(_balanced(job))
+
+
+def _straggler(job: JobRanks, late: LateRank) -> Phrase:
+    who = phrase(
+        "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
+        rank=rank_name(late.rank),
+        wait=ns(late.wait_ns),
+        share=fraction(late.wait_ns / step_ns(job)),
+    )
+    return joined(who, joined(cause_text(late), phrase("."), by=""))
+
+
+def rank_name(rank: int) -> Quantity:
+    """A number that is a name: without spaces between thousands."""
+    return text(str(rank))
+
+
+def cause_text(late: LateRank) -> Phrase:
+    """Why this rank is late, without a full stop."""
+    if not late.causes or late.causes[0].id == "unknown":
+        return phrase(CAUSE_WORDS["unknown"])
+    cause = late.causes[0]
+    more = ns(cause.own_ns - cause.others_ns)
+    if cause.name is None or cause.id not in _NAMED:
+        return phrase(CAUSE_WORDS[cause.id], more=more)
+    return phrase(CAUSE_WORDS[cause.id] + _NAMED[cause.id], more=more, name=code(cause.name))
+
+
+def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
+    if gain_ns <= 0:
+        return None
+    return phrase(
+        "Without these waits a step takes [up to {gain} less] ({share}).",
+        gain=ns(gain_ns),
+        share=fraction(gain_ns / step_ns(job)),
+    )
+
+
+def _taking_turns(job: JobRanks) -> Phrase:
+    return phrase(
+        "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
+        **_mean_wait(job),
+    )
+
+
+def _balanced(job: JobRanks) -> Phrase:
+    return phrase("[No rank delays the others:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
+
+
+def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
+    wait = fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
+    return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
+
+
+def _unmatched(job: JobRanks) -> Phrase:
+    """Step times say little of who is late: all ranks of a step that ends with a collective take equally long."""
+    why = explain(job.unmatched) if job.unmatched is not None else phrase("")
+    means = [row.mean_step_ns for row in job.ranks]
+    if len(means) < 2:
+        return joined(phrase("[Which rank delays the others is not known.]"), why)
+    spread = phrase(
+        "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
+        least=ns(min(means)),
+        most=ns(max(means)),
+    )
+    return joined(spread, why)
+
+
+def ranks_titles(job: JobRanks) -> Titles:
+    """Above the pictures: see `title_ids.RANKS_TITLES`."""
+    return {
+        "map": phrase("Do steps differ by rank?"),
+        "waits": _waits_title(job),
+        "collectives": phrase("What do the ranks exchange?"),
+        "clocks": _clocks(job),
+    }
+
+
+def _waits_title(job: JobRanks) -> Phrase:
+    if not job.late:
+        return phrase("Who waits for whom?")
+    late = job.late[0]
+    return phrase(
+        "Rank {rank} arrives last at {share} of the collectives",
+        rank=rank_name(late.rank),
+        share=fraction(late.last_share),
+    )
+
+
+def _clocks(job: JobRanks) -> Phrase:
+    if job.clocks.reason is not None:
+        return joined(phrase("Times of different ranks are not shown beside each other."), explain(job.clocks.reason))
+    return phrase(
+        "The clocks of the ranks are aligned by collectives that end together, to within {residual}.",
+        residual=ns(job.clocks.residual_ns),
+    )
+
+
+def step_ns(job: JobRanks) -> float:
+    """The mean step of the job: the slowest rank decides. ns; at least 1, so that it may divide."""
+    return max(1.0, fmean(step.slowest_ns for step in job.steps)) if job.steps else 1.0
+
+
+def one_rank_headline(world_size: int | None, recorded: int, unread: int) -> Headline:
+    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not."""
+    if unread:
+        words = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
+        return Headline(Phrase(words, {"unread": count(unread)}))
+    if recorded == 0:
+        return Headline(
+            phrase("[These recordings do not say which rank of a job they are of.]"),
+            phrase("Name files for their ranks, such as {name}.", name=text("rank3_trace.json.gz")),
+        )
+    record = phrase("Record every rank at the same steps, into one folder, to see which one the others wait for.")
+    if world_size is None or world_size < 2:
+        return Headline(phrase("[One rank was recorded here,] so there is nothing to compare it with."), None)
+    return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)

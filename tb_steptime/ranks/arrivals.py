@@ -1,0 +1,85 @@
+"""Who arrives last at a collective, and what that costs the others. All ranks leave it together, so the rank on which
+it is shortest arrived last, and what it takes longer on another is that rank's wait.
+
+    rank 0   |wait wait|==|        transfer: ==, the shortest      rank 0 waits 9, rank 1 waits 4
+    rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival
+    rank 2             |==|        had it arrived with rank 1, both others would wait 4 less: the least of their waits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.trace.table import Bool, Int64
+
+#: No rank leaves these before all have arrived. From a broadcast its root may go at once, to a reduce the others.
+MEETING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Per rank of the job (ranks,), sums over the matched steps: as `RankRow` has them. Per step and rank (steps,
+    ranks), ns: late_ns: waits of the others that end with its arrival; exposed_ns: what of these no computation hides,
+    of several collectives at once counted once; gain_ns: the least of the others' exposed waits; waited_ns: its own
+    exposed waits."""
+
+    matched: Int64
+    transfer_ns: Int64
+    wait_ns: Int64
+    exposed_wait_ns: Int64
+    last: Int64
+    late_ns: Int64
+    exposed_ns: Int64
+    gain_ns: Int64
+    waited_ns: Int64
+
+    @property
+    def caused_ns(self) -> Int64:
+        caused: Int64 = self.late_ns.sum(axis=0)
+        return caused
+
+
+def meetings(found: Matched) -> Bool:
+    """Of each matched collective whether the rank that arrives last shows in its times."""
+    kinds = np.array([one.kind in MEETING for one in found.classes], bool)
+    return kinds[found.of] & found.alike if len(kinds) else found.alike
+
+
+def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
+    """Over all groups, in which a rank may be several times."""
+    total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
+                     *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
+    for found in matched:
+        _add(total, found, meetings(found))
+    return total
+
+
+def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
+    length, members, step = found.length[meeting], found.members, found.step[meeting]
+    if not len(length):
+        return
+    transfer = length.min(axis=1)
+    wait = length - transfer[:, None]
+    exposed = np.minimum(wait, found.exposed[meeting])
+    last = length.argmin(axis=1)
+    waited = wait.sum(axis=1)
+    total.matched[members] += len(length)
+    total.transfer_ns[members] += transfer.sum()
+    total.wait_ns[members] += wait.sum(axis=0)
+    total.exposed_wait_ns[members] += exposed.sum(axis=0)
+    total.last[members] += np.bincount(last[waited > 0], minlength=len(members))
+    np.add.at(total.late_ns, (step, members[last]), waited)
+    np.add.at(total.exposed_ns, (step, members[last]), exposed.sum(axis=1))
+    np.add.at(total.gain_ns, (step, members[last]), _least_of_others(exposed, last))
+    np.add.at(total.waited_ns, (step[:, None], members[None, :]), exposed)
+
+
+def _least_of_others(exposed: Int64, last: Int64) -> Int64:
+    others = exposed.copy()
+    others[np.arange(len(last)), last] = np.iinfo(np.int64).max
+    least: Int64 = others.min(axis=1)
+    return least

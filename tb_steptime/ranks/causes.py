@@ -1,0 +1,110 @@
+"""Why a rank is late: what takes it longer a step than the median of the other ranks.
+
+                  rank 0   rank 1   rank 2   rank 3
+    exposed loading   2        2       31        2     rank 2 waits for batches 29 ms longer: that is why it is late
+    kernels         100      101      100       99
+
+Only what a rank does itself counts, not what it waits for others. Kernels that take longer are slower ones of the same
+work (a GPU at a lower clock), or more work (larger inputs, more launches): launches of one kernel for inputs of one
+size tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.ranks.kernel_times import KernelExcess, kernel_excess
+from tb_steptime.ranks.result import Cause, CauseId
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.table import Int64
+
+#: What explains less than this share of the delay, or is no longer than this, is not why.
+LEAST_SHARE, LEAST_NS = 0.2, 200_000
+#: With a GPU its idle time by reason; else what the host does.
+_ON_DEVICE: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
+    ("data_loading", ("data_loading_exposed",)),
+    ("blocking", ("idle_blocking_call_time",)),
+    ("allocator", ("idle_allocator_time",)),
+    ("host", ("idle_cpu_work_time", "idle_nothing_recorded_time", "launch_latency_time")),
+    ("copies", ("memcpy_time",)),
+)
+_ON_HOST: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
+    ("data_loading", ("data_loading_exposed",)),
+    ("cpu_work", ("cpu_exec_time",)),
+    ("python", ("other_time",)),
+)
+_KERNELS = "kernel_time"
+
+
+def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
+    """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first."""
+    on_device = _KERNELS in spans[place].figures and bool(np.nansum(spans[place].figures[_KERNELS]))
+    found = [_cause(id, metrics, spans, place, steps) for id, metrics in (_ON_DEVICE if on_device else _ON_HOST)]
+    if on_device:
+        found.append(_of_kernels(spans, place, steps))
+    worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
+    late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
+    shared = [_with_share(cause, delay_ns) for cause in late]
+    return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
+
+
+def _with_share(cause: Cause, delay_ns: int) -> Cause:
+    share = (cause.own_ns - cause.others_ns) / max(1, delay_ns)
+    return Cause(cause.id, cause.own_ns, cause.others_ns, share, cause.metric, cause.name, cause.factor)
+
+
+def _cause(
+    id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
+) -> Cause | None:
+    """metric: the one of these that the rank exceeds the others in most."""
+    columns = [ns for ns in (_per_rank(spans, metric, steps) for metric in metrics) if ns is not None]
+    known = [metric for metric in metrics if _per_rank(spans, metric, steps) is not None]
+    if not columns:
+        return None
+    excess = [int(column[place]) - _median_of_others(column, place) for column in columns]
+    total = np.sum(columns, axis=0)
+    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, known[int(np.argmax(excess))])
+
+
+def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
+    column = _per_rank(spans, _KERNELS, steps)
+    if column is None:
+        return None
+    own, others = int(column[place]), _median_of_others(column, place)
+    if own - others < LEAST_NS:
+        return None
+    excess = kernel_excess(spans[place], _usual(spans, column, place))
+    more = excess is not None and excess.more_work_ns > excess.slower_ns
+    return Cause("more_work" if more else "slower_kernels", own, others, 0.0, _KERNELS, *_named(excess, more=more))
+
+
+def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, float | None]:
+    if excess is None:
+        return None, None
+    return (excess.more_work, excess.work_factor) if more else (excess.slower, excess.slow_factor)
+
+
+def _usual(spans: Sequence[RankSpan], column: Int64, place: int) -> RankSpan:
+    """Of the other ranks the one whose kernels take the median time."""
+    others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != place]
+    return spans[others[(len(others) - 1) // 2]]
+
+
+def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str]) -> Int64 | None:
+    """Mean of these steps on each rank, ns; None where a rank does not measure it."""
+    if any(metric not in span.figures for span in spans):
+        return None
+    means = [float(np.nanmean(span.figures[metric][_rows(span, steps)])) for span in spans]
+    return None if np.isnan(means).any() else np.rint(means).astype(np.int64)
+
+
+def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
+    wanted = set(steps)
+    rows = np.array([row for row, name in enumerate(span.step_names) if name in wanted], np.int64)
+    return rows if len(rows) else np.arange(len(span.step_names))
+
+
+def _median_of_others(column: Int64, place: int) -> int:
+    return round(float(np.median(np.delete(column, place))))

@@ -1,0 +1,72 @@
+"""How far the clocks of ranks are apart, from collectives that all ranks leave together.
+
+    rank 0    ...|==|        |===|         ends differ by 40 us each time: rank 1's clock is 40 us behind.
+    rank 1   ...|==|        |===|          what is left of the differences is the residual
+
+A network's own times, and clocks that drift apart within a recording, are in the residual: where it is large, times of
+different ranks are not shown beside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.result import Clocks
+from tb_steptime.text import Reason, ns
+from tb_steptime.trace.table import Int64
+
+#: Of fewer, a median tells little.
+FEWEST_ENDS = 10
+#: So many of a group are enough.
+MOST_ENDS = 2_000
+#: Times that agree no better than this would show causes after their effects.
+MOST_RESIDUAL_NS = 1_000_000
+_USUAL_PERCENT = 95
+
+
+def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | None]]:
+    """And of each rank what is added to its times to have those of the first; None for all where they do not agree."""
+    origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
+    ends = [(found.members, _ends(found) - origin) for found in matched]  # medians of epoch times would lose digits
+    ends = [(members, end) for members, end in ends if len(end) >= FEWEST_ENDS]
+    offset: list[int | None] = [0, *[None] * (ranks - 1)]
+    while _reach(ends, offset):
+        pass
+    unknown: list[int | None] = [None] * ranks
+    if None in offset:
+        return Clocks(None, Reason("clocks_need_collectives")), unknown
+    residual = _residual([(end + np.array(offset, np.int64)[members]) for members, end in ends])
+    if residual > MOST_RESIDUAL_NS:
+        return Clocks(residual, Reason("clocks_not_aligned", {"residual": ns(residual)})), unknown
+    return Clocks(residual, None), offset
+
+
+def _ends(found: Matched) -> Int64:
+    """(some of the collectives, members) epoch times; spread over the recording."""
+    rows = np.flatnonzero(meetings(found))
+    rows = rows[:: max(1, len(rows) // MOST_ENDS)]
+    end: Int64 = found.start[rows] + found.length[rows]
+    return end
+
+
+def _reach(ends: Sequence[tuple[Int64, Int64]], offset: list[int | None]) -> bool:
+    """Offsets of ranks that are in a group with ranks of which they are known. Whether there were any."""
+    for members, end in ends:
+        known = np.array([offset[place] is not None for place in members.tolist()])
+        if known.any() and not known.all():
+            there = np.array([offset[place] or 0 for place in members.tolist()], np.int64)
+            common = np.median((end + there)[:, known], axis=1)
+            for column in np.flatnonzero(~known).tolist():
+                offset[int(members[column])] = round(float(np.median(common - end[:, column])))
+            return True
+    return False
+
+
+def _residual(aligned: Sequence[Int64]) -> int:
+    """What differs from the median of a collective's ends in most cases, ns."""
+    apart = [np.abs(end - np.median(end, axis=1)[:, None]).ravel() for end in aligned]
+    return round(float(np.percentile(np.concatenate(apart), _USUAL_PERCENT)))

@@ -1,0 +1,128 @@
+"""The table of matched collectives: one row for each kind, size and type of a group, and what they cost over its ranks.
+
+transfer + wait = running = exposed + hidden, in integers, over all ranks of the group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.communication.exchanges import ExchangeClass
+from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.ranks.bandwidth import bus_factor
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.result import GroupRow, JobCollective, Role
+from tb_steptime.ranks.roles import full_name, role_of_class, role_of_group
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.table import Int64
+
+#: Of more sizes than this, of one kind in one group, those within a quarter of a power of two are one row.
+MANY_SIZES = 12
+_SIZES_PER_DOUBLING = 4
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """Rows of a `Matched` that one row of the table is about."""
+
+    found: Matched
+    rows: Int64
+    first: ExchangeClass
+    role: Role
+
+
+def collective_rows(matched: Sequence[Matched], link_rate: float | None) -> list[JobCollective]:
+    """Most exposed first. link_rate: the peak of a link that the user gave, bytes a second."""
+    rows = [_row(each, link_rate) for found in matched for each in _alike(found)]
+    return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
+
+
+def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[GroupRow]:
+    """Most ranks first."""
+    rows = []
+    for found in matched:
+        role, shown_by = role_of_group(_name(found), _counts(found))
+        ranks = [spans[place].rank for place in found.members.tolist()]
+        size = found.group.size or len(found.group.ranks) or None
+        rows.append(GroupRow(found.group.name or "", size, ranks, role, shown_by))
+    return sorted(rows, key=lambda row: (-len(row.ranks), row.name, row.ranks))
+
+
+def _name(found: Matched) -> str:
+    return full_name((found.group.name, found.group.description))
+
+
+def _counts(found: Matched) -> Counter[ExchangeClass]:
+    numbers, counts = np.unique(found.of, return_counts=True)
+    return Counter(
+        {found.classes[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
+    )
+
+
+def _alike(found: Matched) -> list[_Row]:
+    counts = _counts(found)
+    of_group, shown_by = role_of_group(_name(found), counts)
+    named = shown_by.code == "role_shown_by_name"
+    roles = {each: of_group if named else role_of_class(each, counts) for each in counts}
+    keys = _keys(found, roles)
+    alike = Groups.of(keys[found.of]) if len(keys) else Groups.of(found.of)
+    firsts = [found.classes[number] for number in found.of[alike.first].tolist()]
+    return [
+        _Row(found, np.flatnonzero(alike.place == place), first, roles[first]) for place, first in enumerate(firsts)
+    ]
+
+
+def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
+    """Of each class a number that classes of one row share."""
+    sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
+    numbers: dict[tuple[str | int | None, ...], int] = {}
+
+    def key(one: ExchangeClass) -> tuple[str | int | None, ...]:
+        size = one.bytes
+        if size and sizes[one.kind, one.dtype] > MANY_SIZES:
+            size = round(_SIZES_PER_DOUBLING * float(np.log2(size)))
+        return one.kind, one.dtype, size, roles.get(one)
+
+    return np.array([numbers.setdefault(key(one), len(numbers)) for one in found.classes], np.int64)
+
+
+def _row(each: _Row, link_rate: float | None) -> JobCollective:
+    found, first = each.found, each.first
+    length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
+    transfer, ranks = length.min(axis=1), len(found.members)
+    size = np.array([-1 if one.bytes is None else one.bytes for one in found.classes], np.int64)[found.of[each.rows]]
+    bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
+    running = int(length.sum())
+    return JobCollective(
+        kind=first.kind,
+        label=KIND_LABELS[first.kind],
+        group=found.group.name,
+        ranks=ranks,
+        dtype=first.dtype,
+        bytes=int(np.median(size)) if (size >= 0).all() else None,
+        role=each.role,
+        count=len(each.rows),
+        transfer_ns=int(transfer.sum()) * ranks,
+        wait_ns=running - int(transfer.sum()) * ranks,
+        running_ns=running,
+        exposed_ns=exposed,
+        hidden_ns=running - exposed,
+        transfer_p50_ns=int(np.median(transfer)),
+        algorithm_rate=rate,
+        bus_rate=None if rate is None or bus is None else rate * bus,
+        of_peak=None if rate is None or bus is None or not link_rate else rate * bus / link_rate,
+        prefetched=1 - exposed / running if each.role == "fsdp" and first.kind == "all_gather" and running else None,
+    )
+
+
+def _rate(size: Int64, transfer: Int64) -> float | None:
+    """Bytes a second: the median. None where bytes are not recorded, and of none."""
+    if not (size > 0).all():
+        return None
+    return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS

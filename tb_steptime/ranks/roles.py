@@ -1,0 +1,81 @@
+"""What a group of ranks exchanges for, as far as names, kinds and phases show it; "unknown" is an answer.
+
+all-reduce from the hooks of the backward pass                       DistributedDataParallel's buckets
+all-gather and reduce-scatter of one group                           FSDP's or ZeRO's parameters and gradients
+all-reduce in the forward and as many in the backward pass           tensor-parallel layers
+sends and receives                                                   stages of a pipeline
+a group that is named for its purpose ("mesh_tp", "EXPERT_PARALLEL") what its name says
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tb_steptime.metrics.communication.exchanges import ExchangeClass
+from tb_steptime.ranks.result import Role
+from tb_steptime.text import Reason
+
+_WORDS: dict[Role, str] = {
+    "expert_parallel": r"ep|experts?|expert_(?:model_)?parallel\w*|moe",
+    "tensor_parallel": r"tp|tensor|tensor_(?:model_)?parallel\w*",
+    "pipeline": r"pp|pipeline\w*|stages?",
+    "fsdp": r"fsdp\d?|dp_shard\w*|zero\d?",
+    "ddp": r"ddp|dp_replicate",
+}
+#: The first that is found in a group's name or description counts.
+_NAMES: dict[Role, re.Pattern[str]] = {
+    role: re.compile(rf"(?:^|[^a-z])(?:{words})(?:[^a-z]|$)", re.IGNORECASE) for role, words in _WORDS.items()
+}
+#: What is exchanged in the optimizer in so few bytes is a norm, a loss, or whether a gradient overflowed.
+FEW_BYTES = 65_536
+
+#: A group that exchanges for something else too is for that.
+_MINOR: tuple[Role, ...] = ("unknown", "buffers", "checks")
+
+#: How often each class of a group is exchanged.
+Counts = Mapping[ExchangeClass, int]
+
+
+def role_of_group(name: str, counts: Counts) -> tuple[Role, Reason]:
+    """name: with what its maker calls it. And what shows the role."""
+    named = next((role for role, words in _NAMES.items() if words.search(name)), None)
+    if named is not None:
+        return named, Reason("role_shown_by_name")
+    shown: dict[Role, None] = dict.fromkeys(
+        role_of_class(each, counts) for each in sorted(counts, key=lambda each: -counts[each])
+    )
+    role: Role = next((role for role in shown if role not in _MINOR), next(iter(shown), "unknown"))
+    return role, Reason("role_not_shown") if role == "unknown" else Reason("role_shown_by_exchanges")
+
+
+def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
+    """Of what is exchanged alike, among all that its group exchanges."""
+    kinds = {one.kind for one in counts}
+    if each.kind == "send_receive":
+        return "pipeline"
+    if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:
+        return "fsdp"
+    if each.kind == "broadcast" and each.site == "forward.buffer_broadcast":
+        return "buffers"
+    return _role_of_reduce(each, counts) if each.kind == "all_reduce" else "unknown"
+
+
+def _role_of_reduce(each: ExchangeClass, counts: Counts) -> Role:
+    if each.site in ("backward.hooks", "backward.gradient_accumulation"):
+        return "ddp"
+    if each.site in ("forward.model", "backward.nodes"):
+        passes = [_count(counts, each, site) for site in ("forward.model", "backward.nodes")]
+        return "tensor_parallel" if min(passes) and max(passes) <= 2 * min(passes) else "unknown"
+    return "checks" if each.site == "optimizer" and (each.bytes or FEW_BYTES) < FEW_BYTES else "unknown"
+
+
+def _count(counts: Counts, like: ExchangeClass, site: str) -> int:
+    """Of the same kind and bytes, launched there."""
+    return sum(
+        number for one, number in counts.items() if (one.kind, one.bytes, one.site) == (like.kind, like.bytes, site)
+    )
+
+
+def full_name(parts: Sequence[str | None]) -> str:
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,45 @@
+"""What the tab is answered of runs held against each other."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.comparison.chain import ChainLink
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.insights.base import NoteText
+from tb_steptime.text import Phrase
+
+
+class ComparedSpans(msgspec.Struct, frozen=True):
+    """The spans of one side of a comparison: ids, in time order."""
+
+    run: str
+    worker: str
+    spans: list[str]
+
+
+class ComparePage(msgspec.Struct, frozen=True):
+    """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
+    residuals: of each prediction, what explains that another gain was measured."""
+
+    headline: Phrase
+    comparison: Comparison
+    warnings: list[NoteText]
+    labels: dict[str, str]
+    changes: dict[ChangeId, str]
+    residuals: list[Phrase]
+    base: ComparedSpans
+    candidate: ComparedSpans
+
+
+class LinkOfChain(msgspec.Struct, frozen=True):
+    of: ComparedSpans
+    link: ChainLink
+
+
+class ChainPage(msgspec.Struct, frozen=True):
+    """Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own."""
+
+    links: list[LinkOfChain]

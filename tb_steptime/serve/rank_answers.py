@@ -1,0 +1,48 @@
+"""What the tab is answered of the ranks of a job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tb_steptime.insights.base import Headline, Insight, NoteText
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.text import Phrase, Reason
+
+#: In JSON a plain string; in TypeScript a union of the ids that exist.
+RanksTitleId = Annotated[str, msgspec.Meta(title="RanksTitleId")]
+
+
+class RanksPage(msgspec.Struct, frozen=True):
+    """The ranks of the job that a span is of.
+
+    job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. spans: ids of the
+    spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
+    causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
+    """
+
+    headline: Headline
+    job: JobRanks | None
+    spans: list[str]
+    read: int
+    found: int
+    titles: dict[RanksTitleId, Phrase]
+    causes: list[Phrase]
+    notes: list[NoteText]
+    insights: list[Insight]
+    simulated: str | None
+
+
+class RankMap(msgspec.Struct, frozen=True):
+    """One metric of a job by rank and step.
+
+    spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
+    row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+    """
+
+    metric: str
+    spans: list[str]
+    steps: list[str]
+    values: bytes
+    reason: Reason | None

@@ -1,0 +1,48 @@
+"""What the tab asks of the ranks of a job, by any span of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.serve.directory import LogDirectory
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.ranks.jobs import Job, Jobs, find_job
+from tb_steptime.serve.ranks.map import rank_map
+from tb_steptime.serve.ranks.page import ranks_page
+from tb_steptime.serve.reading import Reader
+from tb_steptime.serve.refusals import UnknownSpan
+from tb_steptime.serve.served import ServedSpan
+
+
+class Ranks:
+    """All methods may be called from any thread."""
+
+    def __init__(self, directory: LogDirectory, reader: Reader) -> None:
+        self.directory, self.reader = directory, reader
+        self.jobs = Jobs()
+
+    def page(self, id: str, *, work: bool) -> RanksPage:
+        """The ranks of the job that a span is of, as far as they are read. Raises UnknownSpan, SpanFailed."""
+        span, of_run = self._of_run(id)
+        if work:
+            self.reader.want(each for each in of_run if each.found.number == span.found.number)
+        try:
+            return ranks_page(find_job(span, of_run), self.jobs)
+        except (OSError, DamagedSummary, KeyError) as error:
+            self.reader.again(span, error, work=work)
+            return ranks_page(Job([span], [], 1), self.jobs)
+
+    def map(self, id: str, metric: str) -> RankMap:
+        """A metric of the catalogue of those ranks. Raises UnknownSpan, also where there is no such metric."""
+        span, of_run = self._of_run(id)
+        if metric not in {each.id for each in METRICS}:
+            raise UnknownSpan(metric)
+        return rank_map(find_job(span, of_run).spans, metric)
+
+    def _of_run(self, id: str) -> tuple[ServedSpan, Sequence[ServedSpan]]:
+        span = self.directory.find(id)
+        if span is None:
+            raise UnknownSpan(id)
+        return span, [each for each in self.directory.spans()[1] if each.found.run == span.found.run]

@@ -1,0 +1,63 @@
+"""Which spans are of one job, and what is known of it: kept for the jobs that were asked for last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, job_of, recorded_ranks
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.serve.served import ServedSpan
+
+#: The one that is shown and the one before it; a job of a thousand ranks is a few MB.
+KEPT_JOBS = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """The spans that were recorded together, by rank as far as they are read; unread: those of the same number that
+    may be of it."""
+
+    spans: Sequence[ServedSpan]
+    recorded: Sequence[RecordedRank]
+    unread: int
+
+
+class Jobs:
+    """All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, ...], JobRanks] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, job: Job) -> JobRanks:
+        """What is known of at least one rank. step_time has no values: they are as large as all else. Raises what
+        reading results raises."""
+        key = tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        found = job_of(job.recorded)
+        slim = msgspec.structs.replace(found, step_time=msgspec.structs.replace(found.step_time, values=[]))
+        with self._lock:
+            self._known[key] = slim
+            while len(self._known) > KEPT_JOBS:
+                self._known.popitem(last=False)
+        return slim
+
+
+def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
+    """Of the spans of its run. A span that does not say its rank is a job of its own."""
+    by_id = {span.found.id: span for span in of_run}
+    measured = [(span.found, span.measured) for span in of_run if span.measured]
+    jobs = at_the_same_time(recorded_ranks(measured))
+    unread = sum(not (span.measured or span.problem) and span.found.number == chosen.found.number for span in of_run)
+    for recorded in jobs:
+        if any(each.found.id == chosen.found.id for each in recorded):
+            return Job([by_id[each.found.id] for each in recorded], recorded, unread)
+    return Job([chosen], [], unread)

@@ -1,0 +1,31 @@
+"""A job -> the page of its ranks."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.ranks import cause_text, one_rank_headline, ranks_headline, ranks_titles
+from tb_steptime.serve.rank_answers import RanksPage
+from tb_steptime.serve.ranks.jobs import Job, Jobs
+
+
+def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
+    """As far as its ranks are read. Raises OSError, DamagedSummary, KeyError where a summary lacks the results of this
+    release."""
+    spans, read = [span.found.id for span in job.spans], len(job.spans)
+    simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
+    found = jobs.of(job) if job.recorded else None
+    if found is None or len(found.ranks) < 2:
+        headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread)
+        return RanksPage(headline, None, spans, read, read + job.unread, {}, [], [], [], simulated)
+    return RanksPage(
+        headline=ranks_headline(found),
+        job=found,
+        spans=[row.key for row in found.ranks],
+        read=read,
+        found=read + job.unread,
+        titles=dict(ranks_titles(found)),
+        causes=[cause_text(late) for late in found.late],
+        notes=[worded(note) for note in found.notes],
+        insights=[],
+        simulated=simulated,
+    )

@@ -1,0 +1,100 @@
+"""What a column's values can be. What is outside counts as not said: nothing later overflows or indexes wrongly.
+
+A file may say anything: a device -2147483648, a grid of 10**18 blocks, a moment in the year 2262. The limits are far
+beyond what hardware and PyTorch have, and near enough that sums and products over a whole trace fit 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
+from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.table import Bool, Int64
+
+#: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
+MOST_NS = 86_400 * 10**9
+#: Products of three within which a grid and a block stay: hardware has 2**31 x 2**16 x 2**16 and 1024.
+_MOST_BLOCKS, _MOST_THREADS = 2.0**52, 2.0**20
+
+
+class Limit(NamedTuple):
+    """Values from 0 to most are possible; what: the note that counts the others."""
+
+    most: float
+    what: str
+
+
+_IDS, _SIZES, _LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
+TIMES = "impossible-times"
+_LIMITS = {
+    "device": Limit(2**16, _IDS),
+    "stream": Limit(2**24, _IDS),
+    "correlation": Limit(2**63 - 1, _IDS),
+    "external": Limit(2**63 - 1, _IDS),
+    "sequence": Limit(2**62, _IDS),
+    "bytes": Limit(2**44, _SIZES),
+    "elements": Limit(2**44, _SIZES),
+    "group_size": Limit(2**24, _SIZES),
+    "registers": Limit(2**12, _LAUNCHES),
+    "shared_memory": Limit(2**30, _LAUNCHES),
+    "blocks_per_sm": Limit(2**32, _LAUNCHES),
+    "occupancy": Limit(100, _LAUNCHES),
+}
+_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
+
+
+class Possible:
+    """Columns of which only possible values are taken; `impossible` counts the others by the id of their note."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.labels = columns.labels
+        self.impossible: Counter[str] = Counter()
+
+    def take(self, name: str) -> npt.NDArray[Any]:
+        """As `Columns.take`; -1 or NaN in the place of what cannot be."""
+        values = self._columns.take(name)
+        if name in _TRIPLES:
+            return self._triples(values, _TRIPLES[name])
+        if name not in _LIMITS:
+            return values
+        most, what = _LIMITS[name]
+        if values.dtype.kind == "f":
+            return self._replaced(values, ~np.isnan(values) & ~((values >= 0) & (values <= most)), what)
+        return self._replaced(values, (values < UNKNOWN) | (values > most), what)
+
+    def durations(self) -> Int64:
+        """ns; 0 for those that are too long, others as they are."""
+        dur = self._columns.take("dur")
+        long = (dur > MOST_NS) | ((dur < -MOST_NS) & (dur != NO_DURATION))
+        self.impossible[TIMES] += int(long.sum())
+        return np.where(long, 0, dur) if long.any() else dur
+
+    def starts(self) -> tuple[Int64, Bool]:
+        """ns, and which events are too far from the others to be of one recording: their start is that of another."""
+        start = self._columns.take("start")
+        if not len(start):
+            return start, np.zeros(0, bool)
+        usual = np.partition(start, len(start) // 2)[len(start) // 2]
+        far = (start < usual - MOST_NS) | (start > usual + MOST_NS)
+        self.impossible[TIMES] += int(far.sum())
+        return np.where(far, usual, start) if far.any() else start, far
+
+    def _triples(self, values: npt.NDArray[Any], most: float) -> npt.NDArray[Any]:
+        rows = values.reshape(-1, 3)
+        outside = (rows < UNKNOWN).any(axis=1) | (rows.astype(np.float64).prod(axis=1) > most)
+        return self._replaced(rows, outside, _LAUNCHES).reshape(-1)
+
+    def _replaced(self, values: npt.NDArray[Any], outside: Bool, what: str) -> npt.NDArray[Any]:
+        count = int(outside.sum())
+        if not count:
+            return values
+        self.impossible[what] += count
+        values = values.copy()
+        values[outside] = np.nan if values.dtype.kind == "f" else UNKNOWN
+        return values

@@ -1,0 +1,86 @@
+"""Blocks of events -> columns by way of C."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.native.choice import MakeScanner
+from tb_steptime.trace.kineto.native.labels import SpelledLabels
+from tb_steptime.trace.kineto.row_types import Args
+from tb_steptime.trace.kineto.rows import RowDecoder
+from tb_steptime.trace.table import Int64, Kind
+
+_LATE = -2
+#: As `Columns` has them, in the order of events.h.
+_COLUMNS = (
+    *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
+    *("kernel", "grid", "block", "shared_memory", "collective"),
+    *("label", "device", "stream", "numbered", "forward_thread", "stacked", "stack", "nested", "hierarchy"),
+    *("shapes", "dtypes", "settings", "registers"),
+    *("blocks_per_sm", "occupancy"),
+    "of_collectives",
+)
+_ARGS = msgspec.json.Decoder(list[Args])
+
+
+class ScannedBlocks:
+    """Adds blocks of plain events to columns, and declines others.
+
+    decoder: of the declined ones, and of events without a duration. It knows whether times have to be exact.
+    """
+
+    def __init__(self, make: MakeScanner, columns: Columns, decoder: RowDecoder) -> None:
+        self._columns, self._decoder = columns, decoder
+        texts = columns.inputs, columns.stack_texts, columns.hierarchy_texts
+        self._scanner = make(SpelledLabels(columns.labels), *texts)
+
+    def add(self, text: bytes) -> int | None:
+        """How many events this is; None where some are odd, and then nothing was added."""
+        exact = self._decoder.exact
+        count = self._add(text)
+        if count is None:
+            self._decoder.exact = exact  # whoever reads it decides
+        return count
+
+    def _add(self, text: bytes) -> int | None:
+        exact = self._decoder.exact
+        count = self._scanner.scan(text, exact)
+        if count == _LATE:
+            self._decoder.exact = True
+            return self._add(text)
+        if count < 0:
+            return None
+        spelled = self._scanner.others()
+        others = self._decoder.decode_plain(spelled) if spelled else None
+        if spelled and not others:
+            return None
+        if self._decoder.exact != exact:
+            return self._add(text)
+        if not self._add_timed():
+            return None
+        if others:
+            self._columns.add(others)
+        return count
+
+    def _add_timed(self) -> bool:
+        columns = self._columns
+        first = len(columns)
+        parts = self._scanner.columns(first)
+        if parts is None:
+            return False
+        of = dict(zip(_COLUMNS, parts, strict=True))
+        collectives, args = np.frombuffer(of.pop("collective"), np.int64), of.pop("of_collectives")
+        columns.add_spelled(of)
+        if len(collectives):
+            self._add_collectives(collectives, _ARGS.decode(b"[%b]" % args))
+        return True
+
+    def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
+        """Those of ops and those of kernels, which come behind them."""
+        columns = self._columns
+        kinds = np.array([columns.labels.kinds[columns.label[row]] for row in rows.tolist()])
+        ops = int((kinds == Kind.CPU_OP).sum())
+        columns.add_collectives(rows[:ops], args[:ops])
+        columns.add_collectives(rows[ops:], args[ops:])

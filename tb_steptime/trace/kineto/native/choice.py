@@ -1,0 +1,49 @@
+"""Which reader there is: C where it was built and is wanted, otherwise Python alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast
+
+#: Set to anything but 0, events are read by Python alone.
+PURE = "TB_STEPTIME_PURE"
+#: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used. It
+#: stands here so that summaries which were measured by another reader are known by it.
+SOURCES = "8c8a34219175aa6c"
+
+
+class Scanner(Protocol):
+    """A scanner of blocks; it knows labels and texts of the blocks before."""
+
+    def scan(self, text: bytes, exact: bool, /) -> int:
+        """How many events this is; -1 where something is odd, -2 where a time is too late for a float64."""
+
+    def others(self) -> bytes:
+        """What was scanned and has no duration but something to say, comma-separated."""
+
+    def columns(self, first: int, /) -> tuple[bytes, ...] | None:
+        """What was scanned and lasts, once: `Columns` as bytes, and the arguments of collectives. None: odd."""
+
+
+#: label: number and flags of a label's spelling; mappings: numbers of the spellings of inputs, stacks, hierarchies.
+MakeScanner = Callable[
+    [Callable[[bytes], tuple[int, int]], Mapping[bytes, int], Mapping[bytes, int], Mapping[bytes, int]], Scanner
+]
+
+
+def scanner_type() -> MakeScanner | None:
+    """C's scanner; None where it was not built, or TB_STEPTIME_PURE is set."""
+    if os.environ.get(PURE, "0") not in ("", "0"):
+        return None
+    try:
+        built = importlib.import_module("tb_steptime.trace.kineto.native._scan")
+    except ImportError:
+        return None
+    return cast(MakeScanner, built.Scanner) if built.BUILT_FROM == SOURCES else None
+
+
+def reader_name() -> str:
+    """What reads events, for people."""
+    return "C" if scanner_type() else "Python only"

@@ -1,0 +1,44 @@
+"""What a label means for the columns of its events: its number, and which of them its events are in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tb_steptime.trace.kineto.categories import LEFT_OUT
+from tb_steptime.trace.kineto.columns import ON_A_DEVICE, Labels
+from tb_steptime.trace.kineto.row_types import Track
+from tb_steptime.trace.table import Kind
+
+#: As in events.h.
+_LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS = (1 << bit for bit in range(6))
+
+_WORD: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
+_TRACK: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Track)
+
+
+class SpelledLabels:
+    """Numbers labels by their spelling: JSON of category, name, process and thread, a line each, empty if not said."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+
+    def __call__(self, spelling: bytes) -> tuple[int, int]:
+        """Number and flags."""
+        category, name, pid, tid = spelling.split(b"\n")
+        number = self._labels[_said(_WORD, category), _said(_WORD, name), _said(_TRACK, pid), _said(_TRACK, tid)]
+        return number, self._flags(number)
+
+    def _flags(self, number: int) -> int:
+        labels = self._labels
+        kind = labels.kinds[number]
+        flags = _LEFT_OUT if kind == LEFT_OUT else 0
+        flags |= _ON_DEVICE if ON_A_DEVICE[kind] else 0
+        flags |= {Kind.CPU_OP: _OP, Kind.KERNEL: _KERNEL}.get(Kind(kind), 0) if kind != LEFT_OUT else 0
+        flags |= _WITH_INPUTS if labels.kept_inputs[number] else 0
+        return flags | (_WITH_SETTINGS if labels.kept_settings[number] else 0)
+
+
+def _said(decoder: msgspec.json.Decoder[Any], spelling: bytes) -> Any:
+    return decoder.decode(spelling) if spelling else None

@@ -1,0 +1,168 @@
+"""Simulated jobs of 2 to 256 ranks: declared late ranks, imbalance, links and clocks are recovered within 2 %."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.analyses.ranks import RanksResult
+from tb_steptime.analyses.trends import StepMark, TrendsResult
+from tb_steptime.ingest.found import spans_of_files
+from tb_steptime.ingest.job_ranks import at_the_same_time, recorded_ranks
+from tb_steptime.ingest.job_ranks import job_of as job_of_recordings
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
+from tb_steptime.metrics.communication.packed import packed
+from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tests.truth.simulate.rank_jobs import EPOCH_NS, Declared, Ns, Ran, run, write
+
+MS = 1_000_000
+
+
+def job_of(ran: Ran, link_rate: float | None = None) -> JobRanks:
+    """By the summaries that its ranks would have."""
+    return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], link_rate)
+
+
+def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
+    """clock_jumps: what each collective is written down too late, ns."""
+    world = ran.declared.ranks
+    begins = [0, *ran.step_end[:-1]]
+    marks = [StepMark(str(n), *pair) for n, pair in enumerate(zip(begins, ran.step_end, strict=True), 5)]
+    computing = [float(sum(end - begin for begin, end in of_step[rank])) for of_step in ran.computed]
+    series = [
+        Series("step_time", None, None, [float(mark.end_ns - mark.start_ns) for mark in marks]),
+        Series("kernel_time", None, None, computing),
+    ]
+    sizes = list(dict.fromkeys(ran.declared.bucket_bytes))
+    starts = np.array([meeting.start[rank] for meeting in ran.meetings])
+    kept = Exchanges(
+        groups=[ExchangeGroup("0", world, "default_pg", list(range(world)))],
+        classes=[ExchangeClass("all_reduce", 0, size, "Float", "backward.hooks") for size in sizes],
+        of=packed(np.array([sizes.index(meeting.bytes) for meeting in ran.meetings])),
+        step=packed(np.array([meeting.step for meeting in ran.meetings])),
+        start=packed((starts + clock_jumps) // 1000),
+        length=packed(np.array([meeting.end for meeting in ran.meetings]) - starts),
+        exposed=packed(np.full(len(starts), -1)),
+    )
+    trends = TrendsResult(EPOCH_NS + int(ran.clock[rank]), marks, series, [], [])
+    results = {"trends": trends, "ranks": RanksResult(kept), "compare": CompareResult()}
+    return rank_span(RankFacts(str(rank), f"rank{rank}", rank, None, world), results)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 64, 256])
+def test_a_late_rank_is_found_with_what_it_costs(ranks: int):
+    late = ranks // 2
+    ran = run(Declared(ranks, late={late: 6 * MS}, spread_ns=20_000, clocks_ns=2 * MS, seed=ranks))
+    job = job_of(ran)
+    assert (job.balance, job.late[0].rank) == ("straggler", late)
+    first = job.late[0]
+    assert (first.late_steps, first.steps, first.caused_share) == (7, 7, 1.0)
+    assert first.wait_ns == pytest.approx(6 * MS, rel=0.02)
+    assert first.gain_ns == pytest.approx(6 * MS, rel=0.02)
+    assert [row.wait_ns for row in job.ranks] == ran.waits().tolist()
+    assert job.ranks[late].wait_ns == 0
+    cause = first.causes[0]
+    assert (cause.id, cause.metric) == ("slower_kernels", "kernel_time")
+    assert cause.own_ns - cause.others_ns == pytest.approx(6 * MS, rel=0.02)
+    assert cause.share == pytest.approx(1, rel=0.02)
+
+
+def test_without_the_late_rank_the_step_is_as_much_shorter_as_is_said():
+    declared = Declared(8, late={3: 6 * MS}, spread_ns=50_000)
+    with_it, without = run(declared), run(Declared(8, spread_ns=50_000))
+    gain = (with_it.step_end[-1] - without.step_end[-1]) / declared.steps
+    assert job_of(with_it).late[0].gain_ns == pytest.approx(gain, rel=0.02)
+
+
+def test_two_late_ranks_gain_only_what_the_next_one_leaves():
+    """Rank 1 is 6 ms late and rank 2 is 4: once rank 1 is as fast as the others, rank 2 makes them wait."""
+    first = job_of(run(Declared(8, late={1: 6 * MS, 2: 4 * MS}))).late[0]
+    assert (first.rank, first.gain_ns) == (1, pytest.approx(2 * MS, rel=0.02))
+    assert first.wait_ns == pytest.approx((6 * 6 + 2) / 7 * MS, rel=0.02)
+
+
+@pytest.mark.parametrize("ranks", [4, 64])
+def test_ranks_that_take_turns_are_no_straggler(ranks: int):
+    ran = run(Declared(ranks, steps=40, spread_ns=4 * MS, seed=1))
+    job = job_of(ran)
+    assert job.balance == "imbalance"
+    waits = ran.waits()
+    assert [row.wait_ns for row in job.ranks] == waits.tolist()
+    assert job.imbalance_gain_ns == pytest.approx(np.median(waits) / 39, rel=0.25)  # a median of steps, not a mean
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_a_balanced_job_has_nobody_to_blame(ranks: int):
+    assert job_of(run(Declared(ranks, spread_ns=100_000))).balance == "balanced"
+
+
+def test_one_long_pause_is_no_straggler():
+    ran = run(Declared(8))
+    for meeting in ran.meetings:
+        if meeting.step == 4:
+            meeting.start[:3] -= 30 * MS
+            meeting.start[4:] -= 30 * MS
+    assert job_of(ran).balance == "balanced"
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 256])
+def test_bandwidth_is_that_of_the_link(ranks: int):
+    job = job_of(run(Declared(ranks, bus_rate=25e9, spread_ns=MS, late={1: 4 * MS})), link_rate=50e9)
+    assert {row.bytes for row in job.collectives} == {26_214_400, 8_388_608}
+    for row in job.collectives:
+        assert row.bus_rate == pytest.approx(25e9, rel=0.02)
+        assert row.of_peak == pytest.approx(0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("ranks", [2, 16, 256])
+def test_clocks_are_aligned(ranks: int):
+    ran = run(Declared(ranks, clocks_ns=50 * MS, spread_ns=2 * MS, late={1: 3 * MS}))
+    job = job_of(ran)
+    assert job.clocks.reason is None
+    assert job.clocks.residual_ns is not None
+    assert job.clocks.residual_ns <= 1_000  # starts are kept in us
+    offsets = np.array([row.clock_offset_ns for row in job.ranks])
+    np.testing.assert_allclose(offsets, -ran.clock, atol=1_000)
+
+
+def test_clocks_that_jump_about_are_not_aligned():
+    ran = run(Declared(4))
+    jumps = 5 * MS * (-1) ** np.arange(len(ran.meetings))
+    job = job_ranks([span_of(ran, rank, jumps if rank == 2 else 0) for rank in range(4)])
+    assert job.clocks.reason is not None
+    assert job.clocks.reason.code == "clocks_not_aligned"
+    assert {row.clock_offset_ns for row in job.ranks} == {None}
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_sums_conserve(ranks: int):
+    job = job_of(run(Declared(ranks, spread_ns=3 * MS, late={0: MS})))
+    assert sum(row.wait_ns for row in job.ranks) == sum(row.caused_ns for row in job.ranks)
+    assert sum(row.last for row in job.ranks) == sum(row.count for row in job.collectives)
+    for row in job.collectives:
+        assert row.transfer_ns + row.wait_ns == row.running_ns == row.exposed_ns + row.hidden_ns
+    assert sum(row.wait_ns for row in job.collectives) == sum(row.wait_ns for row in job.ranks)
+    assert sum(row.transfer_ns for row in job.collectives) == sum(row.transfer_ns for row in job.ranks)
+    assert sum(step.late_ns for step in job.steps) <= sum(row.caused_ns for row in job.ranks)
+
+
+def test_the_same_of_traces_that_are_read(tmp_path: Path):
+    """The whole way: Kineto's JSON, the analyses, the job."""
+    ran = run(Declared(3, late={2: 6 * MS}, spread_ns=50_000, clocks_ns=3 * MS))
+    write(ran, tmp_path)
+    found = spans_of_files(sorted(tmp_path.iterdir()))
+    jobs = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
+    assert len(jobs) == 1
+    job = job_of_recordings(jobs[0])
+    assert [row.wait_ns for row in job.ranks] == ran.waits().tolist()
+    assert (job.balance, job.late[0].rank) == ("straggler", 2)
+    assert (job.late[0].causes[0].id, job.late[0].causes[0].name) == ("slower_kernels", "gemm")
+    assert job.late[0].causes[0].factor == pytest.approx(46 / 40, rel=0.02)
+    assert [row.clock_offset_ns for row in job.ranks] == pytest.approx((-ran.clock).tolist(), abs=1_000)

@@ -1,0 +1,101 @@
+"""Which collectives of ranks are the same one."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
+from tb_steptime.ranks.instances import instances
+from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.matching import Matching, match
+from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.text import Reason, count
+from tests.unit.ranks.exchanging import A, B, rank
+
+EXCHANGED = {"a": A, "b": B}
+
+
+def matching(*spans: RankSpan) -> Matching:
+    names = step_names(spans)
+    return match([instances(span, names) for span in spans], len(names))
+
+
+def told(found: Matching) -> list[list[tuple[int, str]]]:
+    """Of each group step and kind of what is matched."""
+    return [
+        [(int(step), each.classes[of].kind) for step, of in zip(each.step, each.of, strict=True)]
+        for each in found.matched
+    ]
+
+
+def test_the_nth_of_a_group_in_a_step_is_the_nth_on_the_others():
+    found = matching(rank(0, "ab ab", lengths={"a": 300}), rank(1, "ab ab", lengths={"b": 200}))
+    assert told(found) == [[(0, "all_reduce"), (0, "all_gather"), (1, "all_reduce"), (1, "all_gather")]]
+    assert found.matched[0].length.tolist() == [[300, 100], [100, 200], [300, 100], [100, 200]]
+    assert (found.unlike, found.alone) == (0, 0)
+
+
+def test_steps_are_the_same_by_their_names():
+    found = matching(rank(0, "a b a"), rank(1, "b a", first_step=2))
+    assert told(found) == [[(1, "all_gather"), (2, "all_reduce")]]
+
+
+def test_a_step_with_more_of_them_on_one_rank_is_not_matched():
+    found = matching(rank(0, "ab ab"), rank(1, "ab aab"))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_gather")]], 3)
+
+
+def test_other_kinds_at_one_place_are_not_matched():
+    found = matching(rank(0, "aab"), rank(1, "aba"))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce")]], 2)
+
+
+def test_other_sizes_are_not_matched_but_where_ranks_may_send_what_they_like():
+    other = ExchangeClass("all_reduce", 0, 4000, "Float", "backward.hooks")
+    found = matching(rank(0, "a"), rank(1, "a", classes={"a": other}))
+    assert (told(found), found.unlike) == ([[]], 1)
+    few, many = (ExchangeClass("all_to_all", 0, size, "Float", "forward.model") for size in (100, 900))
+    found = matching(rank(0, "a", classes={"a": few}), rank(1, "a", classes={"a": many}))
+    assert (told(found), found.matched[0].alike.tolist()) == ([[(0, "all_to_all")]], [False])
+
+
+def test_groups_are_told_apart_by_name_and_ranks():
+    pairs = [(ExchangeGroup("1", 2, "", [0, 1]),), (ExchangeGroup("1", 2, "", [2, 3]),)]
+    found = matching(*(rank(number, "a", groups=pairs[number // 2]) for number in range(4)))
+    assert [each.members.tolist() for each in found.matched] == [[0, 1], [2, 3]]
+
+
+def test_groups_of_one_name_whose_ranks_are_not_listed_may_be_several():
+    found = matching(*(rank(number, "aa", groups=(ExchangeGroup("1", 2),)) for number in range(4)))
+    assert (found.matched, found.alone) == ([], 2)
+
+
+def test_sends_and_what_no_name_tells_are_not_matched():
+    sent = ExchangeClass("send_receive", 0, 64, "Float", "forward.model")
+    unknown = ExchangeClass("unknown", 0, None, None, "forward.model")
+    job = job_ranks([rank(number, "su", classes={"s": sent, "u": unknown}, exposed=40) for number in (0, 1)])
+    assert job.unmatched == Reason("no_matched_collectives")
+    assert [(row.bytes, row.count, row.running_ns, row.exposed_ns, row.hidden_ns) for row in job.messages] == [
+        (64, 2, 200, 80, 120)
+    ]
+
+
+def test_the_first_of_many_steps_is_left_out():
+    """Ranks wait for each other's profiler to start."""
+    spans = [rank(0, "a a a", lengths={"a": 900}), rank(1, "a a a")]
+    assert (job_ranks(spans).matched_steps, job_ranks(spans).ranks[0].wait_ns) == (2, 1600)
+
+
+def test_what_is_not_matched_is_said():
+    job = job_ranks([rank(0, "a a ab"), rank(1, "a a aab")])
+    assert [(note.id, note.values) for note in job.notes] == [
+        ("collectives_unlike", {"count": count(3), "all": count(4)})
+    ]
+
+
+def test_a_broadcast_does_not_show_who_is_late():
+    """Its root may leave before the others arrive."""
+    sent = ExchangeClass("broadcast", 0, 64, "Float", "forward.buffer_broadcast")
+    job = job_ranks([rank(number, "b b", classes={"b": sent}, lengths={"b": 100 + 900 * number}) for number in (0, 1)])
+    assert [row.wait_ns for row in job.ranks] == [0, 0]
+    assert [(row.role, row.transfer_ns, row.wait_ns, row.running_ns) for row in job.collectives] == [
+        ("buffers", 400, 1800, 2200)
+    ]

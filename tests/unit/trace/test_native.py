@@ -1,0 +1,228 @@
+"""What C reads is to the bit what Python reads; Python reads what C declines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from build_backend.extension import sources_hash
+from tb_steptime.errors import TraceError
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
+from tb_steptime.trace.kineto.native.choice import PURE, SOURCES, MakeScanner, reader_name, scanner_type
+from tb_steptime.trace.kineto.rows import RowDecoder
+from tb_steptime.trace.model import Trace
+from tests import TRACES
+from tests.drawn.demo import DEMO
+from tests.drawn.real_traces import REAL
+from tests.drawn.same_trace import differences
+
+SCANNER = scanner_type()
+built = pytest.mark.skipif(SCANNER is None, reason="the extension is not built: python setup.py build_ext --inplace")
+
+OP = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1.5,"dur":2,"args":{%s}}'
+KERNEL = '{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{%s}}'
+
+
+def test_the_sources_are_those_that_are_used_when_built() -> None:
+    assert sources_hash() == SOURCES, f'native/choice.py: SOURCES = "{sources_hash()}", and build it again'
+
+
+def test_python_reads_where_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PURE, "1")
+    assert (scanner_type(), reader_name()) == (None, "Python only")
+
+
+@built
+@pytest.mark.parametrize("path", sorted(TRACES.iterdir()), ids=lambda path: path.name)
+def test_odd_files_are_read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(path, monkeypatch) == []
+
+
+@built
+@pytest.mark.parametrize("name", ["tracelens_mi300_vllm_graph", "hta_v100_ns"])
+def test_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = (shared / "traces" / name).iterdir()
+    assert read_by_both(path, monkeypatch) == []
+
+
+@built
+@pytest.mark.live
+@pytest.mark.parametrize("name", REAL or ["none"])
+def test_all_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(shared / "traces" / name, monkeypatch) == []
+
+
+@built
+@pytest.mark.live
+@pytest.mark.parametrize("path", sorted(DEMO.rglob("*.pt.trace.json.gz")), ids=lambda path: path.name)
+def test_all_recordings_of_the_demo_are_read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(path, monkeypatch) == []
+
+
+def read_by_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where what C reads of a file differs from what Python reads."""
+    monkeypatch.setenv(PURE, "0")
+    ours = _read(path)
+    monkeypatch.setenv(PURE, "1")
+    return differences(ours, _read(path))
+
+
+def _read(path: Path) -> Trace | str:
+    try:
+        return read_trace(path)
+    except TraceError as error:
+        return str(error)
+
+
+def taken(text: str | bytes, exact: bool = False) -> bool:
+    """Whether C takes a block of events; the columns that it fills are those that Python fills."""
+    assert SCANNER
+    return _taken(SCANNER, text.encode() if isinstance(text, str) else text, exact)
+
+
+def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
+    ours, plain = (RowDecoder(), Columns()), (RowDecoder(), Columns())
+    for decoder, _ in (ours, plain):
+        decoder.exact = exact
+    count = ScannedBlocks(scanner, ours[1], ours[0]).add(text)
+    if count is None:
+        assert len(ours[1]) == 0
+        return False
+    block = plain[0].decode(text)
+    assert block is not None, "Python refuses what C takes"
+    plain[1].add(block)
+    assert differences((count, ours[1], ours[0].exact), (block.event_count, plain[1], plain[0].exact)) == []
+    return True
+
+
+@built
+@pytest.mark.parametrize(
+    "text",
+    [
+        OP % "",
+        OP % '"External id": 4, "Input Dims": [[1, 2], []], "Input type":["float",""], "Concrete Inputs":["","0.5"]',
+        OP % '"Call stack": "a.py(1): f;b.py(2): g", "Module Hierarchy": "", "Sequence number": 5, "Fwd thread id": 1',
+        OP % '"Collective name": "all_reduce", "In msg nelems": 5, "dtype": "Float", "Group size": 8, "odd": null',
+        OP % '"Input Dims": "", "Input type": null, "Record function id": 1e5, "deep": {"a": [true, {"b": 0.5}]}',
+        KERNEL % '"grid": [1, 2, 3], "block":[4,5,6], "stream": 4294967295, "registers per thread": 40',
+        KERNEL % '"blocks per SM": 5.92593e-05, "est. achieved occupancy %": 31, "bytes": 12, "device": 3',
+        KERNEL % '"correlation": -3, "external id": 12, "shared memory": 9223372036854775807',
+        (OP % "").replace("aten::mm", r"C:\\a\"b\u00e9\n ü😀"),
+        (OP % "").replace('"ts":1.5,"dur":2', '"dur":-0.001,"ts":8796093022207.999'),
+        (OP % "").replace('"ts":1.5,"dur":2', '"ts":1623143089861123.457,"dur":1e1'),
+        (OP % "").replace('"ts":1.5', '"ts":12345.67890123'),
+        (OP % "").replace('"tid":2', '"tid":"stream 7"').replace('"pid":1', '"pid":1.0'),
+        f"{OP % ''}\n,\t{KERNEL % ''} , " + '{"ph":"f","id":"0x1","bp":"e","args":{}}',
+        '{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"main"}},' + OP % "",
+        '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":3.25,"args":{"Bytes":-5,"Addr":7}},{"ph":"i","ts":1,"s":"t"}',
+        '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":1623143089861123.457,"args":{"Bytes":-5}}',
+        '{"ph":"B","name":"a","pid":1,"tid":2,"ts":3},{"ph":"E","pid":1,"tid":2,"ts":5},' + OP % "",
+    ],
+)
+def test_plain_events_are_taken(text: str) -> None:
+    assert taken(text)
+    assert taken(text, exact=True)
+
+
+@built
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        OP % "" + ",",
+        (OP % "")[:-1],
+        (OP % "").replace('"ph":"X",', ""),
+        (OP % "").replace('"ph":"X"', '"ph":"?"'),
+        (OP % "").replace('"ts":1.5,', ""),
+        (OP % "").replace('"ts":1.5', '"ts":"1.5"'),
+        (OP % "").replace('"ts":1.5', '"ts":NaN'),
+        (OP % "").replace('"ts":1.5', '"ts":01.5'),
+        (OP % "").replace('"ts":1.5', '"ts":1.5,"ts":1.5'),
+        (OP % "").replace('"pid":1', '"pid":true'),
+        (OP % "").replace("aten::mm", r"\ud83d\ude00"),
+        (OP % "").replace("aten::mm", r"C:\users"),
+        (OP % "").replace("aten::mm", "a\tb"),
+        (OP % "").replace('"name"', r'"n\u0061me"'),
+        (OP % "").encode().replace(b"aten::mm", b"\xed\xa0\x80"),
+        (OP % "").encode().replace(b"aten::mm", b"\xc0\xaf"),
+        OP % '"External id": "4"',
+        OP % '"External id": 1.0',
+        OP % '"correlation": 1, "correlation": 2',
+        OP % '"a": 1e999',
+        OP % ('"a": ' + 40 * "[" + 40 * "]"),
+        KERNEL % '"grid": [1, 2]',
+        KERNEL % '"device": null',
+        KERNEL % '"blocks per SM": 0.12345678901234567890',
+        '{"ph":"M","name":5,"args":{}},' + OP % "",
+    ],
+)
+def test_odd_events_are_declined(text: str | bytes) -> None:
+    assert not taken(text)
+    assert not taken(text, exact=True)
+
+
+def test_what_is_odd_where_nobody_looks_is_taken() -> None:
+    assert taken(OP % '"device": "cuda:0", "grid": null')
+
+
+_value = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+_number = st.integers(-2, 2**33) | st.decimals(-5, 10**10, places=3).map(float) | st.floats(0, 2e15)
+_event = st.fixed_dictionaries(
+    {"ph": st.sampled_from("XXXXXXBEiMsf"), "ts": _number},
+    optional={
+        "cat": st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "gpu_memcpy", "user_annotation", "Trace"]),
+        "name": st.sampled_from(["aten::mm", "aten::add", "[memory]", "thread_name", "nccl:all_reduce"]),
+        "pid": st.integers(0, 2) | st.just("Spans"),
+        "tid": st.integers(0, 2) | st.just(4294967295),
+        "dur": _number,
+        "args": st.dictionaries(
+            st.sampled_from(
+                [
+                    *("External id", "external id", "correlation", "device", "stream", "bytes", "Bytes", "name"),
+                    *("grid", "block", "registers per thread", "shared memory", "blocks per SM", "Collective name"),
+                    *("Sequence number", "Fwd thread id", "Input Dims", "Input type", "Concrete Inputs", "Call stack"),
+                ]
+            ),
+            st.integers(-1, 3) | st.just([1, 2, 3]) | st.just("a") | _value,
+            max_size=5,
+        ),
+    },
+)
+
+
+@built
+@given(st.lists(_event, min_size=1, max_size=6), st.sampled_from([None, 1]), st.booleans())
+def test_any_events_are_read_alike_or_declined(events: list[Any], indent: int | None, exact: bool) -> None:
+    taken(json.dumps(events, indent=indent, ensure_ascii=False)[1:-1], exact)
+
+
+_PIECES = st.sampled_from([b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"-", b"0", b".", b"e9", b"\x00", b"\xff"])
+_BLOCK = ",\n".join(
+    [
+        OP % '"External id": 4, "Input Dims": [[1, 2], []], "Sequence number": 5, "Call stack": "ü"',
+        KERNEL % '"grid": [1, 2, 3], "block": [4, 5, 6], "stream": 7, "blocks per SM": 0.5, "correlation": 9',
+        '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":3.25,"args":{"Bytes":-5,"Addr":7}}',
+    ]
+).encode()
+
+
+@built
+@settings(max_examples=4 * settings().max_examples)
+@given(st.data())
+def test_damaged_events_are_read_alike_or_declined(data: st.DataObject) -> None:
+    content = bytearray(_BLOCK)
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(content)))
+        content[start : start + data.draw(st.integers(0, 3))] = data.draw(_PIECES | st.binary(max_size=2))
+    taken(bytes(content))
