@@ -79,7 +79,8 @@ def problem_of(error: Exception, shown: str) -> RemoteProblem:
 
 
 def _is_of_connection(error: Exception, kinds: Set[str]) -> bool:
-    return isinstance(error, OSError) or any("Connection" in kind or "Timeout" in kind for kind in kinds)
+    words = ("Connection", "Timeout", "Payload")
+    return isinstance(error, OSError) or any(word in kind for kind in kinds for word in words)
 
 
 def _status(error: Exception) -> int | None:

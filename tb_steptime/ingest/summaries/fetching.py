@@ -29,11 +29,12 @@ def local_copy(path: AnyPath) -> Path:
     """A file of this machine with the same content: the file itself where it is local. Raises OSError."""
     if not isinstance(path, RemotePath):
         return path
-    address, state = _digest(identity(path)), _digest(repr(tuple(path.stat())))
+    known = path.stat()
+    address, state = _digest(identity(path)), _digest(repr(tuple(known)))
     for folder in _folders():
         if (folder / f"{address}.{state}{SUFFIX}").exists():
             return folder / f"{address}.{state}{SUFFIX}"
-    return _kept(path.read_bytes(), address, state)
+    return _kept(RemotePath(path.url, known).read_bytes(), address, state)
 
 
 def fetch_all(paths: Iterable[RemotePath]) -> None:
