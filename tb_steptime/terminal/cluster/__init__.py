@@ -1,4 +1,4 @@
-"""`tb-steptime index --dask`: the same traces read by the workers of a Dask cluster, where the data is.
+"""Traces read by the workers of a Dask cluster, where the data is: `tb-steptime index --dask`.
 
     client   the traces handed out as tasks; what comes back
     there    what a worker does with one: the same process as here, beside it
