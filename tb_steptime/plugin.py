@@ -112,9 +112,12 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _trends(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
+        from tb_steptime.serve.trends import TrendsAsked
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
-        return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
+        strips = _whole_number(request, "strips") if "strips" in request.args else None
+        asked = TrendsAsked(request.args.get("focus"), request.args.getlist("metric"), strips)
+        return Answer(self.store.trends(named, asked, work=_may_work(request)))
 
     def _ranks(self, request: Request) -> Answer:
         return Answer(self.store.ranks.page(request.args.get("span", ""), work=_may_work(request)))

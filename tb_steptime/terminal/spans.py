@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.remote import RemotePath
+from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
@@ -88,7 +89,7 @@ def measured_span(
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path)
     summary = fresh_summary(span.trace, span.summary) if span.trace.is_file() else None
-    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, leave_out)
+    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, leave_out, processes=cores())
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
@@ -103,7 +104,7 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
     if span.trace is None:
         hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
-    trace = read_trace(span.trace, on_progress)
+    trace = read_trace(span.trace, on_progress, cores())
     return _only(trace, span) if span.only_steps else as_one_step(trace) if span.whole_recording else trace
 
 

@@ -23,7 +23,14 @@ import type { MapAnswer, UnpackedMap } from "./map_data";
 import { type MapRow, namesOf, type Order, orderOf, ordersOf } from "./rows";
 
 /** In sight at once; all others are in the list. */
-const QUICK = ["step_time", "communication_time", "data_loading_exposed", "gpu_utilization", "est_sm_efficiency"];
+const QUICK = [
+  "rank_caused_ns",
+  "rank_wait_ns",
+  "step_time",
+  "data_loading_exposed",
+  "gpu_utilization",
+  "est_sm_efficiency",
+];
 
 interface MapPictureProps {
   title: Phrase | string;
@@ -103,7 +110,7 @@ function Grid({
       ),
     [found, shown, unit],
   );
-  const levels = useMemo(() => levelsOf(found), [found]);
+  const levels = useMemo(() => levelsOf(found, found.map.least_high), [found]);
   const draw = useMemo(
     () => ({
       nameOf: (places: readonly number[]) => namesOf(places.map((at) => ofSpan.get(found.map.spans[at]!)!)),
@@ -134,6 +141,7 @@ function Grid({
         steps={found.map.steps}
         colour={colourOf(shown.colour === "ink" ? "kernel" : shown.colour)}
         worst={worst}
+        levels={levels}
         {...draw}
         tip={(cell) => tipOf(cell, { found, shown, scale, rowAt })}
         selected={{ row: found.map.spans.indexOf(chosen), column: found.map.steps.indexOf(tab.state.step ?? "") }}

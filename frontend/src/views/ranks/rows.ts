@@ -17,13 +17,14 @@ export interface MapRow {
   makes_wait_ns: number | null;
 }
 
-export const rowsOf = ({ ranks, matched_steps }: JobRanks): MapRow[] =>
-  ranks.map(({ key, rank, host, caused_ns }) => ({
+/** caused_ns: by rank; none where nothing is matched. */
+export const rowsOf = ({ ranks }: JobRanks, caused_ns: readonly number[]): MapRow[] =>
+  ranks.map(({ key, rank, host }, at) => ({
     span: key,
     name: `rank ${rank}`,
     rank,
     host,
-    makes_wait_ns: matched_steps > 0 && ranks.length > 1 ? caused_ns / matched_steps / (ranks.length - 1) : null,
+    makes_wait_ns: caused_ns[at] ?? null,
   }));
 
 export const ORDERS = ["rank", "host", "waits", "value"] as const;
