@@ -78,7 +78,7 @@ class Span:
         if trace is None:
             assert self.found.summary is not None
             return whole(read_summary(self.found.summary), self.path)
-        summary = fresh_summary(trace) if trace.is_file() else None
+        summary = fresh_summary(trace, self.found.summary) if trace.is_file() else None
         if summary:
             return whole(summary, self.path)
         from tb_steptime.ingest.cores import cores

@@ -184,7 +184,7 @@ def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
         read_summary(span.summary)
         return True
     span.trace.stat()
-    known = fresh_summary(span.trace)
+    known = fresh_summary(span.trace, span.summary)
     return known is not None and known.keeps_paths == keep_paths
 
 

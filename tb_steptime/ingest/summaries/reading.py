@@ -14,6 +14,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteProblem
+from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.fetching import local_copy
 from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
@@ -93,13 +94,20 @@ def summary_of(trace: AnyPath, path: AnyPath) -> MeasuredSpan | None:
 def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan | None:
     """The span that this code measured of exactly this trace and the recorder's files next to it, or None. beside:
     the summary next to it as it was listed, if it was. Raises OSError when the trace is gone."""
-    next_to_it, in_cache = places_for(trace)
-    for place in (beside or next_to_it, in_cache):
+    for place in _places(trace, beside):
         with contextlib.suppress(TraceError):
             opened = _opened(place)
             if opened.head.format == FORMAT and is_fresh(opened.head, trace):
                 return _span(opened, trace.name)
     return None
+
+
+def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
+    """Where its summary may be. A store that was listed just now and told of none need not be asked."""
+    next_to_it, in_cache = places_for(trace)
+    if beside is None and isinstance(trace, RemotePath) and trace.listed:
+        return (in_cache,)
+    return beside or next_to_it, in_cache
 
 
 def is_newer(path: AnyPath) -> bool:

@@ -77,7 +77,7 @@ def at_hand(span: FoundSpan) -> MeasuredSpan | None:
     """What its summary file says, where that needs no reading of the trace."""
     with contextlib.suppress(TraceError, OSError):
         if span.trace is not None:
-            return fresh_summary(span.trace)
+            return fresh_summary(span.trace, span.summary)
         return read_summary(span.summary) if span.summary else None
     return None
 

@@ -24,7 +24,7 @@ from tb_steptime.ingest.pool import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.writing import places_for, write_summary
 from tb_steptime.terminal.cluster.releases import Release, release_there, said_of
-from tb_steptime.terminal.cluster.there import Outcome, Task, measure_there
+from tb_steptime.terminal.cluster.there import Outcome, Task, packed
 
 #: `--dask local`: a cluster of processes on this machine, for as long as the command runs.
 LOCAL = "local"
@@ -59,7 +59,7 @@ class ClusterReaders:
         self._client.subscribe_topic(self._topic, self._hear)
         for job in jobs:
             task = Task(job.id, job.trace, job.keep_paths, self._topic)
-            future = self._client.submit(measure_there, task, pure=False, retries=_RETRIES)
+            future = self._client.submit(_by_name(), packed(task), pure=False, retries=_RETRIES)
             self._futures.append(future)
             future.add_done_callback(functools.partial(self._ended, job, on_end))
 
@@ -117,6 +117,20 @@ class ClusterReaders:
             self._read.pop(job.id, None)
         error = future.exception()
         on_end(job, _failure(job, error) if error else _kept(job, future.result()))
+
+
+def _by_name() -> Callable[[bytes], Outcome]:
+    """A function that is sent as its code, so that only workers need this package: a scheduler reads what it passes
+    on."""
+
+    def measure(task: bytes) -> Outcome:
+        import importlib
+
+        there = importlib.import_module("tb_steptime.terminal.cluster.there")
+        outcome: Outcome = there.measure_packed(task)
+        return outcome
+
+    return measure
 
 
 def _kept(job: Job, outcome: Outcome) -> AnyPath | Problem:

@@ -8,8 +8,12 @@ from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest import read_one, remote_files
 from tb_steptime.ingest.discovery import Discovery
+from tb_steptime.ingest.measure import facts_of, measure_file
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.trace.kineto import read_trace
+from tests.drawn.demo import DEMO
 from tests.drawn.small_trace import write_trace
 
 
@@ -101,3 +105,25 @@ def test_the_python_api_and_the_commands_take_addresses(bucket, capsys):
         tb_steptime.open(f"{bucket}/none")
     assert cli.main(["summarize", f"{bucket}/none.json"]) == 1
     assert capsys.readouterr().err == f"{bucket}/none.json: There is no such file. Check the address.\n"
+
+
+def test_a_recorders_files_belong_to_a_trace_in_a_store_too(tmp_path):
+    recorded = DEMO / "cpu_recorded_workers"
+    place = any_path(f"memory://{tmp_path.name}/recorded")
+    for file in recorded.iterdir():
+        (place / file.name).write_bytes(file.read_bytes())
+    trace = min(recorded.glob("*.json.gz"))
+    here, there = (measure_file(each / trace.name) for each in (recorded, place))
+    assert here.records.files
+    assert there.results == here.results
+    seen = [[(each.file, each.bytes) for each in measured.records.files] for measured in (here, there)]
+    assert seen[0] == seen[1]
+
+
+def test_events_and_slices_of_a_trace_in_a_store_are_of_this_machine(bucket, tmp_path):
+    trace = bucket / "a" / "host_7.1.pt.trace.json.gz"
+    for name in ("events", "slice"):
+        (tmp_path / name).mkdir()
+    assert EventFile.open(read_one._events(trace, tmp_path / "events", lambda _: None)).bytes()
+    cut = read_one._slice(trace, tmp_path / "slice", lambda _: None, {"steps=6-6"})
+    assert (cut.parent, facts_of(read_trace(cut)).first_step) == (tmp_path / "slice", "6")

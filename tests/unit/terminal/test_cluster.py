@@ -1,5 +1,6 @@
 """A cluster's workers: what is said of their releases, and what becomes of what they made."""
 
+import subprocess
 import sys
 
 import pytest
@@ -58,3 +59,10 @@ def test_without_the_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert cli.main(["index", str(tmp_path), "--dask", "local"]) == 2
     assert capsys.readouterr().err == "Dask is not installed: pip install 'tb-steptime[dask]'\n"
+
+
+def test_a_scheduler_that_lacks_the_package_can_read_what_it_passes_on():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    read = "import sys, pickle; sys.modules['tb_steptime'] = None; print(pickle.load(sys.stdin.buffer).__name__)"
+    task = cloudpickle.dumps(client._by_name())
+    assert subprocess.run([sys.executable, "-c", read], input=task, capture_output=True).stdout == b"measure\n"
