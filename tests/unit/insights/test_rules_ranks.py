@@ -62,6 +62,7 @@ def test_ranks_that_take_turns_are_to_be_balanced():
     assert "straggler" not in found
     assert plain(found["imbalance"].title) == "Give all ranks equally much work in each step"
     assert found["imbalance"].severity in (Severity.WARNING, Severity.MAJOR)
+    assert "(of the late one: it computes" in plain(found["imbalance"].why)
 
 
 def test_a_slow_link_is_a_matter_of_transfers():
