@@ -73,6 +73,19 @@ def test_a_slow_link_is_a_matter_of_transfers():
     assert found["exposed_transfers"].gain_ns == pytest.approx(truth, rel=0.02)
 
 
+@pytest.mark.parametrize(("hosts", "how"), [(("a", "a"), "reshard_after_forward"), (("a", "b"), "init_device_mesh")])
+def test_parameters_are_gathered_within_a_machine_where_there_are_several(hosts: tuple[str, str], how: str):
+    job = job_of(run(Declared(2, bus_rate=1e9)))
+    rows = [msgspec.structs.replace(row, host=host) for row, host in zip(job.ranks, hosts, strict=True)]
+    gathers = [
+        msgspec.structs.replace(row, kind="all_gather", role="fsdp", dtype="BFloat16") for row in job.collectives
+    ]
+    busy = msgspec.structs.replace(job.exchange, free_compute_ns=0)
+    (card,) = judge_job(msgspec.structs.replace(job, ranks=rows, collectives=gathers, exchange=busy))
+    assert plain(card.title) == "Send fewer bytes between ranks"
+    assert how in (card.how or "")
+
+
 def test_ranks_that_are_missing_make_it_less_sure():
     job = job_of(run(replace(HEALTHY, late={3: 10 * MS})))
     card = judge_job(msgspec.structs.replace(job, missing=[8, 9]))[0]
