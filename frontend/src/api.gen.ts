@@ -1427,6 +1427,7 @@ export interface JobKind {
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
  * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
  * a straggler.
+ * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * notes: what is missing, twice, cut off, or could not be matched, with counts.
  */
 export interface JobRanks {
@@ -1446,6 +1447,7 @@ export interface JobRanks {
   balance: "balanced" | "imbalance" | "straggler" | null;
   late: LateRank[];
   imbalance_gain_ns: number;
+  imbalance_causes: Cause[];
   notes: Note[];
 }
 

@@ -210,6 +210,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
     first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
     a straggler.
+    imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
     notes: what is missing, twice, cut off, or could not be matched, with counts.
     """
 
@@ -229,4 +230,5 @@ class JobRanks(msgspec.Struct, frozen=True):
     balance: Balance | None = None
     late: list[LateRank] = []
     imbalance_gain_ns: int = 0
+    imbalance_causes: list[Cause] = []
     notes: list[Note] = []
