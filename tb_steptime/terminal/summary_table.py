@@ -6,7 +6,6 @@ import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
@@ -110,7 +109,7 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
 
 def _run(found: FoundSpan) -> str:
     """The run, which for the log directory itself is called as its folder is."""
-    return found.run if found.run != "." else Path(found.path).absolute().parent.name
+    return found.run if found.run != "." else found.folder
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:
@@ -279,11 +278,9 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
 def _gain(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
-    return (
-        "no gain computed"
-        if insight.later_ns is None
-        else f"up to {duration(insight.later_ns)} a step after the first fix"
-    )
+    if insight.later_ns is not None:
+        return f"up to {duration(insight.later_ns)} a step after the first fix"
+    return "no gain now" if insight.instead is None else plain(insight.instead)
 
 
 def _note(note: Note) -> str:
