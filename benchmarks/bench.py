@@ -42,6 +42,11 @@ os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 from tb_steptime.cli import main
 sys.exit(main(["summarize", "--format", "json", *sys.argv[1:]]))
 """
+#: As where the extension could not be built.
+_READ_IN_PYTHON = f"""
+import os
+os.environ["TB_STEPTIME_PURE"] = "1"
+{_READ_TRACE}"""
 #: What its loader does in the process that it starts for each file, and nothing of what it does with the result.
 _TORCH_TB_PROFILER = """
 import sys, tempfile
@@ -76,6 +81,7 @@ JSON_LOAD = Contender("json.load", (sys.executable, "-c", _JSON_LOAD))
 PEER = Contender("torch-tb-profiler, its loader", (sys.executable, "-c", _TORCH_TB_PROFILER))
 CONTENDERS = (
     JSON_LOAD,
+    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON, "1")),
     Contender("tb_steptime, read only, 1 process", (sys.executable, "-c", _READ_TRACE, "1")),
     Contender("tb_steptime, read only, 2 processes", (sys.executable, "-c", _READ_TRACE, "2")),
     *(
