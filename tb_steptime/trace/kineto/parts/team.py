@@ -129,8 +129,10 @@ class Team:
         )
         self._children.append(child)
         listener = threading.Thread(target=self._listen, args=(child,), daemon=True, name="tb_steptime parts")
-        self._listeners.append(listener)
         listener.start()
+        self._listeners.append(
+            listener
+        )  # not before: an interrupt may come between
 
     def _listen(self, child: subprocess.Popen[bytes]) -> None:
         assert child.stdout is not None
