@@ -7,7 +7,9 @@ from statistics import fmean
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.scaling import scaling_text
 from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -171,3 +173,15 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int) -> Hea
     if world_size is None or world_size < 2:
         return Headline(phrase("[One rank was recorded here,] so there is nothing to compare it with."), None)
     return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
+
+
+def held_text(found: Scaling) -> Phrase:
+    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
+    if found.base_ranks != found.ranks:
+        return scaling_text(found)
+    return phrase(
+        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
+        ranks=count(found.ranks),
+        after=ns(found.step_ns),
+        before=ns(found.base_step_ns),
+    )
