@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
-from tb_steptime.text import Phrase, count, fraction, joined, phrase, text
+from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
 #: What time is lost to.
 PART_WORDS: dict[PartId, str] = {
@@ -35,3 +35,15 @@ def scaling_text(found: Scaling) -> Phrase:
 
 def _part(part: ScalingPart) -> str:
     return f"exposed {part.kind}" if part.id == "transfers" and part.kind else PART_WORDS[part.id]
+
+
+def held_text(found: Scaling) -> Phrase:
+    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
+    if found.base_ranks != found.ranks:
+        return scaling_text(found)
+    return phrase(
+        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
+        ranks=count(found.ranks),
+        after=ns(found.step_ns),
+        before=ns(found.base_step_ns),
+    )
