@@ -34,6 +34,11 @@ import sys
 from tb_steptime.trace.kineto import read_trace
 read_trace(sys.argv[1])
 """
+#: As where the extension could not be built.
+_READ_IN_PYTHON = f"""
+import os
+os.environ["TB_STEPTIME_PURE"] = "1"
+{_READ_TRACE}"""
 #: What its loader does in the process that it starts for each file, and nothing of what it does with the result.
 _TORCH_TB_PROFILER = """
 import sys, tempfile
@@ -66,6 +71,7 @@ JSON_LOAD = Contender("json.load", (sys.executable, "-c", _JSON_LOAD))
 PEER = Contender("torch-tb-profiler, its loader", (sys.executable, "-c", _TORCH_TB_PROFILER))
 CONTENDERS = (
     JSON_LOAD,
+    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON)),
     Contender("tb_steptime, read only", (sys.executable, "-c", _READ_TRACE)),
     Contender("tb-steptime summarize", (sys.executable, "-m", "tb_steptime.cli", "summarize", "--format", "json")),
 )

@@ -1,7 +1,7 @@
 """What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
 
 The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
-their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.wire`).
+their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.api`).
 
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
@@ -42,6 +42,7 @@ Every other answer is a Problem too. All are GET. Work is begun only for request
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -247,12 +248,12 @@ def encode(answer: Any) -> bytes:
     return msgspec.json.encode(answer)
 
 
-def typescript() -> str:
-    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types."""
+def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
+    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types. held: what files hold, not answers."""
     results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
     return "\n".join(
         [
-            doc_comment("Made by `make gen` from tb_steptime/serve/wire.py. Do not edit."),
+            doc_comment("Made by `make gen` from tb_steptime/serve/api.py. Do not edit."),
             string_union("ViewId", RESULTS),
             pattern_union("SpanTitleId", SPAN_TITLES),
             pattern_union("TrendsTitleId", TRENDS_TITLES),
@@ -260,10 +261,6 @@ def typescript() -> str:
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
-            interfaces([*_ANSWERS, *RESULTS.values()]),
+            interfaces([*_ANSWERS, *held, *RESULTS.values()]),
         ]
     )
-
-
-if __name__ == "__main__":
-    print(typescript(), end="")  # noqa: T201 - the one module whose output is source text

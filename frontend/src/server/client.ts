@@ -10,6 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   FlamePage,
+  HeldSteps,
   Index,
   MemoryPage,
   Opening,
@@ -34,14 +35,6 @@ export type Answer<T> =
   | { kind: "waiting"; value: Waiting }
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
-
-/** The part of a span whose single events a report holds, as `tb_steptime/serve/report/events.py` writes it. */
-export interface HeldSteps {
-  steps: readonly string[];
-  start_ns: number;
-  end_ns: number;
-  joined: number;
-}
 
 /** Of many spans: series of these metrics alone, and time bins of so many spans, those with the longest steps. */
 export interface TrendsPart {

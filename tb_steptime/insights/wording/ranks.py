@@ -123,7 +123,9 @@ def _unmatched(job: JobRanks) -> Phrase:
 def ranks_titles(job: JobRanks) -> Titles:
     """Above the pictures: see `title_ids.RANKS_TITLES`."""
     return {
-        "map": phrase("Do steps differ by rank?"),
+        "map": phrase("Do ranks differ?"),
+        "map.caused": phrase("Which rank makes the others wait?"),
+        "map.waits": phrase("Which rank waits for others?"),
         "waits": _waits_title(job),
         "collectives": phrase("What do the ranks exchange?"),
         "clocks": _clocks(job),

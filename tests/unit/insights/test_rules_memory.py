@@ -57,6 +57,7 @@ def test_growth_names_its_maker():
     )
     assert (grows.severity, grows.gain_ns, grows.view) == (Severity.WARNING, 0, "memory")
     assert grows.row is not None and grows.row.key == "aten::linear"
+    assert grows.instead is not None and grows.instead.template == "less memory"
 
 
 def test_growth_of_several_places_names_the_first():
