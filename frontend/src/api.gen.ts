@@ -123,7 +123,7 @@ export type TrendsTitleId =
   | "starved_share"
   | "bubble_time";
 
-export type RanksTitleId = "map" | "waits" | "collectives" | "clocks";
+export type RanksTitleId = "map" | "map.caused" | "map.waits" | "waits" | "collectives" | "clocks";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -1316,7 +1316,8 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first. row: where to look in the view.
+ * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
+ * no time is saved, in two words; None: nothing now.
  */
 export interface Insight {
   id: string;
@@ -1337,6 +1338,7 @@ export interface Insight {
   evidence: Evidence[];
   about_ns: number;
   row: EvidenceRow | null;
+  instead: Phrase | null;
 }
 
 /**
@@ -2574,8 +2576,8 @@ export interface RankRow {
 /**
  * The ranks of the job that a span is of.
  * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
- * of its ranks, what each of the others waits for it and no computation hides, as a mean, in the median step; empty
- * where nothing is matched. spans: ids of the
+ * of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
+ * is matched. spans: ids of the
  * spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
  * causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
  */
@@ -2767,9 +2769,9 @@ export interface Roofline {
  * tensor_cores       the longest kernel runs on them
  * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
  * efficiency         time at the roof / time
- * above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
- * hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
- * data sheet says; None: it is not
+ * above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
+ * (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
+ * the clock may be higher than the data sheet says, or none of these; None: it is not
  * bound              what bounds it; None: the roofs are not known
  * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
  */
@@ -2787,7 +2789,7 @@ export interface RooflineDot {
   tensor_cores: boolean;
   roof_tflops: number | null;
   efficiency: number | null;
-  above: "algorithm" | "cache" | "clock" | null;
+  above: "algorithm" | "cache" | "clock" | "unexplained" | null;
   bound: "compute" | "grid" | "launch" | "memory" | null;
   gain_ns: number;
 }

@@ -14,7 +14,7 @@ from tb_steptime.ranks.causes import causes
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
 from tb_steptime.ranks.exchange_time import exchange_time
-from tb_steptime.ranks.instances import Instances, instances, steps_within
+from tb_steptime.ranks.instances import Instances, instances_of
 from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, late_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
@@ -98,9 +98,7 @@ class _Exchanged:
 
     @staticmethod
     def of(spans: Sequence[RankSpan], names: Sequence[str]) -> _Exchanged:
-        whole = [instances(span, names) for span in spans]
-        first = 1 if len(names) >= FEWEST_STEPS else 0
-        ranks = [each.within(first, steps_within(whole, len(names))) for each in whole]
+        ranks = instances_of(spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
         return _Exchanged(spans, names, ranks, match(ranks, len(names)))
 
     @cached_property

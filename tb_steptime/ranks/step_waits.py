@@ -24,10 +24,10 @@ class StepWaits:
     caused: Float64
 
     def caused_ns(self) -> list[int]:
-        """Of each rank, in the median step; 0 where nothing is matched."""
+        """Of each rank, mean of the matched steps; 0 where there are none."""
         known = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
-        middle = np.median(known, axis=1) if known.shape[1] else np.zeros(len(self.caused))
-        return [round(value) for value in middle.tolist()]
+        means = known.mean(axis=1) if known.shape[1] else np.zeros(len(self.caused))
+        return [round(value) for value in means.tolist()]
 
 
 def step_waits(found: Arrivals, steps: Int64) -> StepWaits:

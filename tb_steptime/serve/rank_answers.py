@@ -18,8 +18,8 @@ class RanksPage(msgspec.Struct, frozen=True):
     """The ranks of the job that a span is of.
 
     job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
-    of its ranks, what each of the others waits for it and no computation hides, as a mean, in the median step; empty
-    where nothing is matched. spans: ids of the
+    of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
+    is matched. spans: ids of the
     spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
     causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
     """

@@ -22,7 +22,8 @@ NEIGHBOUR_SPANS = 32
 class ServedSpan:
     """measured when it is read, problem when that failed.
 
-    rereads: how often its summary was damaged; events_problem: why its single events could not be read.
+    rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
+    epoch time before which its file is not read again, as it may not have been whole; None: it was never refused.
     """
 
     found: FoundSpan
@@ -30,6 +31,7 @@ class ServedSpan:
     problem: Problem | None = None
     rereads: int = 0
     events_problem: Problem | None = None
+    waits_until: float | None = None
 
     @property
     def rank(self) -> int | None:
@@ -56,6 +58,11 @@ class ServedSpan:
         """Back to a span that is not read: its summary was of no use."""
         self.measured = None
         self.rereads += 1
+
+    def take(self, other: ServedSpan) -> None:
+        """What is known of the same file by now, if that is more."""
+        if other.measured is not None:
+            self.measured, self.problem = other.measured, None
 
     def is_of_worker(self, other: FoundSpan) -> bool:
         return (self.found.run, self.found.worker) == (other.run, other.worker)

@@ -78,8 +78,8 @@ def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
 def measured_span(
     span: FoundSpan, on_progress: Callable[[ReadProgress], None], leave_out: Collection[str] = UNPRINTED
 ) -> MeasuredSpan:
-    """From the summary file where it is of exactly this trace and release, else from the trace, without the views to
-    leave out. Raises TraceError."""
+    """From the summary file where it is of exactly this trace and release, else from the trace; either way without the
+    views to leave out. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
@@ -87,9 +87,11 @@ def measured_span(
         return measure_trace(trace_of(span, on_progress), leave_out)[1]
     if span.trace is None:
         assert span.summary is not None
-        return whole(read_summary(span.summary), span.path)
+        return whole(read_summary(span.summary), span.path, leave_out)
     summary = fresh_summary(span.trace, span.summary) if span.trace.is_file() else None
-    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, leave_out, processes=cores())
+    if summary is not None:
+        return whole(summary, span.path, leave_out)
+    return measure_file(span.trace, on_progress, leave_out, processes=cores())
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:

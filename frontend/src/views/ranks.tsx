@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { keysOf, selections } from "../address/selection";
 import { stepInTimeline } from "../address/timeline";
-import type { JobRanks, Metric, RanksPage } from "../api.gen";
+import type { JobRanks, Metric, RanksPage, RanksTitleId } from "../api.gen";
 import { Code } from "../components/copy";
 import { Sentence } from "../components/sentence";
 import { counted } from "../format";
@@ -46,7 +46,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   return (
     <>
       <MapPicture
-        title={titleOf(page, "map")}
+        title={titleOf(page, TITLES[metric.id] ?? "map")}
         rows={rows}
         metric={metric}
         metrics={metrics}
@@ -57,16 +57,14 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         name={name}
         tab={tab}
       />
-      <div class={page.insights.length > 0 ? "split" : ""}>
-        <Waits
-          page={page}
-          job={job}
-          rows={rows}
-          choose={(row) => tab.update({ ...keys(row), view: "overview" })}
-          tab={tab}
-        />
-        {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
-      </div>
+      {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
+      <Waits
+        page={page}
+        job={job}
+        rows={rows}
+        choose={(row) => tab.update({ ...keys(row), view: "overview" })}
+        tab={tab}
+      />
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <p class="quiet">
         <Sentence phrase={titleOf(page, "clocks")} />
@@ -74,6 +72,8 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
     </>
   );
 }
+
+const TITLES: Readonly<Record<string, RanksTitleId>> = { rank_caused_ns: "map.caused", rank_wait_ns: "map.waits" };
 
 /** Waits by rank and step, where they are known, and what some rank measures of the catalogue. */
 const metricsOf = ({ caused_ns }: RanksPage, job: JobRanks, meanings: Meanings): Metric[] => [

@@ -37,11 +37,17 @@ COLUMNS = (
     Metric("bound_grid", "Grid too small", Unit.TEXT, "Its kernel has blocks for less than half of the SMs."),
     Metric(
         "above_algorithm", "Fewer operations", Unit.TEXT,
-        "Above its roof: this convolution may need fewer operations than its formula (Winograd, Fourier).",
+        "Above its roof: a kernel's name says that this convolution needs fewer operations than its formula counts "
+        "(Winograd, Fourier).",
     ),
     Metric(
         "above_cache", "From the cache", Unit.TEXT,
         "Above its roof: inputs may still be in the cache, or expanded ones be smaller than their shapes.",
     ),
     Metric("above_clock", "Higher clock", Unit.TEXT, "Above its roof: the clock may be above that of the data sheet."),
+    Metric(
+        "above_unexplained", "Not explained", Unit.TEXT,
+        "Above its roof by more than a higher clock gives, and no kernel's name says why: the formula may count too "
+        "much.",
+    ),
 )  # fmt: skip

@@ -24,6 +24,7 @@ from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
+from tb_steptime.metrics.roofline.above import Above, says_fewer, why_above
 from tb_steptime.metrics.roofline.op_work import kernel_work
 from tb_steptime.metrics.roofline.utilization import device_peaks
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
@@ -33,12 +34,12 @@ from tb_steptime.metrics.work.calls import Work
 from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
 Bound = Literal["memory", "compute", "launch", "grid"]
-Above = Literal["algorithm", "cache", "clock"]
 
 #: Share of the roof that good kernels reach, to which the gain is computed.
 GOOD_FRACTION = 0.8
@@ -55,9 +56,9 @@ class RooflineDot(msgspec.Struct, frozen=True):
     tensor_cores       the longest kernel runs on them
     roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
     efficiency         time at the roof / time
-    above              why that is more than 1: a convolution may need fewer operations (Winograd, Fourier), caches may
-                       hold the inputs, or expanded ones be smaller than their shapes, the clock may be higher than the
-                       data sheet says; None: it is not
+    above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
+                       (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
+                       the clock may be higher than the data sheet says, or none of these; None: it is not
     bound              what bounds it; None: the roofs are not known
     gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
     """
@@ -102,7 +103,8 @@ class Roofline(msgspec.Struct, frozen=True):
 
 class _Calls(NamedTuple):
     """One entry a call. kernel: name of the longest one; launch_ns: mean length of the calls that launch its kernels,
-    -1 where they launch several; few_blocks: those of its longest kernel are on less than half of the SMs."""
+    -1 where they launch several; few_blocks: those of its longest kernel are on less than half of the SMs; fewer: a
+    kernel says that it needs fewer operations than the formula counts."""
 
     place: Int64
     kernel: Int64
@@ -111,6 +113,7 @@ class _Calls(NamedTuple):
     cores: Bool
     launch_ns: Int64
     few_blocks: Bool
+    fewer: Bool
 
 
 def roofline(trace: Trace, device: int) -> Roofline:
@@ -160,6 +163,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
         cores=cores[answers.place[rows[longest]]],
         launch_ns=_launch_ns(trace, rows)[longest],
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
+        fewer=groups.sum(named_in(trace, event, says_fewer)[events.name[event]].astype(np.int64)) > 0,
     )
 
 
@@ -194,7 +198,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
         tensor_cores=bool(calls.cores[first]),
         roof_tflops=roof,
         efficiency=efficiency,
-        above=_above(product.work, roof, peaks) if efficiency is not None and efficiency > 1 else None,
+        above=_above(calls, mine, product.work, efficiency, _computes(product.work, roof, peaks)),
         bound=_bound(calls, mine, product, roof, peaks) if at_roof is not None else None,
         gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(mine), total_ns),
     )
@@ -233,10 +237,8 @@ def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
 
 
-def _above(work: Work, roof: float | None, peaks: Peaks | None) -> Above:
-    if not _computes(work, roof, peaks):
-        return "cache"
-    return "algorithm" if work.least_flops < _flops(work) else "clock"
+def _above(calls: _Calls, mine: Int64, work: Work, efficiency: float | None, computes: bool) -> Above | None:
+    return None if efficiency is None else why_above(efficiency, work, bool(calls.fewer[mine].any()), computes)
 
 
 def _roofs(dots: list[RooflineDot]) -> list[Roof]:

@@ -22,7 +22,7 @@ import msgspec
 from tb_steptime import __version__
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.states import Problem
-from tb_steptime.serve.bundle import report_program
+from tb_steptime.serve.http.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import Detail, coarser
 from tb_steptime.serve.report.events import HeldEvents

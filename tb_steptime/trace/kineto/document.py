@@ -107,10 +107,10 @@ def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
     while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
         pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
-        feed.take(len(_BYTE_ORDER_MARK))
+        feed.drop(len(_BYTE_ORDER_MARK))
     opening = feed.next_sign()
     outline.is_json = opening in (b"{", b"[")
-    feed.take(1)
+    feed.drop(1)
     if opening == b"[":
         outline.has_events = True
         outline.whole = _walk_events(feed, sink)
@@ -147,7 +147,7 @@ def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None 
         entered = None
         closed = sign == b"}"
         if closed:
-            feed.take(1)
+            feed.drop(1)
         if not feed.next_sign() or not _find_events(feed):
             return closed
         outline.damaged_entry_count += not outline.has_events
@@ -161,10 +161,10 @@ def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
-    feed.take(1)
+    feed.drop(1)
     if feed.next_sign() == b"[" and key == _EVENTS_KEY:
         outline.has_events = True
-        feed.take(1)
+        feed.drop(1)
         return _walk_events(feed, sink)
     value = _take_value(feed)
     if value is not None:
@@ -191,9 +191,9 @@ def _find_events(feed: Feed) -> bool:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
         if start is not None:
-            feed.take(start)
+            feed.drop(start)
             return True
-        feed.take(max(0, len(feed.text) - _OVERLAP_BYTES))
+        feed.drop(max(0, len(feed.text) - _OVERLAP_BYTES))
         if not feed.more():
             return False
 
@@ -204,7 +204,7 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
         cut = last_cut(feed.text)
         taken = cut is not None and sink.events(feed.text[: cut[0]])
         if cut is not None and taken:
-            feed.take(cut[1])
+            feed.drop(cut[1])
         elif _scan_events(feed, sink, final=False):
             return True
         if not feed.more():
@@ -220,7 +220,7 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
         _give(feed.text, found.spans, sink)
         for _ in range(found.junk_count):
             sink.lost()
-        feed.take(found.rest)
+        feed.drop(found.rest)
         if found.closed:
             return True
         if not feed.text or not (final or len(feed.text) > _LONG_EVENT_BYTES):
@@ -230,7 +230,7 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
         if start is None:
             _skip(feed, sink)
             return False
-        feed.take(start)
+        feed.drop(start)
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
@@ -261,4 +261,4 @@ def _skip(feed: Feed, sink: Sink) -> None:
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
-    feed.take(max(0, len(feed.text) - _OVERLAP_BYTES))
+    feed.drop(max(0, len(feed.text) - _OVERLAP_BYTES))

@@ -12,9 +12,9 @@ from tb_steptime.insights.job_rules import JOB_RULES, judge_job
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import Cause, CauseId, JobCollective, JobRanks
 from tb_steptime.terminal.printer import plain
+from tests.drawn.exchanging_ranks import rank
+from tests.drawn.simulated_ranks import MS, job_of
 from tests.truth.simulate.rank_jobs import Declared, run
-from tests.truth.test_rank_jobs import MS, job_of
-from tests.unit.ranks.exchanging import rank
 
 HEALTHY = Declared(8, spread_ns=100_000, bucket_bytes=(4_194_304,) * 3)
 

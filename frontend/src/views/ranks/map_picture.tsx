@@ -13,6 +13,7 @@ import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { count, type Scale } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
@@ -166,6 +167,11 @@ function Grid({
   );
 }
 
+const NOT_RECORDED = "The rank did not record this step, or the figure is not known in it.";
+const NOT_MATCHED =
+  "Collectives of this step are not held against those of other ranks: some rank did not record it, or it is the " +
+  "first one, in which ranks wait for each other's profiler to start.";
+
 interface Said {
   found: UnpackedMap;
   shown: Metric;
@@ -220,7 +226,10 @@ function MapLegend({ metric, levels, scale, missing, together, worst, children }
       </span>
       {missing && (
         <span>
-          <i class="swatch fill of-other hatch" /> not recorded
+          <i class="swatch fill of-other hatch" />
+          <span {...hint(metric.id.startsWith("rank_") ? NOT_MATCHED : NOT_RECORDED)}>
+            {metric.id.startsWith("rank_") ? "not matched" : "not recorded"}
+          </span>
         </span>
       )}
       {together > 1 && (

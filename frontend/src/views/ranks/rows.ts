@@ -39,7 +39,7 @@ export function ordersOf(rows: readonly MapRow[]): { id: Order; label: string; m
     { id: "rank", label: "Rank", meaning: "By the number of the rank." },
     ...(hosts ? [{ id: "host" as const, label: "Host", meaning: "Ranks of a host together." }] : []),
     ...(waits
-      ? [{ id: "waits" as const, label: "Makes others wait", meaning: "The rank that the others wait for most first." }]
+      ? [{ id: "waits" as const, label: "Delay", meaning: "The rank that the others wait for most first." }]
       : []),
     { id: "value", label: "Value", meaning: "The worst mean over the steps first." },
   ];

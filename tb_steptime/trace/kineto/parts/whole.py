@@ -21,7 +21,7 @@ from tb_steptime.trace.kineto.parts.team import Team
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
-LEAST_BYTES, LEAST_PACKED_BYTES = 64 * 2**20, 6 * 2**20
+LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 

@@ -12,7 +12,7 @@ from tb_steptime.metrics.roofline.utilization import hfu, known_flops_share, mfu
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import SHARED, read_real
-from tests.drawn.timeline import A100, timeline
+from tests.drawn.timeline import A100, V100, timeline
 
 #: 1024 x 1024 by 1024 x 1024: 2.147 GFLOP, 6.88 us at 312 TFLOP/s, and 6.29 MB.
 SQUARE = ("[[1024,1024],[1024,1024]]", '["c10::Half","c10::Half"]')
@@ -20,6 +20,8 @@ SQUARE = ("[[1024,1024],[1024,1024]]", '["c10::Half","c10::Half"]')
 SUM = ("[[1024,1024],[1024,1024],[]]", '["float","float","Scalar"]')
 GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_nn"
 FLOPS = 2 * 1024**3
+#: Of aten::_convolution: bias, stride, padding, dilation, transposed, output padding, groups.
+CONV_SETTINGS = '["","","","[1, 1]","[1, 1]","[1, 1]","False","[0, 0]","1"]'
 
 
 def drawn(drawing: str, **more: Any) -> Trace:
@@ -87,6 +89,45 @@ def test_no_shapes_no_figures():
     trace = timeline(TWO_OPS, devices={0: A100})
     figures = [of(trace, 0) for of in (mfu, hfu, model_gflop, known_flops_share)]
     assert [figure.reason for figure in figures] == 4 * [Reason("inputs_not_recorded")]
+
+
+@pytest.mark.parametrize(
+    ("op", "kernels", "above"),
+    [
+        (
+            "conv",
+            ("volta_sgemm_64x64_nn", "void cudnn::winograd_nonfused::winogradForwardData4x4<float>()"),
+            "algorithm",
+        ),
+        ("conv", ("volta_sgemm_64x64_nn", "void nchwToNhwcKernel<float>()"), "unexplained"),
+        (
+            "mm",
+            ("volta_sgemm_64x64_nn", "void cudnn::winograd_nonfused::winogradForwardData4x4<float>()"),
+            "unexplained",
+        ),
+    ],
+)
+def test_what_is_above_its_roof_needs_fewer_operations_only_where_a_kernel_says_so(
+    op: str, kernels: tuple[str, str], above: str
+):
+    inputs = {
+        "conv": ("[[32,256,14,14],[256,256,3,3],[],[],[],[],[],[],[]]", '["float","float"]', CONV_SETTINGS),
+        "mm": ("[[4096,2048],[2048,512]]", '["float","float"]'),
+    }
+    trace = timeline(
+        """
+        step     | 0000000000000000000000000000000000000000000000000000000000000000000000 |
+        op       | aaaa.................................................................. |
+        runtime  | k.e................................................................... |
+        kernel 7 | ...kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkeeeeee. |""",
+        names={"a": {"conv": "aten::_convolution", "mm": "aten::mm"}[op], "k": kernels[0], "e": kernels[1]},
+        inputs={"a": inputs[op]},
+        devices={0: V100},
+        cell_ns=3_000,
+    )
+    (dot,) = roofline(trace, 0).dots
+    assert dot.efficiency is not None
+    assert (dot.efficiency > 1.15, dot.above) == (True, above)
 
 
 # Real recordings: images a step x operations of an image, of torchvision's documented models.

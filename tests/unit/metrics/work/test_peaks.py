@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.work.peaks import peaks_of
+from tb_steptime.metrics.work.peaks import PEAKS, peaks_of
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,11 @@ from tb_steptime.metrics.work.peaks import peaks_of
         ("NVIDIA H100 80GB HBM3", 989.0, 3350.0),
         ("NVIDIA H100 PCIe", 756.0, 2000.0),
         ("NVIDIA H100 NVL", 835.0, 3900.0),
+        ("NVIDIA H200 NVL", 835.0, 4800.0),
+        ("NVIDIA H200", 989.0, 4800.0),
+        ("NVIDIA H800 PCIe", 756.0, 2000.0),
+        ("NVIDIA A800 80GB PCIe", 312.0, 1935.0),
+        ("NVIDIA A800-SXM4-80GB", 312.0, 2039.0),
         ("NVIDIA GH200 480GB", 990.0, 4000.0),
         ("NVIDIA B200", 2250.0, 8000.0),
         ("NVIDIA GB200", 2500.0, 8000.0),
@@ -37,7 +42,11 @@ def test_a_name_leads_to_its_data_sheet(name: str, half: float, memory: float):
     "name",
     [
         "NVIDIA A10G",
-        "NVIDIA GeForce RTX 3090 Ti",
+        "NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+        "NVIDIA A100-SXM-64GB",
+        "NVIDIA H100 64GB HBM2",
+        "Tesla V100-FHHL-16GB",
+        "NVIDIA GeForce RTX 4070 Ti SUPER",
         "NVIDIA GeForce RTX 4090 D",
         "NVIDIA GeForce RTX 4090 Laptop GPU",
         "GPU 0",
@@ -54,3 +63,85 @@ def test_fp32_is_held_against_tf32_only_where_it_is_used():
     kinds = (("c10::BFloat16", False), ("float", True), ("float", False), ("c10::Float8_e4m3fn", True), ("int", True))
     assert [h100.roof(*kind) for kind in kinds] == [989.0, 494.0, 67.0, 1979.0, None]
     assert [mi300.roof(*kind) for kind in kinds] == [1307.4, 163.4, 163.4, 2614.9, None]
+
+
+#: FLOPs a clock of an SM or compute unit: fp32, half, tf32, plain_half, fp64, fp64_tensor, fp8, fp32_matrix. Of the
+#: makers' white papers; a multiply and an add are two. The H800 has less FP64 than its chip could.
+RATES = {
+    "Volta": (128, 1024, None, 256, 64, None, None, None),
+    "Turing": (128, 1024, None, 256, None, None, None, None),
+    "GA100": (128, 2048, 1024, 512, 64, 128, None, None),
+    "GA102, A10": (256, 1024, 512, 256, None, None, None, None),
+    "GA102, GeForce": (256, 512, 256, 256, None, None, None, None),
+    "Hopper": (256, 4096, 2048, 512, 128, 256, 8192, None),
+    "Hopper, H800": (256, 4096, 2048, 512, None, None, 8192, None),
+    "Ada": (256, 1024, 512, 256, None, None, 2048, None),
+    "GeForce": (256, 512, 256, 256, None, None, 1024, None),
+    "Blackwell": (256, 8192, 4096, 512, 128, 128, 16384, None),
+    "CDNA 2": (256, 1024, None, 512, 128, 256, None, 256),
+    "CDNA 3": (256, 2048, 1024, 512, 128, 256, 4096, 256),
+}
+#: SMs or compute units, boost clock, that of tensor cores, MHz. Of one die of an MI250. The tensor cores' clock of the
+#: NVL cards and both of the GB200 are not printed: they follow from one rate of the data sheet, and hold the others.
+CHIPS = {
+    "Tesla V100S-PCIE-32GB": ("Volta", 80, 1597, 1597),
+    "Tesla V100-PCIE-16GB": ("Volta", 80, 1380, 1380),
+    "Tesla V100-SXM2-32GB": ("Volta", 80, 1530, 1530),
+    "Tesla T4": ("Turing", 40, 1590, 1590),
+    "NVIDIA A100-SXM4-40GB": ("GA100", 108, 1410, 1410),
+    "NVIDIA A100 80GB PCIe": ("GA100", 108, 1410, 1410),
+    "NVIDIA A100-SXM4-80GB": ("GA100", 108, 1410, 1410),
+    "NVIDIA A30": ("GA100", 56, 1440, 1440),
+    "NVIDIA A10": ("GA102, A10", 72, 1695, 1695),
+    "NVIDIA H100 PCIe": ("Hopper", 114, 1755, 1620),
+    "NVIDIA H100 NVL": ("Hopper", 132, 1785, 1545),
+    "NVIDIA H200 NVL": ("Hopper", 132, 1785, 1545),
+    "NVIDIA H100 80GB HBM3": ("Hopper", 132, 1980, 1830),
+    "NVIDIA H800 PCIe": ("Hopper, H800", 114, 1755, 1620),
+    "NVIDIA H800": ("Hopper, H800", 132, 1980, 1830),
+    "NVIDIA H200": ("Hopper", 132, 1980, 1830),
+    "NVIDIA GH200 480GB": ("Hopper", 132, 1980, 1830),
+    "NVIDIA GH200 144G HBM3e": ("Hopper", 132, 1980, 1830),
+    "NVIDIA B200": ("Blackwell", 148, 1980, 1860),
+    "NVIDIA GB200": ("Blackwell", 152, 2062, 2010),
+    "NVIDIA L40S": ("Ada", 142, 2520, 2520),
+    "NVIDIA L4": ("Ada", 58, 2040, 2040),
+    "NVIDIA GeForce RTX 3070": ("GA102, GeForce", 46, 1725, 1725),
+    "NVIDIA GeForce RTX 3080 Ti": ("GA102, GeForce", 80, 1665, 1665),
+    "NVIDIA GeForce RTX 3090": ("GA102, GeForce", 82, 1695, 1695),
+    "NVIDIA GeForce RTX 3090 Ti": ("GA102, GeForce", 84, 1860, 1860),
+    "NVIDIA GeForce RTX 4070 Ti": ("GeForce", 60, 2610, 2610),
+    "NVIDIA GeForce RTX 4080": ("GeForce", 76, 2505, 2505),
+    "NVIDIA GeForce RTX 4090": ("GeForce", 128, 2520, 2520),
+    "NVIDIA GeForce RTX 5070": ("GeForce", 48, 2512, 2512),
+    "NVIDIA GeForce RTX 5070 Ti": ("GeForce", 70, 2452, 2452),
+    "NVIDIA GeForce RTX 5080": ("GeForce", 84, 2617, 2617),
+    "NVIDIA GeForce RTX 5090": ("GeForce", 170, 2407, 2407),
+    "AMD Instinct MI325X": ("CDNA 3", 304, 2100, 2100),
+    "AMD Instinct MI300X": ("CDNA 3", 304, 2100, 2100),
+    "AMD Instinct MI250X": ("CDNA 2", 110, 1700, 1700),
+    "AMD Instinct MI250": ("CDNA 2", 104, 1700, 1700),
+    "AMD Instinct MI210": ("CDNA 2", 104, 1700, 1700),
+}
+#: Vectors run at the boost clock, matrices at that of the tensor cores; FP64's tensor cores at the former (Hopper).
+CLOCKED = (
+    ("fp32", 0), ("half", 1), ("tf32", 1), ("plain_half", 0), ("fp64", 0), ("fp64_tensor", 0), ("fp8", 1),
+    ("fp32_matrix", 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_rates_are_units_by_clock_by_operations(name: str):
+    architecture, units, *clocks = CHIPS[name]
+    peaks = peaks_of(name)
+    assert peaks is not None
+    for (field, clock), rate in zip(CLOCKED, RATES[architecture], strict=True):
+        if rate is not None:
+            assert getattr(peaks, field) == pytest.approx(units * clocks[clock] * rate / 1e6, rel=0.02), field
+        elif architecture != "Hopper, H800":
+            assert getattr(peaks, field) is None, field
+
+
+def test_every_listed_gpu_is_derived():
+    used = {next(pattern for pattern, _ in PEAKS if pattern.search(name)) for name in CHIPS}
+    assert used == {pattern for pattern, _ in PEAKS}

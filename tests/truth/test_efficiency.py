@@ -1,0 +1,72 @@
+"""TFLOP/s of products, attention and convolutions against those that TraceLens publishes for the same recordings.
+
+The values are `TFLOPS/s_mean` of its reports: GEMM, SDPA_fwd and CONV_fwd. It takes the mean of each call's rate, and
+counts the bias as one more operation an element; here a rate is all operations / all time, without the bias.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.roofline.dots import roofline
+from tests.drawn.real_traces import SHARED, read_real
+
+BERT = "tracelens_h100_bert/bert-small.json.gz"
+TIMESFORMER = "tracelens_h100_timesformer/timesformer.json.gz"
+RESNET = "tracelens_mi300_resnet/resnet_act_checkpoint.json.gz"
+
+PUBLISHED = (
+    (BERT, "aten::addmm", "[[512],[141,512],[512,512],", 17, 12.747),
+    (BERT, "aten::addmm", "[[30522],[141,512],[512,30522],", 1, 106.860),
+    (BERT, "aten::addmm", "[[512],[141,2048],[2048,512],", 4, 35.762),
+    (BERT, "aten::addmm", "[[2048],[141,512],[512,2048],", 4, 48.325),
+    (BERT, "aten::_flash_attention_forward", "[[1,141,8,64],", 4, 4.362),
+    (TIMESFORMER, "aten::bmm", "[[96,3137,64],[96,64,3137]]", 12, 63.592),
+    (TIMESFORMER, "aten::bmm", "[[96,3137,3137],[96,3137,64]]", 12, 71.176),
+    (TIMESFORMER, "aten::bmm", "[[37632,8,8],[37632,8,64]]", 12, 2.845),
+    (TIMESFORMER, "aten::bmm", "[[37632,8,64],[37632,64,8]]", 12, 7.547),
+    (TIMESFORMER, "aten::addmm", "[[3072],[25089,768],[768,3072],", 12, 718.782),
+    (TIMESFORMER, "aten::addmm", "[[768],[25089,3072],[3072,768],", 12, 746.185),
+    (TIMESFORMER, "aten::addmm", "[[2304],[25096,768],[768,2304],", 12, 705.464),
+    (TIMESFORMER, "aten::addmm", "[[2304],[25088,768],[768,2304],", 12, 721.086),
+    (TIMESFORMER, "aten::addmm", "[[768],[25088,768],[768,768],", 24, 632.128),
+    (TIMESFORMER, "aten::addmm", "[[768],[25096,768],[768,768],", 12, 626.323),
+    (RESNET, "aten::mm", "[[10,1000],[1000,512]]", 3, 1.1594),
+    (RESNET, "aten::mm", "[[1000,10],[10,512]]", 3, 1.7281),
+    (RESNET, "aten::miopen_convolution", "[[10,64,56,56],[64,64,3,3],", 24, 56.022),
+    (RESNET, "aten::miopen_convolution", "[[10,512,7,7],[512,512,3,3],", 18, 44.214),
+    (RESNET, "aten::miopen_convolution", "[[10,256,14,14],[256,256,3,3],", 18, 51.906),
+    (RESNET, "aten::miopen_convolution", "[[10,128,28,28],[128,128,3,3],", 18, 60.075),
+)
+
+pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
+
+
+@cache
+def rates(path: str) -> dict[tuple[str, str], tuple[int, float]]:
+    """Calls and TFLOP/s by op and shapes, of all kernels that ran them."""
+    trace = read_real(SHARED / "traces" / path)
+    device = main_device(trace)
+    assert device is not None
+    sums: dict[tuple[str, str], list[int]] = {}
+    for dot in roofline(trace, device).dots:
+        place = sums.setdefault((dot.op, dot.shapes), [0, 0, 0])
+        for at, value in enumerate((dot.calls, dot.calls * dot.flops, dot.total_ns)):
+            place[at] += value
+    return {key: (calls, flops / total_ns / 1000) for key, (calls, flops, total_ns) in sums.items()}
+
+
+@pytest.mark.parametrize(("path", "op", "shapes", "calls", "tflops"), PUBLISHED)
+def test_tflops_agree_within_5_percent(path: str, op: str, shapes: str, calls: int, tflops: float):
+    (found,) = [rate for (name, inputs), rate in rates(path).items() if name == op and inputs.startswith(shapes)]
+    assert found == (calls, pytest.approx(tflops, rel=0.05))
+
+
+def test_one_convolution_differs_by_what_is_around_it():
+    """The reference measures aten::convolution: two memsets (34.8 us) and the bias' kernel (64.9 us) are in its 1297.9
+    us. Here it is aten::cudnn_convolution with its kernels alone, and its bias is another op."""
+    ((calls, tflops),) = [rate for (op, _), rate in rates(TIMESFORMER).items() if op == "aten::cudnn_convolution"]
+    assert (calls, tflops) == (1, pytest.approx(22.802 * 1297.914 / (1297.914 - 34.784 - 64.864), rel=0.001))
