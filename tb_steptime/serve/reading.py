@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
 from tb_steptime.ingest.states import Problem, SpanState
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 #: A file that was written to so lately may still be written to.
 SETTLE_SECONDS = 1.0
+#: A file that could not be read is no failure before it is so old: a job that pauses while it writes leaves a part.
+WHOLE_SECONDS = 10.0
 #: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
 READ_AHEAD_SPANS = 200
 READ_AHEAD_BYTES = 2_000_000_000
@@ -38,6 +41,7 @@ class Reader:
     def __init__(self, directory: LogDirectory, processes: int = 0) -> None:
         self.directory = directory
         self.queue = ReadingQueue(self._on_end, processes)
+        directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
         self.slices = Slices()
 
@@ -121,9 +125,11 @@ class Reader:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
             return
+        if span.waits_until is not None and time.time() < span.waits_until:
+            return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
-    def _want_events(self, found: FoundSpan, trace: Path) -> None:
+    def _want_events(self, found: FoundSpan, trace: AnyPath) -> None:
         self._want_folder(_wanted(found, trace), lambda: self.events.new_folder(_state_of(found)))
 
     def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
@@ -135,7 +141,7 @@ class Reader:
             problem = f"There is no room for single events in the temporary folder: {error.strerror}"
             raise SpanFailed(Problem(problem, job.file, hint)) from error
 
-    def _on_end(self, job: Job, outcome: Path | Problem) -> None:
+    def _on_end(self, job: Job, outcome: AnyPath | Problem) -> None:
         """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
         span = self.directory.get(job.id)
         if job.steps:
@@ -143,12 +149,20 @@ class Reader:
         elif job.events:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):
-            span.problem = outcome
-        elif span and isinstance(outcome, Path) and span.found.trace:
+            self._on_problem(span, outcome)
+        elif span and not isinstance(outcome, Problem) and span.found.trace:
             with contextlib.suppress(OSError):
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
 
-    def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: Path | Problem) -> None:
+    def _on_problem(self, span: ServedSpan, problem: Problem) -> None:
+        """Of a file that was written a moment ago, the rest may be yet to come: it is read again."""
+        whole_at = span.found.mtime_ns / 1e9 + WHOLE_SECONDS
+        if span.waits_until is None and 0 <= whole_at - time.time() <= WHOLE_SECONDS:
+            span.waits_until = whole_at
+        else:
+            span.problem = problem
+
+    def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: AnyPath | Problem) -> None:
         problem: Problem | None = None
         if isinstance(outcome, Problem):
             problem = outcome
@@ -159,7 +173,7 @@ class Reader:
             span.events_problem = problem
 
 
-def _wanted(found: FoundSpan, trace: Path) -> Job:
+def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
     return Job(found.id, trace, found.file, whole_recording=found.whole_recording)
 
 

@@ -22,7 +22,8 @@ NEIGHBOUR_SPANS = 32
 class ServedSpan:
     """measured when it is read, problem when that failed.
 
-    rereads: how often its summary was damaged; events_problem: why its single events could not be read.
+    rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
+    epoch time before which its file is not read again, as it may not have been whole; None: it was never refused.
     """
 
     found: FoundSpan
@@ -30,6 +31,7 @@ class ServedSpan:
     problem: Problem | None = None
     rereads: int = 0
     events_problem: Problem | None = None
+    waits_until: float | None = None
 
     @property
     def rank(self) -> int | None:
@@ -57,6 +59,11 @@ class ServedSpan:
         self.measured = None
         self.rereads += 1
 
+    def take(self, other: ServedSpan) -> None:
+        """What is known of the same file by now, if that is more."""
+        if other.measured is not None:
+            self.measured, self.problem = other.measured, None
+
     def is_of_worker(self, other: FoundSpan) -> bool:
         return (self.found.run, self.found.worker) == (other.run, other.worker)
 
@@ -65,7 +72,7 @@ def open_span(found: FoundSpan) -> ServedSpan:
     """With the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
     if found.trace is not None:
         with contextlib.suppress(OSError):
-            return ServedSpan(found, fresh_summary(found.trace))
+            return ServedSpan(found, fresh_summary(found.trace, found.summary))
         return ServedSpan(found)
     assert found.summary is not None
     try:

@@ -23,7 +23,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
-from tb_steptime.serve.directory import LogDirectory
+from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.opening import Address, first_span
 from tb_steptime.serve.pages import span_page
@@ -86,8 +86,8 @@ class Store:
     def __init__(self, places: Sequence[Place], processes: int = 0) -> None:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
-        self.ranks = Ranks(self.directory, self.reader)
         self.kept = KeptResults()
+        self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
         self._index = KeptIndex()
         self._warmed = threading.Event()
@@ -108,7 +108,7 @@ class Store:
         return self.directory.has_spans(patience_seconds)
 
     def index(self, *, work: bool) -> Index:
-        self.directory.refresh()
+        self.directory.refresh(POLL_PATIENCE_SECONDS)
         found, spans = self.directory.spans()
         if work:
             self.reader.read_ahead(spans)
@@ -251,7 +251,7 @@ class Store:
         """Read a span again after a failure. Raises UnknownSpan."""
         span = self._find(id)
         span.problem = span.events_problem = None
-        span.rereads = 0
+        span.rereads, span.waits_until = 0, 0.0
         if span.measured is None:
             return self.reader.wait(span, work=True)
         return Waiting(SpanState.READY, span.found.file, 1, 1, None)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage
@@ -20,7 +21,7 @@ from tb_steptime.trace.kineto.parts.team import Team
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
-LEAST_BYTES, LEAST_PACKED_BYTES = 64 * 2**20, 6 * 2**20
+LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 
@@ -34,19 +35,20 @@ class WholeRead(NamedTuple):
 
 @contextlib.contextmanager
 def read_in_parts(
-    path: Path, on_progress: Callable[[ReadProgress], None] | None, processes: int
+    path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, processes: int
 ) -> Iterator[WholeRead | None]:
     """Read a file by several processes; its columns can be taken until this ends. None: it has to be read by one.
 
-    That is so where the file is small, one process is wanted, a part is damaged where it meets the next, or anything
-    fails; whoever reads it then finds out what it was.
+    That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
+    or anything fails; whoever reads it then finds out what it was.
     """
-    packed = _is_packed(path) if processes > 1 and os.name == "posix" else None
-    if packed is None:
+    local = path if isinstance(path, Path) and processes > 1 and os.name == "posix" else None
+    packed = _is_packed(local) if local else None
+    if local is None or packed is None:
         yield None
         return
     with contextlib.ExitStack() as stack:
-        yield _read(path, packed, on_progress, processes, stack)
+        yield _read(local, packed, on_progress, processes, stack)
 
 
 def _is_packed(path: Path) -> bool | None:
