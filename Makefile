@@ -55,14 +55,14 @@ check-layers:
 	@$(BIN)/lint-imports --no-logo
 
 check-api:
-	@$(BIN)/python -m tb_steptime.serve.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
+	@$(BIN)/python -m tb_steptime.serve.api | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
 
 check-frontend:
 	@$(BIN)/python -m build_backend.bundle run check
 	@$(BIN)/python -m build_backend.bundle run test
 
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
-	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
+	@$(BIN)/python -m tb_steptime.serve.api > $(API).new && mv $(API).new $(API)
 
 words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
 	@$(BIN)/python -m tools.words $(ARGS)

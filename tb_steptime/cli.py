@@ -29,11 +29,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and what reads traces, and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     for command in COMMANDS:
         command.add_arguments(commands.add_parser(command.name, help=command.help, description=command.description))
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints both, and asks for the reader only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from tb_steptime.trace.kineto.native.choice import reader_name
+
+        print(f"{parser.prog} {__version__} (traces are read by {reader_name()})")
+        parser.exit()
 
 
 if __name__ == "__main__":

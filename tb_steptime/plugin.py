@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import functools
 import logging
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
-from tb_steptime.serve.responses import Answer, respond
+from tb_steptime.serve.http.parameters import (
+    WORK_HEADER,
+    BadRequest,
+    is_folded,
+    may_work,
+    number_if_named,
+    whole_number,
+    window,
+)
+from tb_steptime.serve.http.responses import Answer, respond
 
 if TYPE_CHECKING:
     from werkzeug import Request
@@ -23,13 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: A page of another site can make a browser send a GET, but not with a header of its own: only our tab begins work.
-WORK_HEADER = "X-Tb-Steptime"
 #: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first scan is waited for.
 _ACTIVE_PATIENCE_SECONDS = 0.5
-
-#: As many digits as surely fit: 30 years in ns.
-_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 #: Seconds of a year. Private: whoever may reach a TensorBoard is not for a proxy to say.
 _FOR_EVER = "private, max-age=31536000, immutable"
@@ -91,7 +94,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return ()  # we read trace files, not event files
 
     def _index(self, request: Request) -> Answer:
-        index = self.store.index(work=_may_work(request))
+        index = self.store.index(work=may_work(request))
         return Answer(index, etag=index.version)
 
     def _catalogue(self, request: Request) -> Answer:
@@ -103,21 +106,25 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.serve.opening import Address, version_of
 
         address = Address(*(request.args.get(key, "") for key in ("run", "worker", "number", "steps")))
-        opening = self.store.opening(address, request.args.get("view", ""), work=_may_work(request))
+        opening = self.store.opening(address, request.args.get("view", ""), work=may_work(request))
         return Answer(opening, etag=version_of(opening))
 
     def _view(self, request: Request) -> Answer:
         span, view = request.args.get("span", ""), request.args.get("view", "")
-        return _now_or_later(self.store.page(span, view, work=_may_work(request)))
+        return _now_or_later(self.store.page(span, view, work=may_work(request)))
 
     def _trends(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
+        from tb_steptime.serve.trends import TrendsAsked
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
-        return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
+        asked = TrendsAsked(
+            request.args.get("focus"), request.args.getlist("metric"), number_if_named(request, "strips")
+        )
+        return Answer(self.store.trends(named, asked, work=may_work(request)))
 
     def _ranks(self, request: Request) -> Answer:
-        return Answer(self.store.ranks.page(request.args.get("span", ""), work=_may_work(request)))
+        return Answer(self.store.ranks.page(request.args.get("span", ""), work=may_work(request)))
 
     def _rank_map(self, request: Request) -> Answer:
         return Answer(self.store.ranks.map(request.args.get("span", ""), request.args.get("metric", "")))
@@ -131,59 +138,58 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _compare(self, request: Request) -> Answer:
         base, candidate = request.args.get("base", ""), request.args.get("candidate", "")
-        return _now_or_later(self.store.compare(base, candidate, work=_may_work(request)))
+        return _now_or_later(self.store.compare(base, candidate, work=may_work(request)))
 
     def _chain(self, request: Request) -> Answer:
         from tb_steptime.serve.store import SpanNames
 
         runs, order = (request.args.getlist(key) for key in ("run", "order"))
-        return Answer(self.store.chain(SpanNames(runs), order, work=_may_work(request)))
+        return Answer(self.store.chain(SpanNames(runs), order, work=may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
-        window, detail = _window(request), _whole_number(request, "detail")
-        span, folded = request.args.get("span", ""), _is_folded(request)
-        return _now_or_later(self.store.timeline(span, window, detail, folded=folded, work=_may_work(request)))
+        between, detail = window(request), whole_number(request, "detail")
+        span, folded = request.args.get("span", ""), is_folded(request)
+        return _now_or_later(self.store.timeline(span, between, detail, folded=folded, work=may_work(request)))
 
     def _busy(self, request: Request) -> Answer:
-        (start, end), bins = _window(request), _whole_number(request, "bins")
-        return _now_or_later(self.store.busy(request.args.get("span", ""), start, end, bins, work=_may_work(request)))
+        (start, end), bins = window(request), whole_number(request, "bins")
+        return _now_or_later(self.store.busy(request.args.get("span", ""), start, end, bins, work=may_work(request)))
 
     def _memory(self, request: Request) -> Answer:
         from tb_steptime.serve.store import MemoryAsked
 
-        device, bins = (_whole_number(request, key) for key in ("device", "bins"))
-        at = _whole_number(request, "at") if "at" in request.args else None
-        asked = MemoryAsked(device, _window(request), bins, at)
-        return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=_may_work(request)))
+        device, bins = (whole_number(request, key) for key in ("device", "bins"))
+        asked = MemoryAsked(device, window(request), bins, number_if_named(request, "at"))
+        return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=may_work(request)))
 
     def _flame(self, request: Request) -> Answer:
         span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
-        return _now_or_later(self.store.flame(span, by, where, work=_may_work(request)))
+        return _now_or_later(self.store.flame(span, by, where, work=may_work(request)))
 
     def _event(self, request: Request) -> Answer:
-        number = _whole_number(request, "event")
-        span, folded = request.args.get("span", ""), _is_folded(request)
-        return _now_or_later(self.store.event(span, number, folded=folded, work=_may_work(request)))
+        number = whole_number(request, "event")
+        span, folded = request.args.get("span", ""), is_folded(request)
+        return _now_or_later(self.store.event(span, number, folded=folded, work=may_work(request)))
 
     def _search(self, request: Request) -> Answer:
         from tb_steptime.timeline.search import Search
 
-        first, track = (_whole_number(request, key) if key in request.args else None for key in ("first", "track"))
-        words, start = request.args.get("words", ""), _whole_number(request, "from")
-        wanted = Search(words, start, first, track, _is_folded(request))
-        return _now_or_later(self.store.search(request.args.get("span", ""), wanted, work=_may_work(request)))
+        first, track = (number_if_named(request, key) for key in ("first", "track"))
+        words, start = request.args.get("words", ""), whole_number(request, "from")
+        wanted = Search(words, start, first, track, is_folded(request))
+        return _now_or_later(self.store.search(request.args.get("span", ""), wanted, work=may_work(request)))
 
     def _slice(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting
 
-        first, last = _whole_number(request, "first"), _whole_number(request, "last")
+        first, last = whole_number(request, "first"), whole_number(request, "last")
         if not 0 <= first <= last:
-            raise _BadRequest("last", "must not be less than first, and neither less than 0")
-        cut = self.store.step_slice(request.args.get("span", ""), (first, last), work=_may_work(request))
+            raise BadRequest("last", "must not be less than first, and neither less than 0")
+        cut = self.store.step_slice(request.args.get("span", ""), (first, last), work=may_work(request))
         return Answer(cut, 202) if isinstance(cut, Waiting) else Answer(cut.file, name=cut.name)
 
     def _report(self, request: Request) -> Answer:
-        if not _may_work(request):
+        if not may_work(request):
             return _without_header()
         from tb_steptime.serve.report import report_file
         from tb_steptime.serve.scalars import JobScalars
@@ -192,18 +198,18 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(report_file(self.store, scalars), name="report.html")
 
     def _retry(self, request: Request) -> Answer:
-        if not _may_work(request):
+        if not may_work(request):
             return _without_header()
         return Answer(self.store.retry(request.args.get("span", "")), 202)
 
     def _bundle(self, request: Request) -> Answer:
-        from tb_steptime.serve.bundle import entry
+        from tb_steptime.serve.http.bundle import entry
 
         return Answer(entry())
 
     def _part(self, request: Request) -> Answer:
         """A name holds the hash of what is in it, so what a browser has is right for ever."""
-        from tb_steptime.serve.bundle import PARTS, part
+        from tb_steptime.serve.http.bundle import PARTS, part
 
         name = request.path.partition(f"/{self.plugin_name}/{PARTS}/")[2]
         content = part(name)
@@ -212,40 +218,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(content, etag=name, headers={"Cache-Control": _FOR_EVER})
 
 
-def _may_work(request: Request) -> bool:
-    return request.headers.get(WORK_HEADER) == "1"
-
-
-def _is_folded(request: Request) -> bool:
-    """Whether Python stacks are folded to the user's code."""
-    return request.args.get("frames") == "own"
-
-
 def _without_header() -> Answer:
     return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
-
-
-class _BadRequest(ValueError):
-    """A parameter that is missing or makes no sense."""
-
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"The parameter `{key}` {why}")
-
-
-def _whole_number(request: Request, key: str) -> int:
-    """Raises _BadRequest. Times of a trace fit in 63 bits, and their differences too."""
-    written = request.args.get(key, "")
-    if not _WHOLE_NUMBER.fullmatch(written):
-        raise _BadRequest(key, "must be a whole number")
-    return int(written)
-
-
-def _window(request: Request) -> tuple[int, int]:
-    """Raises _BadRequest."""
-    start, end = (_whole_number(request, key) for key in ("from", "to"))
-    if start >= end:
-        raise _BadRequest("from", "must be less than to")
-    return start, end
 
 
 def _now_or_later(content: Any) -> Answer:
@@ -288,7 +262,7 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         )
     except UnknownEvent:
         return _problem(404, "There is no such event in this span", "Choose one in the timeline.")
-    except _BadRequest as error:
+    except BadRequest as error:
         return _problem(400, str(error), "Reload the page.")
     except SpanFailed as error:
         return Answer(error.problem, 422)

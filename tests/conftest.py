@@ -93,10 +93,12 @@ def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Pa
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
     """No cache of the user, no waiting for files to settle, no scan older than a moment."""
-    from tb_steptime.serve import directory, reading
+    from tb_steptime.serve import directory, reading, store
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 0.0)
     monkeypatch.setattr(directory, "SCAN_SECONDS", 0.0)
     monkeypatch.setattr(directory, "SCAN_SHARE", 1e9)
     monkeypatch.setattr(directory, "SCAN_PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr(store, "POLL_PATIENCE_SECONDS", 10.0)

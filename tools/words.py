@@ -38,6 +38,7 @@ SECTIONS = (
     Section("Cards: data loading", ("insights/rules/data_loading/*.py",)),
     Section("Cards: host", ("insights/rules/host/*.py",)),
     Section("Cards: GPU", ("insights/rules/gpu/*.py",)),
+    Section("Cards: communication", ("insights/rules/communication/*.py", "insights/rules/ranks/*.py")),
     Section("Cards: steps", ("insights/rules/steps/*.py",)),
     Section("Notes about a trace", ("insights/wording/notes.py",)),
     Section("Titles, remarks and reasons", ("insights/wording/*.py",)),

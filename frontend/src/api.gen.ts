@@ -1,4 +1,4 @@
-/** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
+/** Made by `make gen` from tb_steptime/serve/api.py. Do not edit. */
 
 export type ViewId =
   | "overview"
@@ -123,7 +123,7 @@ export type TrendsTitleId =
   | "starved_share"
   | "bubble_time";
 
-export type RanksTitleId = "map" | "waits" | "collectives" | "clocks";
+export type RanksTitleId = "map" | "map.caused" | "map.waits" | "waits" | "collectives" | "clocks";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -978,6 +978,18 @@ export interface ExchangeGroup {
 }
 
 /**
+ * What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+ * exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
+ * computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more.
+ */
+export interface ExchangeTime {
+  exposed_transfer_ns: number;
+  exposed_wait_ns: number;
+  hidden_ns: number;
+  free_compute_ns: number;
+}
+
+/**
  * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
  * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
  * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
@@ -1097,6 +1109,60 @@ export interface Headline {
   view: string | null;
   code: string | null;
   basis: Phrase | null;
+}
+
+/**
+ * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+ * each job, with the ids of its spans. keeps_paths: a summary was written with whole paths.
+ */
+export interface HeldAnswers {
+  written_ms: number;
+  index: Index;
+  catalogue: Catalogue;
+  pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
+  trends: HeldTrends;
+  pairs: ComparePage[];
+  chain: ChainPage;
+  chain_runs: string[];
+  jobs: RanksPage[];
+  waits: RankMap[];
+  scalars: Record<string, Scalars>;
+  keeps_paths: boolean;
+}
+
+/**
+ * folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
+ * described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
+ * that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
+ * recording.
+ */
+export interface HeldEvents {
+  held: HeldSteps;
+  folded: TimelinePage;
+  whole: TimelinePage | null;
+  described: EventDetail[];
+  moved: number[];
+  moved_row: number[];
+  busy: BusyBins;
+}
+
+/**
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
+ * span's origin. joined: events that have no box of their own.
+ */
+export interface HeldSteps {
+  steps: string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
+/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
+export interface HeldTrends {
+  rows: TrendSpan[];
+  changes: Change[];
+  of_all: Record<string, SaidOfRuns>;
+  of_one: Record<string, SaidOfRuns>;
 }
 
 /**
@@ -1250,7 +1316,8 @@ export interface Index {
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
- * where to look in the timeline, the longest range first. row: where to look in the view.
+ * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
+ * no time is saved, in two words; None: nothing now.
  */
 export interface Insight {
   id: string;
@@ -1271,6 +1338,7 @@ export interface Insight {
   evidence: Evidence[];
   about_ns: number;
   row: EvidenceRow | null;
+  instead: Phrase | null;
 }
 
 /**
@@ -1287,9 +1355,9 @@ export interface Jitter {
 
 /**
  * Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
- * bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
- * bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
- * running_ns. transfer_p50_ns: median length on the rank that arrived last.
+ * members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
+ * not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
+ * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
  * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
  * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
  * gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
@@ -1299,6 +1367,7 @@ export interface JobCollective {
   label: string;
   group: string | null;
   ranks: number;
+  members: number[];
   dtype: string | null;
   bytes: number | null;
   role: "buffers" | "checks" | "ddp" | "expert_parallel" | "fsdp" | "pipeline" | "tensor_parallel" | "unknown";
@@ -1354,7 +1423,8 @@ export interface JobKind {
  * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
  * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
- * first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+ * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
+ * a straggler.
  * notes: what is missing, twice, cut off, or could not be matched, with counts.
  */
 export interface JobRanks {
@@ -1370,6 +1440,7 @@ export interface JobRanks {
   groups: GroupRow[];
   collectives: JobCollective[];
   messages: Messages[];
+  exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "straggler" | null;
   late: LateRank[];
   imbalance_gain_ns: number;
@@ -2453,13 +2524,15 @@ export interface RangeRow {
 /**
  * One metric of a job by rank and step.
  * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
- * row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+ * row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
+ * far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
  */
 export interface RankMap {
   metric: string;
   spans: string[];
   steps: string[];
   values: string;
+  least_high: number;
   reason: Reason | null;
 }
 
@@ -2502,13 +2575,16 @@ export interface RankRow {
 
 /**
  * The ranks of the job that a span is of.
- * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. spans: ids of the
+ * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
+ * of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
+ * is matched. spans: ids of the
  * spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
  * causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
  */
 export interface RanksPage {
   headline: Headline;
   job: JobRanks | null;
+  caused_ns: number[];
   spans: string[];
   read: number;
   found: number;
@@ -2749,6 +2825,12 @@ export interface RunEntry {
   name: string;
   simulated: boolean;
   workers: WorkerEntry[];
+}
+
+/** What the Trends view says: its headline, and titles by picture. */
+export interface SaidOfRuns {
+  headline: Headline;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
 }
 
 /**
@@ -3114,14 +3196,15 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture.
- * changes: where a figure became another one from one span to the next, largest first.
+ * Trends over many spans. headline judges them together; titles by picture. changes: where a figure becomes another
+ * one at a span, largest first. left_out: older spans, too many for a page.
  */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
   titles: Partial<Record<TrendsTitleId, Phrase>>;
   changes: Change[];
+  left_out: number;
 }
 
 /** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
@@ -3232,3 +3315,5 @@ export interface WorkerEntry {
   rank: number | null;
   spans: SpanEntry[];
 }
+
+export const MOST_IN_CHAIN = 12;

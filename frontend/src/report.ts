@@ -2,12 +2,12 @@
 
 import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
+import type { HeldAnswers, HeldEvents } from "./api.gen";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
 import { unpacked } from "./server/packed";
-import { openRecorded, type Recorded } from "./server/recorded";
-import type { HeldEvents } from "./server/recorded_events";
+import { openRecorded } from "./server/recorded";
 
 /** The page's policy lets no style sheet in but one that a program makes. */
 function addStyles(): void {
@@ -29,9 +29,9 @@ function eventsIn(page: Document): (span: string) => HeldEvents | null {
 const DAMAGED = "This report is cut short or damaged: copy it again, or write it again with tb-steptime report.";
 
 function show(): void {
-  let recorded: Recorded;
+  let recorded: HeldAnswers;
   try {
-    recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as Recorded;
+    recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as HeldAnswers;
   } catch (error) {
     const said = document.getElementById("without")!;
     said.textContent = DAMAGED;

@@ -24,6 +24,7 @@ test("addresses are relative, and every request carries the header that lets wor
   await client.index();
   await client.view("a/b", "overview");
   await client.trends(["a&b", "c"], "c");
+  await client.trends([], null, undefined, { metrics: ["step_time", "mfu"], strips: 64 });
   await client.timeline("s", { from: -5, to: 90, detail_ns: 4, folded: true }, new AbortController().signal);
   await client.event("s", { event: 7, folded: false }, new AbortController().signal);
   const sought = { words: "a&b", track: 3, folded: true, from: -5, first: 9 };
@@ -33,6 +34,7 @@ test("addresses are relative, and every request carries the header that lets wor
     "index",
     "view?span=a%2Fb&view=overview",
     "trends?run=a%26b&run=c&focus=c",
+    "trends?metric=step_time&metric=mfu&strips=64",
     "timeline?span=s&from=-5&to=90&detail=4&frames=own",
     "event?span=s&event=7",
     "search?span=s&words=a%26b&from=-5&first=9&track=3&frames=own",

@@ -65,17 +65,22 @@ test("another order of the rows puts other ranks together", () => {
 });
 
 test("values that are close begin above 0, and noise does not fill the scale", () => {
-  expect(levelsOf(matrix([200, 204, 202]))).toEqual({ low: 163.2, high: 204, below: false, above: false });
+  expect(levelsOf(matrix([200, 204, 200]))).toEqual({ low: 181.6, high: 222.4, below: false, above: false });
+  expect(levelOf(202, levelsOf(matrix([202, 202])))).toBe(LEVELS / 2);
   expect(levelsOf(matrix([20, 204]))).toEqual({ low: 0, high: 204, below: false, above: false });
   expect(levelsOf(matrix([Number.NaN, Number.NaN]))).toMatchObject({ low: 0, high: 1 });
   expect(levelsOf(matrix([0, 0]))).toMatchObject({ low: 0, high: 1 });
 });
 
+test("what is small against the step looks small", () => {
+  expect(levelsOf(matrix([0, 3]), 20)).toEqual({ low: 0, high: 20, below: false, above: false });
+});
+
 test("of many values a freak is outside of the scale, which says so", () => {
-  const steps = Array.from({ length: 400 }, (_, step) => (step === 7 ? 9_000 : 100 + (step % 50)));
+  const steps = Array.from({ length: 400 }, (_, step) => (step === 7 ? 9_000 : step % 50));
   const levels = levelsOf(matrix(steps));
-  expect(levels).toMatchObject({ high: 149, below: true, above: true });
-  expect([100, 149, 9_000].map((value) => levelOf(value, levels))).toEqual([0, LEVELS - 1, LEVELS - 1]);
+  expect(levels).toEqual({ low: 0, high: 49, below: false, above: true });
+  expect([0, 49, 9_000].map((value) => levelOf(value, levels))).toEqual([0, LEVELS - 1, LEVELS - 1]);
 });
 
 test("the mean of ranks leaves out what was not measured", () => {

@@ -1,10 +1,9 @@
 /** Answers from a report: what it holds, and that what it does not hold says so. */
 
 import { expect, test } from "vitest";
-import type { ComparePage, EventDetail, TimelinePage, TrendsPage } from "../src/api.gen";
+import type { ComparePage, EventDetail, HeldAnswers, HeldEvents, TimelinePage, TrendsPage } from "../src/api.gen";
 import type { Answer } from "../src/server/client";
-import { isFinal, NO_EVENTS, NOT_HELD, OTHER_EVENT, openRecorded, type Recorded } from "../src/server/recorded";
-import type { HeldEvents } from "../src/server/recorded_events";
+import { isFinal, NO_EVENTS, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
 import { CHAIN, COMPARED } from "./fixtures/compared";
 import { trendSpan } from "./fixtures/figures";
 import { CATALOGUE } from "./fixtures/meanings";
@@ -24,7 +23,7 @@ const PAIR: ComparePage = {
   candidate: { run: "b", worker: "w", spans: ["id-3"] },
 };
 
-const RECORDED: Recorded = {
+const RECORDED: HeldAnswers = {
   written_ms: 0,
   index: index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(4)])]),
   catalogue: CATALOGUE,
@@ -42,7 +41,9 @@ const RECORDED: Recorded = {
   pairs: [PAIR],
   chain: CHAIN,
   jobs: [],
+  waits: [],
   chain_runs: ["a", "b", "c"],
+  keeps_paths: false,
   scalars: {
     a: {
       tags: ["loss", "speed"],

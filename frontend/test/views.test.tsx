@@ -38,6 +38,14 @@ describe("the Overview", () => {
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
 
+  test("a card that saves no time says what it gives in place of a gain", () => {
+    const [first] = PAGE.insights;
+    const cards = [plain("less memory"), null].map((instead) => ({ ...first!, gain_ns: 0, gain_fraction: 0, instead }));
+    const page = words(<Overview page={{ ...PAGE, insights: cards }} tab={TAB} compared={null} />);
+    expect(page).toContain("|less memory|Load batches in worker processes|");
+    expect(page).toContain("|no gain now|Load batches in worker processes|");
+  });
+
   test("what ranks exchange is listed where they do", () => {
     const row = { kind: "all_reduce", label: "all-reduce", group: "0", ranks: 8, dtype: "Float", count: 5 };
     const known = { ...row, bytes: 102e6, best_rate: 13e9, running_ns: 15e6, exposed_ns: 13e6, wait_ns: 2e6 };

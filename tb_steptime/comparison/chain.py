@@ -12,6 +12,9 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.comparison.waterfall import mean_step_ns, shared_out
 from tb_steptime.metrics.steps.parts import Parts
 
+#: Experiments that a reader tells apart in one picture; of more the newest are shown.
+MOST_IN_CHAIN = 12
+
 
 class ChainLink(msgspec.Struct, frozen=True):
     """An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,

@@ -153,6 +153,7 @@ class _Scan:
                 bytes=entry.bytes,
                 mtime_ns=entry.mtime_ns,
                 records=records.at(entry.mtime_ns) if trace else 0,
+                summary_ns=summary.mtime_ns if summary else 0,
             )
 
     def _is_trace(self, entry: Entry, where: _Where, looked: _Looked) -> bool:

@@ -19,9 +19,10 @@ class FoundSpan:
 
     file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
     file lies next to the trace. time is what the file's name says, -1 where it says none. bytes and mtime_ns are the
-    trace's, or the summary's without one. records changes when a recorder's files appear next to the trace, or grow
-    into its time. whole_recording: its steps are not asked for, but the recording as one step; only_steps: these steps
-    alone are asked for, the numbers of the first and the last.
+    trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one.
+    records changes when a recorder's files appear next to the trace, or grow into its time. whole_recording: its steps
+    are not asked for, but the recording as one step; only_steps: these steps alone are asked for, the numbers of the
+    first and the last.
     """
 
     id: str
@@ -35,6 +36,7 @@ class FoundSpan:
     bytes: int = 0
     mtime_ns: int = 0
     records: int = 0
+    summary_ns: int = 0
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
 

@@ -3,7 +3,7 @@
     of a folder, at each scan            what it costs
       its own time is another            list it, look at each file that matters
       as it was                          look at each file that matters: a trace may be replaced in place
-      as it was, quiet, of a large tree  nothing, but in its turn
+      as it was, of a large tree         look at the files that were written lately, at the others in turn
 
 A folder's time tells of names that come and go, and of nothing else. Where even that cannot be relied on (a network
 file system shows what it knew a moment ago, some tell no times of folders), every folder is listed again in its turn,
@@ -29,10 +29,10 @@ COARSE_NS = 2_500_000_000
 RELIST_TURNS = 30
 #: After such a pause a scan lists everything.
 WHOLE_SECONDS = 60.0
-#: A file of a folder that was quiet for so long is replaced in place by nobody who looks at the tab meanwhile.
+#: A file that is older than this is seldom replaced in place.
 QUIET_NS = 60_000_000_000
-#: So many files are looked at in each scan, whatever their age; of more, those of quiet folders take turns.
-EVERY_SCAN = 4_000
+#: So many files are looked at in each scan, whatever their age; of more, the old ones take turns.
+EVERY_SCAN = 500
 #: In so many scans at most each file is looked at.
 MOST_TURNS = 20
 
@@ -45,9 +45,6 @@ class _Known:
     same: tuple[int, ...]
     listing: Listing
     settled: bool
-
-    def is_quiet(self, now_ns: int) -> bool:
-        return now_ns - max([self.same[-1], *(file.mtime_ns for file in self.listing.files)]) > QUIET_NS
 
 
 @dataclass
@@ -98,13 +95,13 @@ class LocalFiles:
         """The folder without listing it; None where it has to be."""
         if known is None or not known.settled or known.same != same or self._whole or self._is_turn(path, RELIST_TURNS):
             return None
-        if not self._is_turn(path, self._turns) and known.is_quiet(now_ns):
-            return known.listing
+        since = 0 if self._is_turn(path, self._turns) else now_ns - QUIET_NS
+        before = known.listing.files
         try:
-            files = tuple([_entry(each.name, os.stat(f"{path}/{each.name}")) for each in known.listing.files])
+            files = tuple([_again(path, each) if each.mtime_ns >= since else each for each in before])
         except OSError:
             return None
-        return known.listing if files == known.listing.files else known.listing._replace(files=files)
+        return known.listing if files == before else known.listing._replace(files=files)
 
     def _is_turn(self, path: str, turns: int) -> bool:
         return (self._scans + crc32(path.encode("utf-8", "surrogateescape"))) % turns == 0
@@ -131,6 +128,12 @@ def _regular(entry: os.DirEntry[str]) -> list[Entry]:
         return [_entry(entry.name, entry.stat())] if entry.is_file() else []
     except OSError:
         return []
+
+
+def _again(path: str, file: Entry) -> Entry:
+    """The file as it is now: the same object where nothing changed."""
+    now = _entry(file.name, os.stat(f"{path}/{file.name}"))
+    return file if now == file else now
 
 
 def _entry(name: str, found: os.stat_result) -> Entry:

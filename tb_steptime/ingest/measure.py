@@ -31,10 +31,11 @@ def measure_file(
     *,
     whole_recording: bool = False,
     keep_paths: bool = False,
+    processes: int = 1,
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
-    `measure_trace`. Raises TraceError with text for the user."""
-    trace = read_file(path, on_progress, whole_recording=whole_recording)
+    `measure_trace`; processes: how many may read it. Raises TraceError with text for the user."""
+    trace = read_file(path, on_progress, whole_recording=whole_recording, processes=processes)
     return measure_trace(trace, leave_out, keep_paths=keep_paths)[1]
 
 
@@ -51,13 +52,17 @@ def measure_trace(
 
 
 def read_file(
-    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, *, whole_recording: bool = False
+    path: str | Path,
+    on_progress: Callable[[ReadProgress], None] | None = None,
+    *,
+    whole_recording: bool = False,
+    processes: int = 1,
 ) -> Trace:
     """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
     with contextlib.suppress(OSError):
         if Path(path).stat().st_size >= LARGE_FILE_BYTES:
             give_back_large_blocks()
-    trace = read_trace(str(path), on_progress)
+    trace = read_trace(str(path), on_progress, processes)
     return as_one_step(trace) if whole_recording else trace
 
 

@@ -1,4 +1,5 @@
-"""Which traces are read now, which wait, and how far each is. One process per trace, at most one per core.
+"""Which traces are read now, which wait, and how far each is. A process per trace, at most one per core; one that is
+read alone may start more, so that all together are no more than cores, or one per trace.
 
 Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
 """
@@ -25,13 +26,21 @@ from typing import IO
 import msgspec
 
 import tb_steptime
-from tb_steptime.ingest.read_one import KEEP_PATHS, RECORDING, Done, Far, Message, Refused, steps_option
+from tb_steptime.ingest.cores import cores, share_of
+from tb_steptime.ingest.read_one import (
+    KEEP_PATHS,
+    RECORDING,
+    Done,
+    Far,
+    Message,
+    Refused,
+    processes_option,
+    steps_option,
+)
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 
 logger = logging.getLogger(__name__)
 
-#: Each process may need a good part of a gigabyte; more at once gain nothing on one disk.
-MAX_PROCESSES = 8
 #: A process that says nothing for so long hangs, on a network file system say; the largest are silent for a minute.
 SILENCE_SECONDS = 900.0
 #: A process that was asked to end may be writing its file, to a slow disk say.
@@ -46,7 +55,7 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
-    one step. keep_paths: its summary has the whole paths of files."""
+    one step. keep_paths: its summary has the whole paths of files. processes: how many may read it together."""
 
     id: str
     trace: Path
@@ -55,6 +64,7 @@ class Job:
     steps: tuple[int, int] | None = None
     whole_recording: bool = False
     keep_paths: bool = False
+    processes: int = 1
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -101,7 +111,7 @@ class ReadingQueue:
                 self.waiting[job.id] = job
             if urgent:
                 self.waiting.move_to_end(job.id, last=False)
-            if self.threads < (self.processes or cores()):
+            if self.threads < self._most():
                 self.threads += 1
                 threading.Thread(target=self._work, daemon=True, name="tb_steptime reading").start()
 
@@ -143,8 +153,13 @@ class ReadingQueue:
                 return None
             _, job = self.waiting.popitem(last=False)
             job.started = time.monotonic()
+            taken = sum(other.processes for other in self.running.values())
+            job.processes = share_of(self._most(), taken, len(self.waiting))
             self.running[job.id] = job
             return job
+
+    def _most(self) -> int:
+        return self.processes or cores()
 
     def _outcome(self, job: Job) -> Path | Problem:
         try:
@@ -178,12 +193,6 @@ class ReadingQueue:
             return self.fallback
 
 
-def cores() -> int:
-    """Processes that may run at once: one for each core that this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, MAX_PROCESSES)
-
-
 def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
@@ -191,6 +200,7 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     makes = "slice" if job.steps else "events" if job.events else "summary"
     asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
     options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
+    options.append(processes_option(job.processes))
     module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
     command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

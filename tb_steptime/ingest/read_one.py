@@ -4,6 +4,7 @@ WHAT is made: "summary", which goes into the folder if neither the trace's own f
 "events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
 is that of its steps. With "keep-paths" a summary has the whole paths of files. "steps=3-4" are those of a slice.
+"processes=4" may read the trace together.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -34,7 +35,7 @@ _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
 RECORDING, KEEP_PATHS = "recording", "keep-paths"
-_STEPS = "steps="
+_STEPS, _PROCESSES = "steps=", "processes="
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -66,6 +67,14 @@ Message = Far | Done | Refused
 
 def steps_option(first: int, last: int) -> str:
     return f"{_STEPS}{first}-{last}"
+
+
+def processes_option(count: int) -> str:
+    return f"{_PROCESSES}{count}"
+
+
+def _processes(options: Set[str]) -> int:
+    return max((int(each.removeprefix(_PROCESSES)) for each in options if each.startswith(_PROCESSES)), default=1)
 
 
 def main(arguments: list[str]) -> None:
@@ -101,7 +110,13 @@ def _summary(
     from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
-    measured = measure_file(trace, say_progress, whole_recording=RECORDING in options, keep_paths=KEEP_PATHS in options)
+    measured = measure_file(
+        trace,
+        say_progress,
+        whole_recording=RECORDING in options,
+        keep_paths=KEEP_PATHS in options,
+        processes=_processes(options),
+    )
     places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
     if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
@@ -116,7 +131,7 @@ def _events(
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(trace, say_progress, whole_recording=RECORDING in options)
+    read = read_file(trace, say_progress, whole_recording=RECORDING in options, processes=_processes(options))
     with _keeping(trace):
         write_events(read, folder)
     return folder

@@ -51,7 +51,8 @@ class Insight(msgspec.Struct, frozen=True):
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
     shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
-    where to look in the timeline, the longest range first. row: where to look in the view.
+    where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
+    no time is saved, in two words; None: nothing now.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Insight(msgspec.Struct, frozen=True):
     evidence: list[Evidence] = []
     about_ns: int = 0
     row: EvidenceRow | None = None
+    instead: Phrase | None = None
 
 
 class Headline(msgspec.Struct, frozen=True):

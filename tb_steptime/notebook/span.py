@@ -82,9 +82,10 @@ class Span:
         summary = fresh_summary(trace) if trace.is_file() else None
         if summary:
             return whole(summary, self.path)
+        from tb_steptime.ingest.cores import cores
         from tb_steptime.ingest.measure import measure_file
 
-        return measure_file(trace, leave_out=("timeline",))
+        return measure_file(trace, leave_out=("timeline",), processes=cores())
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -182,12 +183,13 @@ class Span:
 
     @cached_property
     def _trace(self) -> Trace:
+        from tb_steptime.ingest.cores import cores
         from tb_steptime.ingest.measure import read_file
 
         if self.found.trace is None:
             hint = "Put the trace next to it: a summary does not hold single events."
             raise TraceError("The trace of this summary file is not there", self.path, hint)
-        return read_file(self.found.trace)
+        return read_file(self.found.trace, processes=cores())
 
     def __repr__(self) -> str:
         """Short, and without reading anything for it."""

@@ -59,13 +59,13 @@ def _cause(
     id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
 ) -> Cause | None:
     """metric: the one of these that the rank exceeds the others in most."""
-    columns = [ns for ns in (_per_rank(spans, metric, steps) for metric in metrics) if ns is not None]
-    known = [metric for metric in metrics if _per_rank(spans, metric, steps) is not None]
+    known = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
+    columns = list(known.values())
     if not columns:
         return None
     excess = [int(column[place]) - _median_of_others(column, place) for column in columns]
     total = np.sum(columns, axis=0)
-    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, known[int(np.argmax(excess))])
+    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, list(known)[int(np.argmax(excess))])
 
 
 def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:

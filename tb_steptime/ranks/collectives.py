@@ -37,9 +37,11 @@ class _Row:
     role: Role
 
 
-def collective_rows(matched: Sequence[Matched], link_rate: float | None) -> list[JobCollective]:
+def collective_rows(
+    matched: Sequence[Matched], spans: Sequence[RankSpan], link_rate: float | None
+) -> list[JobCollective]:
     """Most exposed first. link_rate: the peak of a link that the user gave, bytes a second."""
-    rows = [_row(each, link_rate) for found in matched for each in _alike(found)]
+    rows = [_row(each, spans, link_rate) for found in matched for each in _alike(found)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
@@ -92,7 +94,7 @@ def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
     return np.array([numbers.setdefault(key(one), len(numbers)) for one in found.classes], np.int64)
 
 
-def _row(each: _Row, link_rate: float | None) -> JobCollective:
+def _row(each: _Row, spans: Sequence[RankSpan], link_rate: float | None) -> JobCollective:
     found, first = each.found, each.first
     length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(found.members)
@@ -104,6 +106,7 @@ def _row(each: _Row, link_rate: float | None) -> JobCollective:
         label=KIND_LABELS[first.kind],
         group=found.group.name,
         ranks=ranks,
+        members=[spans[place].rank for place in found.members.tolist()],
         dtype=first.dtype,
         bytes=int(np.median(size)) if (size >= 0).all() else None,
         role=each.role,

@@ -11,10 +11,10 @@ from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int32, Int64
 
 #: Collectives x ranks: of more, those of the first steps are matched, so that a job of a thousand ranks fits in memory.
-MOST_CELLS = 4_000_000
+MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -35,39 +35,49 @@ class Instances:
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
-    group: Int64
-    of: Int64
-    step: Int64
+    group: Int32
+    of: Int32
+    step: Int32
     start: Int64
     length: Int64
     exposed: Int64
-
-    def within(self, low: int, high: int) -> Instances:
-        """Those of the job's steps from one place to before another."""
-        kept = (self.step >= low) & (self.step < high)
-        columns = (self.group, self.of, self.step, self.start, self.length, self.exposed)
-        return Instances(self.groups, self.classes, *(column[kept] for column in columns))
 
 
 _NO_GROUP = GroupKey(None, (), None)
 
 
-def instances(span: RankSpan, names: Sequence[str]) -> Instances:
-    """names: of the job's steps. Raises what reading results raises."""
+def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
+    """Of each rank those of the job's steps (names) from the first to match on, as many of these as MOST_CELLS allows;
+    the same steps of every rank. Raises what reading results raises."""
+    kept = [_exchanges(span) for span in spans]
+    steps = [_job_steps(span, each, names) for span, each in zip(spans, kept, strict=True)]
+    past = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
+    return [_instances(span, each, step, first, past) for span, each, step in zip(spans, kept, steps, strict=True)]
+
+
+def _exchanges(span: RankSpan) -> Exchanges:
     result = span.results.get("ranks", RanksResult())
     assert isinstance(result, RanksResult)
-    kept = result.exchanges
+    return result.exchanges
+
+
+def _job_steps(span: RankSpan, kept: Exchanges, names: Sequence[str]) -> Int32:
+    """Of each collective the place of its step among the job's."""
     place = {name: number for number, name in enumerate(names)}
-    steps = np.array([place[name] for name in span.step_names], np.int64)
-    of, length, exposed = unpacked(kept.of), unpacked(kept.length), unpacked(kept.exposed)
-    of_class = np.array([len(kept.groups) if each.group is None else each.group for each in kept.classes], np.int64)
+    return np.array([place[name] for name in span.step_names], np.int32)[unpacked(kept.step)]
+
+
+def _instances(span: RankSpan, kept: Exchanges, step: Int32, first: int, past: int) -> Instances:
+    wanted = (step >= first) & (step < past)
+    of, length, exposed = (unpacked(column)[wanted] for column in (kept.of, kept.length, kept.exposed))
+    groups = [len(kept.groups) if each.group is None else each.group for each in kept.classes]
     return Instances(
         groups=[*_keys(kept), _NO_GROUP],
         classes=kept.classes,
-        group=of_class[of] if len(of_class) else of,
-        of=of,
-        step=steps[unpacked(kept.step)],
-        start=unpacked(kept.start) * START_UNIT_NS + span.origin_ns,
+        group=np.array(groups, np.int32)[of],
+        of=of.astype(np.int32),
+        step=step[wanted],
+        start=unpacked(kept.start)[wanted] * START_UNIT_NS + span.origin_ns,
         length=length,
         exposed=np.where(exposed < 0, length, exposed),
     )
@@ -77,7 +87,13 @@ def _keys(kept: Exchanges) -> list[GroupKey]:
     return [GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in kept.groups]
 
 
-def steps_within(ranks: Sequence[Instances], steps: int, most_cells: int = MOST_CELLS) -> int:
-    """How many of the first steps are matched, at least one, so that all ranks have at most so many collectives."""
-    counts = sum((np.bincount(each.step, minlength=steps) for each in ranks), np.zeros(steps, np.int64))
+def steps_within(steps_of_ranks: Sequence[Int32], steps: int, most_cells: int = MOST_CELLS) -> int:
+    """How many of the first steps are matched, at least one, so that all ranks have at most so many collectives.
+
+    >>> steps_within([np.array([0, 0, 1, 2]), np.array([0, 0, 1, 2])], 3, most_cells=6)
+    2
+    """
+    counts = np.zeros(steps, np.int64)
+    for of_rank in steps_of_ranks:
+        counts += np.bincount(of_rank, minlength=steps)
     return max(1, int(np.searchsorted(np.cumsum(counts), most_cells, side="right")))

@@ -13,7 +13,8 @@ from tb_steptime.ranks.arrivals import Arrivals, arrivals
 from tb_steptime.ranks.causes import causes
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
-from tb_steptime.ranks.instances import Instances, instances, steps_within
+from tb_steptime.ranks.exchange_time import exchange_time
+from tb_steptime.ranks.instances import Instances, instances_of
 from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, late_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
@@ -21,6 +22,7 @@ from tb_steptime.ranks.members import members
 from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.result import Clocks, JobRanks, JobStep, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
 
@@ -31,6 +33,12 @@ FEWEST_STEPS = 3
 def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobRanks:
     """Of at least one span, in any order. link_rate: the peak of a link that the user gave, bytes a second. Raises what
     reading results raises."""
+    return job_with_waits(spans, link_rate)[0]
+
+
+def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) -> tuple[JobRanks, StepWaits | None]:
+    """The same with the waits of each step, in the order of the job's ranks and steps; None where nothing is
+    matched."""
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
     exchanged = _Exchanged.of(found.spans, names)
@@ -46,7 +54,9 @@ def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobR
         messages=messages(exchanged.ranks),
         notes=[*found.notes, *_notes(exchanged)],
     )
-    return _with_exchanges(job, exchanged, link_rate) if exchanged.steps.size else job
+    if not exchanged.steps.size:
+        return job, None
+    return _with_exchanges(job, exchanged, link_rate), step_waits(exchanged.arrivals, exchanged.steps)
 
 
 def _row(span: RankSpan) -> RankRow:
@@ -88,9 +98,7 @@ class _Exchanged:
 
     @staticmethod
     def of(spans: Sequence[RankSpan], names: Sequence[str]) -> _Exchanged:
-        whole = [instances(span, names) for span in spans]
-        first = 1 if len(names) >= FEWEST_STEPS else 0
-        ranks = [each.within(first, steps_within(whole, len(names))) for each in whole]
+        ranks = instances_of(spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
         return _Exchanged(spans, names, ranks, match(ranks, len(names)))
 
     @cached_property
@@ -106,6 +114,7 @@ class _Exchanged:
 def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -> JobRanks:
     clocks, offsets = align(found.matching.matched, len(found.spans))
     late = _late(found)
+    collectives = collective_rows(found.matching.matched, found.spans, link_rate)
     balance = balance_of(found.arrivals, late, found.steps, float(np.median([step.slowest_ns for step in job.steps])))
     return msgspec.structs.replace(
         job,
@@ -115,7 +124,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
         matched_steps=len(found.steps),
         unmatched=None,
         groups=group_rows(found.matching.matched, found.spans),
-        collectives=collective_rows(found.matching.matched, link_rate),
+        collectives=collectives,
+        exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
         late=late,
         imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,

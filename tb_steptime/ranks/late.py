@@ -24,6 +24,9 @@ MOST_OF_WAITS, MOST_OF_STEPS = 0.6, 0.6
 MOST_OF_WAITS_OF_TWO = 0.8
 #: And it waits for others at most so much of what they wait.
 OWN_WAITS = 0.5
+#: And it costs about as much in each step: in three of four of them half of the median at least. Of few steps, one rank
+#: may be last in all by chance, but not by the same time.
+STEADY, _FEW_PERCENT = 0.5, 25
 #: Ranks that are named.
 MOST_NAMED = 5
 #: Of the waits of all ranks: what less ends with is not worth a name.
@@ -35,13 +38,16 @@ def balance_of(found: Arrivals, late: Sequence[LateRank], steps: Int64, step_ns:
     waits = imbalance_gain_ns(found, steps)
     if not late or max(waits, late[0].gain_ns) < LEAST_SHARE * step_ns:
         return "balanced"
-    return "straggler" if _is_straggler(late[0], len(found.matched)) else "imbalance"
+    return "straggler" if _is_straggler(late[0], found, steps) else "imbalance"
 
 
-def _is_straggler(first: LateRank, ranks: int) -> bool:
+def _is_straggler(first: LateRank, found: Arrivals, steps: Int64) -> bool:
+    ranks = len(found.matched)
     least = MOST_OF_WAITS if ranks > 2 else MOST_OF_WAITS_OF_TWO
+    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())]
+    steady = float(np.percentile(cost, _FEW_PERCENT)) >= STEADY * float(np.median(cost))
     often = first.late_steps >= MOST_OF_STEPS * first.steps
-    return first.caused_share >= least and often and first.own_wait_ns <= OWN_WAITS * first.wait_ns
+    return first.caused_share >= least and often and first.own_wait_ns <= OWN_WAITS * first.wait_ns and steady
 
 
 def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64) -> list[LateRank]:

@@ -102,9 +102,9 @@ class GroupRow(msgspec.Struct, frozen=True):
 class JobCollective(msgspec.Struct, frozen=True):
     """Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
 
-    bytes: of the larger of what one rank sends and receives in one of them; None where not recorded, and then without
-    bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns = running_ns; exposed_ns + hidden_ns =
-    running_ns. transfer_p50_ns: median length on the rank that arrived last.
+    members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
+    not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
+    running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
     algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
     times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
     gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
@@ -114,6 +114,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     label: str
     group: str | None
     ranks: int
+    members: list[int]
     dtype: str | None
     bytes: int | None
     role: Role
@@ -128,6 +129,17 @@ class JobCollective(msgspec.Struct, frozen=True):
     bus_rate: float | None = None
     of_peak: float | None = None
     prefetched: float | None = None
+
+
+class ExchangeTime(msgspec.Struct, frozen=True):
+    """What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+    exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
+    computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more."""
+
+    exposed_transfer_ns: int
+    exposed_wait_ns: int
+    hidden_ns: int
+    free_compute_ns: int
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -196,7 +208,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
     wait for each other's profiler to start. unmatched: why nothing is matched, else None.
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
-    first. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of a straggler.
+    first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
+    a straggler.
     notes: what is missing, twice, cut off, or could not be matched, with counts.
     """
 
@@ -212,6 +225,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     groups: list[GroupRow] = []
     collectives: list[JobCollective] = []
     messages: list[Messages] = []
+    exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []
     imbalance_gain_ns: int = 0

@@ -6,6 +6,7 @@ import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights.job_rules import JOB_RULES
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.sidebar import SHARE_MEANINGS
@@ -116,7 +117,7 @@ def catalogue() -> Catalogue:
         roles=ROLE_LABELS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
-        cards=[card_meaning(rule) for rule in RULES],
+        cards=[*map(card_meaning, RULES), *map(card_meaning, JOB_RULES)],
         terms=list(TERMS),
     )
 

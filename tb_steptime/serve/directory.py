@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tb_steptime.ingest.discovery import Discovery, Found
@@ -24,6 +24,8 @@ SCAN_SECONDS = 2.0
 SCAN_SHARE = 0.1
 #: How long a request waits for the new scan; small directories take milliseconds, and the next request sees the rest.
 SCAN_PATIENCE_SECONDS = 0.08
+#: And one that nobody waits for: the tab asks for the index every few seconds, and what is new shows at once.
+POLL_PATIENCE_SECONDS = 0.3
 #: How long the very first request waits: an empty answer would say that there are no traces.
 FIRST_SCAN_PATIENCE_SECONDS = 20.0
 
@@ -33,6 +35,8 @@ class LogDirectory:
     """All methods may be called from any thread."""
 
     places: Sequence[Place]
+    #: Of an id, whether the tab's own processes read it now.
+    is_being_read: Callable[[str], bool] = lambda id: False
     found: Found = field(default_factory=lambda: Found((), 0, ()))
     scanned_at: float = 0.0
     _spans: dict[str, ServedSpan] = field(default_factory=dict)
@@ -59,12 +63,12 @@ class LogDirectory:
         self._first_scan.wait(patience_seconds)
         return bool(self.found.spans)
 
-    def refresh(self) -> None:
-        """A scan that is not old, as far as that can be had at once."""
+    def refresh(self, patience_seconds: float = SCAN_PATIENCE_SECONDS) -> None:
+        """A scan that is not old, as far as that can be had soon."""
         self.scan_soon()
         if not self._first_scan.wait(FIRST_SCAN_PATIENCE_SECONDS):
             return
-        end = time.monotonic() + SCAN_PATIENCE_SECONDS
+        end = time.monotonic() + patience_seconds
         while self._scanning.is_set() and time.monotonic() < end:
             time.sleep(0.005)
 
@@ -119,7 +123,9 @@ class LogDirectory:
     def _served(self, found: FoundSpan) -> ServedSpan:
         """The span that is known, or a new one where the file is new or has changed."""
         known = self._spans.get(found.id)
-        if known and known.found.stamp == found.stamp:
-            known.found = found
-            return known
-        return open_span(found)
+        if not known or known.found.stamp != found.stamp:
+            return open_span(found)
+        if known.measured is None and found.summary_ns != known.found.summary_ns and not self.is_being_read(found.id):
+            known.take(open_span(found))  # `tb-steptime index` was faster, on this machine or another
+        known.found = found
+        return known

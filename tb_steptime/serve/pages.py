@@ -8,12 +8,14 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.added_gains import may_be_added
 from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import (
     Neighbour,
     SpanHead,
@@ -33,11 +35,16 @@ def judgement(measured: MeasuredSpan) -> Judgement:
     return judge(dict(measured.results))
 
 
-def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable[Neighbour]) -> SpanPage:
-    """One view of one span that is measured and judged; span_count: of its worker. Raises like `judgement`; KeyError
-    when there is no such view."""
-    measured, judged = span.at_hand(), span.judgement
-    assert judged is not None
+def span_page(
+    span: ServedSpan,
+    judged: Judgement,
+    view: str,
+    span_count: int,
+    neighbours: Iterable[tuple[FoundSpan, TrendColumns]],
+) -> SpanPage:
+    """One view of one span that is measured; span_count: of its worker, neighbours: those near it. Raises like
+    `judgement`; KeyError when there is no such view."""
+    measured = span.at_hand()
     result = measured.results[view]
     shown = _metrics_shown(result)
     notes = [note for note in measured.facts.notes if _is_shown_above(note, view, shown)]
@@ -52,7 +59,10 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
         insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,
         largest=judged.largest if first else None,
-        neighbours=[_only(neighbour, shown) for neighbour in neighbours],
+        neighbours=[
+            Neighbour(found.id, found.number, trends.values_of(shown), trends.steps_of(shown))
+            for found, trends in neighbours
+        ],
         shown_step=judged.shown_step,
     )
 
@@ -105,12 +115,3 @@ def _metrics_shown(result: msgspec.Struct) -> set[str]:
 
 def _is_shown_above(note: Note, view: str, shown: set[str]) -> bool:
     return not note.qualifies or not {view, *shown}.isdisjoint(note.qualifies)
-
-
-def _only(neighbour: Neighbour, shown: set[str]) -> Neighbour:
-    return Neighbour(
-        neighbour.id,
-        neighbour.number,
-        {metric: value for metric, value in neighbour.values.items() if metric in shown},
-        {metric: steps for metric, steps in neighbour.steps.items() if metric in shown},
-    )

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+import msgspec
+
+from tb_steptime.ingest.discovery import Found
 from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.pool import QueuePlace
+from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.wire import RunEntry, SpanEntry, WorkerEntry
+from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry, encode
 
 #: Of the spans that wait or are being read, by id.
 QueuePlaces = Mapping[str, QueuePlace]
@@ -15,6 +23,50 @@ QueuePlaces = Mapping[str, QueuePlace]
 #: Names of files hold the time in ms, since PyTorch 2.2 in ns: a number below this would be ns of the year 1973. One
 #: below the other, which is September 2001 in ms, is no time.
 _MS_BELOW, _EARLIEST_MS = 10**17, 10**12
+
+
+class _State(NamedTuple):
+    """What an index is made of."""
+
+    found: Found
+    measured: list[MeasuredSpan | None]
+    problems: list[Problem | None]
+    places: QueuePlaces
+
+    def is_as(self, other: _State) -> bool:
+        """Compared as objects: what is another object and says the same costs one more index."""
+        mine, theirs = ([each.found, *each.measured, *each.problems] for each in (self, other))
+        same = len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
+        return same and self.places == other.places
+
+
+class KeptIndex:
+    """The index, made again only where something in it changed: an open tab asks every few seconds, for hours."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[_State, Index] | None = None
+
+    def of(self, logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
+        """Without the time of the scan. May be called from any thread."""
+        state = _State(found, [span.measured for span in spans], [span.problem for span in spans], places)
+        kept = self._kept
+        if kept is None or not kept[0].is_as(state):
+            kept = self._kept = state, _index(logs, found, spans, places)
+        return kept[1]
+
+
+def _index(logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
+    index = Index(
+        version="",
+        runs=run_entries(spans, places),
+        spans_ready=[span.state(places.get(span.found.id)) for span in spans].count(SpanState.READY),
+        spans_total=len(spans),
+        places=[place.shown for place in logs],
+        folders=found.folders,
+        scanned_at_ms=0,
+        problems=list(found.problems),
+    )
+    return msgspec.structs.replace(index, version=hashlib.blake2b(encode(index), digest_size=8).hexdigest())
 
 
 def run_entries(spans: Iterable[ServedSpan], places: QueuePlaces) -> list[RunEntry]:

@@ -17,13 +17,16 @@ RanksTitleId = Annotated[str, msgspec.Meta(title="RanksTitleId")]
 class RanksPage(msgspec.Struct, frozen=True):
     """The ranks of the job that a span is of.
 
-    job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. spans: ids of the
+    job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
+    of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
+    is matched. spans: ids of the
     spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
     causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
     """
 
     headline: Headline
     job: JobRanks | None
+    caused_ns: list[int]
     spans: list[str]
     read: int
     found: int
@@ -38,11 +41,13 @@ class RankMap(msgspec.Struct, frozen=True):
     """One metric of a job by rank and step.
 
     spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
-    row; NaN where a rank has no such step or the metric is not known in it. reason: why none of them is known.
+    row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
+    far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
     """
 
     metric: str
     spans: list[str]
     steps: list[str]
     values: bytes
+    least_high: float
     reason: Reason | None

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 #: A file that was written to so lately may still be written to.
 SETTLE_SECONDS = 1.0
+#: A file that could not be read is no failure before it is so old: a job that pauses while it writes leaves a part.
+WHOLE_SECONDS = 10.0
 #: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
 READ_AHEAD_SPANS = 200
 READ_AHEAD_BYTES = 2_000_000_000
@@ -38,6 +40,7 @@ class Reader:
     def __init__(self, directory: LogDirectory, processes: int = 0) -> None:
         self.directory = directory
         self.queue = ReadingQueue(self._on_end, processes)
+        directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
         self.slices = Slices()
 
@@ -121,6 +124,8 @@ class Reader:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
             return
+        if span.waits_until is not None and time.time() < span.waits_until:
+            return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
     def _want_events(self, found: FoundSpan, trace: Path) -> None:
@@ -143,10 +148,18 @@ class Reader:
         elif job.events:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):
-            span.problem = outcome
+            self._on_problem(span, outcome)
         elif span and isinstance(outcome, Path) and span.found.trace:
             with contextlib.suppress(OSError):
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
+
+    def _on_problem(self, span: ServedSpan, problem: Problem) -> None:
+        """Of a file that was written a moment ago, the rest may be yet to come: it is read again."""
+        whole_at = span.found.mtime_ns / 1e9 + WHOLE_SECONDS
+        if span.waits_until is None and 0 <= whole_at - time.time() <= WHOLE_SECONDS:
+            span.waits_until = whole_at
+        else:
+            span.problem = problem
 
     def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: Path | Problem) -> None:
         problem: Problem | None = None

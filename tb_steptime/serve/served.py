@@ -6,16 +6,13 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import rank_in_name
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
-from tb_steptime.ingest.summaries import DamagedSummary, fresh_summary, read_summary
-from tb_steptime.insights.base import Judgement
-from tb_steptime.serve.wire import Neighbour
+from tb_steptime.ingest.summaries import fresh_summary, read_summary
 
 #: Sparks have room for so many spans on either side of the one that is shown.
 NEIGHBOUR_SPANS = 32
@@ -23,18 +20,18 @@ NEIGHBOUR_SPANS = 32
 
 @dataclass(eq=False)
 class ServedSpan:
-    """measured when it is read, problem when that failed; judgement and neighbour are kept once they were asked for.
+    """measured when it is read, problem when that failed.
 
-    rereads: how often its summary was damaged; events_problem: why its single events could not be read.
+    rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
+    epoch time before which its file is not read again, as it may not have been whole; None: it was never refused.
     """
 
     found: FoundSpan
     measured: MeasuredSpan | None = None
     problem: Problem | None = None
-    judgement: Judgement | None = None
-    neighbour: Neighbour | None = None
     rereads: int = 0
     events_problem: Problem | None = None
+    waits_until: float | None = None
 
     @property
     def rank(self) -> int | None:
@@ -59,8 +56,13 @@ class ServedSpan:
 
     def forget(self) -> None:
         """Back to a span that is not read: its summary was of no use."""
-        self.measured = self.judgement = self.neighbour = None
+        self.measured = None
         self.rereads += 1
+
+    def take(self, other: ServedSpan) -> None:
+        """What is known of the same file by now, if that is more."""
+        if other.measured is not None:
+            self.measured, self.problem = other.measured, None
 
     def is_of_worker(self, other: FoundSpan) -> bool:
         return (self.found.run, self.found.worker) == (other.run, other.worker)
@@ -79,20 +81,9 @@ def open_span(found: FoundSpan) -> ServedSpan:
         return ServedSpan(found, problem=Problem(error.problem, found.file, error.hint))
 
 
-def neighbours_of(span: ServedSpan, family: Iterable[ServedSpan]) -> list[Neighbour]:
-    """The figures of the spans near this one that are read; those whose summary went away are left out."""
+def near(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
+    """The spans next to this one that are read, in their order."""
     number = span.found.number
-    near = [each for each in family if each.found.number != number and each.measured]
-    near.sort(key=lambda each: abs(each.found.number - number))
-    rows = [_neighbour(each) for each in near[: 2 * NEIGHBOUR_SPANS]]
-    return sorted((row for row in rows if row), key=lambda row: row.number)
-
-
-def _neighbour(span: ServedSpan) -> Neighbour | None:
-    if span.neighbour is None or span.neighbour.number != span.found.number:
-        with contextlib.suppress(OSError, DamagedSummary, KeyError):
-            series = span.at_hand().result("trends", TrendsResult).series
-            values = {each.metric: each.value for each in series}
-            steps = {each.metric: each.steps for each in series}
-            span.neighbour = Neighbour(span.found.id, span.found.number, values, steps)
-    return span.neighbour
+    others = [each for each in family if each.found.number != number and each.measured]
+    others.sort(key=lambda each: abs(each.found.number - number))
+    return sorted(others[: 2 * NEIGHBOUR_SPANS], key=lambda each: each.found.number)

@@ -6,7 +6,6 @@ about a job. Every method may be called from any thread and answers at once; tra
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -24,16 +23,17 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
-from tb_steptime.serve.directory import LogDirectory
+from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
+from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.opening import Address, first_span
-from tb_steptime.serve.pages import judgement, span_page
-from tb_steptime.serve.pickers import run_entries
+from tb_steptime.serve.pages import span_page
+from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
-from tb_steptime.serve.served import ServedSpan, neighbours_of
+from tb_steptime.serve.served import ServedSpan, near
 from tb_steptime.serve.slices import StepSlice
-from tb_steptime.serve.trends import trends_page
+from tb_steptime.serve.trends import TrendsAsked, TrendsPages
 from tb_steptime.serve.wire import (
     Index,
     Opening,
@@ -52,6 +52,11 @@ from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
 
 logger = logging.getLogger(__name__)
+
+ALL_TRENDS = TrendsAsked()
+
+#: Trends that are read before they are asked for, and the pause before each.
+MAX_WARM_SPANS, WARM_REST_SECONDS = 2_000, 0.002
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,11 @@ class Store:
     def __init__(self, places: Sequence[Place], processes: int = 0) -> None:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
+        self.kept = KeptResults()
         self.ranks = Ranks(self.directory, self.reader)
+        self._trends = TrendsPages(self.kept)
+        self._index = KeptIndex()
+        self._warmed = threading.Event()
 
     def get_ready(self) -> None:
         """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both
@@ -99,25 +108,13 @@ class Store:
         return self.directory.has_spans(patience_seconds)
 
     def index(self, *, work: bool) -> Index:
-        self.directory.refresh()
+        self.directory.refresh(POLL_PATIENCE_SECONDS)
         found, spans = self.directory.spans()
         if work:
             self.reader.read_ahead(spans)
-        places = self.reader.places()
-        states = [span.state(places.get(span.found.id)) for span in spans]
-        index = Index(
-            version="",
-            runs=run_entries(spans, places),
-            spans_ready=states.count(SpanState.READY),
-            spans_total=len(spans),
-            places=[place.shown for place in self.directory.places],
-            folders=found.folders,
-            scanned_at_ms=0,
-            problems=list(found.problems),
-        )
-        version = hashlib.blake2b(msgspec.json.encode(index), digest_size=8).hexdigest()
+        index = self._index.of(self.directory.places, found, spans, self.reader.places())
         age = time.monotonic() - self.directory.scanned_at
-        return msgspec.structs.replace(index, version=version, scanned_at_ms=round(1000 * (time.time() - age)))
+        return msgspec.structs.replace(index, scanned_at_ms=round(1000 * (time.time() - age)))
 
     def page(self, id: str, view: str, *, work: bool) -> SpanPage | Waiting:
         """Raises UnknownSpan, SpanFailed."""
@@ -134,8 +131,25 @@ class Store:
     def opening(self, address: Address, view: str, *, work: bool) -> Opening:
         """What the first picture shows. Raises UnknownSpan where there is no such view."""
         index = self.index(work=work)
+        if work:
+            self._warm()
         span = first_span(index, address)
         return Opening(index, catalogue(), None if span is None else self._first_page(span, address, view, work=work))
+
+    def _warm(self) -> None:
+        """Once somebody looks: have the trends of the spans at hand before they are asked for."""
+        if not self._warmed.is_set():
+            self._warmed.set()
+            threading.Thread(target=self._keep_trends, daemon=True, name="tb_steptime trends").start()
+
+    def _keep_trends(self) -> None:
+        """With rests, as the first picture has the interpreter before."""
+        try:
+            for span in self.directory.spans()[1][-MAX_WARM_SPANS:]:
+                time.sleep(WARM_REST_SECONDS)
+                self.kept.trends(span)
+        except Exception:  # a thread of its own: nobody else would hear of it
+            logger.exception("tb_steptime could not prepare its trends")
 
     def _first_page(self, span: SpanEntry, address: Address, view: str, *, work: bool) -> SpanPage | None:
         """None: the tab asks for it as for any other page, and hears why it is not there."""
@@ -145,13 +159,13 @@ class Store:
             return None
         return None if isinstance(page, Waiting) else page
 
-    def trends(self, named: SpanNames, focus: str | None = None, *, work: bool) -> TrendsPage:
-        """The trends of some spans; focus as in `judge_trends`."""
+    def trends(self, named: SpanNames, asked: TrendsAsked = ALL_TRENDS, *, work: bool) -> TrendsPage:
+        """The trends of some spans."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
             self.reader.want(spans)
-        return trends_page(spans, self.reader.places(), focus)
+        return self._trends.page(spans, self.reader.places(), asked)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
         """The worker of one span held against that of another, of each all spans that are read; two spans of one worker
@@ -237,7 +251,7 @@ class Store:
         """Read a span again after a failure. Raises UnknownSpan."""
         span = self._find(id)
         span.problem = span.events_problem = None
-        span.rereads = 0
+        span.rereads, span.waits_until = 0, 0.0
         if span.measured is None:
             return self.reader.wait(span, work=True)
         return Waiting(SpanState.READY, span.found.file, 1, 1, None)
@@ -253,6 +267,5 @@ class Store:
 
     def _page(self, span: ServedSpan, view: str) -> SpanPage:
         family = self.directory.family(span)
-        if span.judgement is None:
-            span.judgement = judgement(span.at_hand())
-        return span_page(span, view, len(family), neighbours_of(span, family))
+        neighbours = ((each.found, trends) for each in near(span, family) if (trends := self.kept.trends(each)))
+        return span_page(span, self.kept.judgement(span), view, len(family), neighbours)

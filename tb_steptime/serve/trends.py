@@ -1,41 +1,123 @@
-"""Many spans -> the trends page: a row for each, and what changed from one to the next."""
+"""Many spans -> the trends page: a row for each, and what changed from one to the next.
+
+A page of a thousand spans has the series that its pictures show, and the time bins of the spans with the longest
+steps: all of it would be 34 MB.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge_trends
-from tb_steptime.insights.rules.steps.change_points import Kernels, Spans, find_changes
+from tb_steptime.insights.base import Headline
+from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
+from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import TrendsPage, TrendSpan
+from tb_steptime.text import Phrase
+
+#: More spans make no better picture; their columns have to be in memory at once.
+MAX_SPANS = 2_000
+#: What is said of so many sets of spans is kept: those that a person goes to and fro between.
+MAX_SAID = 16
 
 
-def trends_page(spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], focus: str | None = None) -> TrendsPage:
-    """places: in the queue, by span id; focus as in `judge_trends`."""
-    rows = [_trend_span(span, places) for span in spans]
-    read = [(row.run, row.worker, row.number, row.result) for row in rows if row.result]
-    headline, titles = judge_trends(read, focus)
-    return TrendsPage(headline, rows, titles, find_changes(_workers(spans, rows)))
+@dataclass(frozen=True)
+class TrendsAsked:
+    """focus: as in `judge_trends`; metrics: whose series are wanted, none named: all; strips: time bins of so many
+    spans at most, of the run in focus and of those with the longest steps; None: of all."""
+
+    focus: str | None = None
+    metrics: Collection[str] = ()
+    strips: int | None = None
 
 
-def _workers(spans: Sequence[ServedSpan], rows: Sequence[TrendSpan]) -> list[Spans]:
+class _Said(NamedTuple):
+    """Of some spans, whatever is shown of them."""
+
+    headline: Headline
+    titles: dict[str, Phrase]
+    changes: list[Change]
+
+
+class _Row(NamedTuple):
+    span: ServedSpan
+    columns: TrendColumns | None
+
+
+@dataclass(eq=False)
+class TrendsPages:
+    """All methods may be called from any thread."""
+
+    kept: KeptResults
+    _said: dict[bytes, _Said] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsAsked) -> TrendsPage:
+        """places: in the queue, by span id."""
+        shown = _newest(spans)
+        rows = [_Row(span, self.kept.trends(span)) for span in shown]
+        said = self._what_is_said(rows, asked.focus)
+        striped = _longest(rows, asked)
+        spans_shown = [
+            _trend_span(row, places, row.columns.result(asked.metrics, strips=row.span.found.id in striped))
+            if row.columns
+            else _trend_span(row, places, None)
+            for row in rows
+        ]
+        return TrendsPage(said.headline, spans_shown, said.titles, said.changes, len(spans) - len(shown))
+
+    def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _Said:
+        """Kept as long as the spans are the same and measured as before."""
+        key = _key(rows, focus)
+        with self._lock:
+            if key in self._said:
+                self._said[key] = self._said.pop(key)
+                return self._said[key]
+        said = _say(rows, focus)
+        with self._lock:
+            self._said[key] = said
+            while len(self._said) > MAX_SAID:
+                del self._said[next(iter(self._said))]
+        return said
+
+
+def _key(rows: Sequence[_Row], focus: str | None) -> bytes:
+    found = [(row.span.found.id, row.span.found.number, row.span.found.stamp, row.columns is None) for row in rows]
+    return hashlib.blake2b(repr((focus, found)).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+
+def _say(rows: Sequence[_Row], focus: str | None) -> _Said:
+    read = [(row.span, row.columns.result(WATCHED, strips=False, others=True)) for row in rows if row.columns]
+    found = ((span.found, result) for span, result in read)
+    headline, titles = judge_trends([(each.run, each.worker, each.number, result) for each, result in found], focus)
+    return _Said(headline, titles, find_changes(_workers(read)))
+
+
+def _workers(read: Sequence[tuple[ServedSpan, TrendsResult]]) -> list[Spans]:
     """The spans that are read, by worker in time order."""
-    groups: dict[tuple[str, str], list[tuple[ServedSpan, TrendSpan, TrendsResult]]] = {}
-    for span, row in zip(spans, rows, strict=True):
-        if row.result:
-            groups.setdefault((row.run, row.worker), []).append((span, row, row.result))
+    groups: dict[tuple[str, str], list[tuple[ServedSpan, TrendsResult]]] = {}
+    for span, result in read:
+        groups.setdefault((span.found.run, span.found.worker), []).append((span, result))
     return [
-        Spans(run, worker, [row.number for _, row, _ in group], [result for *_, result in group], _kernels_of(group))
+        Spans(
+            run, worker, [span.found.number for span, _ in group], [result for _, result in group], _kernels_of(group)
+        )
         for (run, worker), group in groups.items()
     ]
 
 
-def _kernels_of(group: Sequence[tuple[ServedSpan, TrendSpan, TrendsResult]]) -> Callable[[int], Kernels]:
+def _kernels_of(group: Sequence[tuple[ServedSpan, TrendsResult]]) -> Callable[[int], Kernels]:
     """Kernel times of a span of the group, read from its summary when they are asked for."""
 
     def kernels(index: int) -> Kernels:
@@ -47,11 +129,29 @@ def _kernels_of(group: Sequence[tuple[ServedSpan, TrendSpan, TrendsResult]]) -> 
     return kernels
 
 
-def _trend_span(span: ServedSpan, places: Mapping[str, QueuePlace]) -> TrendSpan:
+def _newest(spans: Sequence[ServedSpan]) -> Sequence[ServedSpan]:
+    """Of too many the files that were written last, in the same order."""
+    if len(spans) <= MAX_SPANS:
+        return spans
+    since = sorted(span.found.mtime_ns for span in spans)[-MAX_SPANS]
+    return [span for span in spans if span.found.mtime_ns >= since][-MAX_SPANS:]
+
+
+def _longest(rows: Sequence[_Row], asked: TrendsAsked) -> set[str]:
+    """Ids of the spans whose strips are wanted: of the run in focus first, those with the longest mean step first."""
+    spans = [row.span for row in rows if row.columns]
+    focus = asked.focus if asked.focus or not spans else spans[-1].found.run
+    if asked.strips is not None:
+        spans = sorted(spans, key=lambda span: (span.found.run != focus, -_mean_step_ns(span)))[: asked.strips]
+    return {span.found.id for span in spans}
+
+
+def _mean_step_ns(span: ServedSpan) -> int:
+    return (span.measured.facts.mean_step_ns if span.measured else None) or 0
+
+
+def _trend_span(row: _Row, places: Mapping[str, QueuePlace], result: TrendsResult | None) -> TrendSpan:
     """A span whose summary went away has no result."""
-    found, result = span.found, None
-    if span.measured:
-        with contextlib.suppress(OSError, DamagedSummary, KeyError):
-            result = span.measured.result("trends", TrendsResult)
-    state = span.state(places.get(found.id))
-    return TrendSpan(found.id, found.run, found.worker, found.number, span.rank, state, result)
+    found = row.span.found
+    state = row.span.state(places.get(found.id))
+    return TrendSpan(found.id, found.run, found.worker, found.number, row.span.rank, state, result)

@@ -45,6 +45,11 @@ def pattern_union(name: str, patterns: Iterable[str]) -> str:
     return _union_of(name, values)
 
 
+def constant(name: str, value: int) -> str:
+    """`export const NAME = 3;`"""
+    return f"export const {name} = {value};\n"
+
+
 def doc_comment(text: str, indent: str = "") -> str:
     """A text as a JSDoc comment, wrapped; empty for an empty text."""
     lines = [line for paragraph in text.strip().splitlines() for line in textwrap.wrap(paragraph.strip(), _DOC_WIDTH)]

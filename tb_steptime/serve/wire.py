@@ -1,7 +1,7 @@
 """What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
 
 The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
-their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.wire`).
+their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.api`).
 
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
@@ -12,6 +12,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+          &metric=M&strips=N        Of these metrics; with time bins of the N spans with the longest steps.
     ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
     rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
@@ -41,6 +42,7 @@ Every other answer is a Problem too. All are GET. Work is begun only for request
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -206,20 +208,18 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture.
-
-    changes: where a figure became another one from one span to the next, largest first.
-    """
+    """Trends over many spans. headline judges them together; titles by picture. changes: where a figure becomes another
+    one at a span, largest first. left_out: older spans, too many for a page."""
 
     headline: Headline
     spans: list[TrendSpan]
     titles: dict[TrendsTitleId, Phrase]
     changes: list[Change]
+    left_out: int = 0
 
 
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
-
 
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Index,
@@ -248,12 +248,12 @@ def encode(answer: Any) -> bytes:
     return msgspec.json.encode(answer)
 
 
-def typescript() -> str:
-    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types."""
+def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
+    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types. held: what files hold, not answers."""
     results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
     return "\n".join(
         [
-            doc_comment("Made by `make gen` from tb_steptime/serve/wire.py. Do not edit."),
+            doc_comment("Made by `make gen` from tb_steptime/serve/api.py. Do not edit."),
             string_union("ViewId", RESULTS),
             pattern_union("SpanTitleId", SPAN_TITLES),
             pattern_union("TrendsTitleId", TRENDS_TITLES),
@@ -261,10 +261,6 @@ def typescript() -> str:
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
-            interfaces([*_ANSWERS, *RESULTS.values()]),
+            interfaces([*_ANSWERS, *held, *RESULTS.values()]),
         ]
     )
-
-
-if __name__ == "__main__":
-    print(typescript(), end="")  # noqa: T201 - the one module whose output is source text

@@ -290,8 +290,3 @@ class ErrorReport(msgspec.Struct, frozen=True):
     path: str
     problem: str
     hint: str
-
-
-class Report(msgspec.Struct, frozen=True):
-    spans: list[SpanReport]
-    errors: list[ErrorReport]

@@ -77,7 +77,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
             for row in (host.cpu.ops if host.cpu else [])
         ],
         memory=_memory(measured.result("memory", MemoryResult)),
-        insights=[_insight(insight) for insight in judgement.insights],
+        insights=[insight_report(insight) for insight in judgement.insights],
         notes=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
             for note in map(worded, (*facts.notes, *loading.recorder_notes))
@@ -261,7 +261,7 @@ def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
     )  # fmt: skip
 
 
-def _insight(insight: Insight) -> InsightReport:
+def insight_report(insight: Insight) -> InsightReport:
     return InsightReport(insight.id, insight.severity, _advice(insight), insight.gain_ns, insight.confidence)
 
 

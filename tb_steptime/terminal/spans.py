@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
@@ -76,8 +77,8 @@ def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
 def measured_span(
     span: FoundSpan, on_progress: Callable[[ReadProgress], None], leave_out: Collection[str] = UNPRINTED
 ) -> MeasuredSpan:
-    """From the summary file where it is of exactly this trace and release, else from the trace, without the views to
-    leave out. Raises TraceError."""
+    """From the summary file where it is of exactly this trace and release, else from the trace; either way without the
+    views to leave out. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
@@ -85,9 +86,11 @@ def measured_span(
         return measure_trace(trace_of(span, on_progress), leave_out)[1]
     if span.trace is None:
         assert span.summary is not None
-        return whole(read_summary(span.summary), span.path)
+        return whole(read_summary(span.summary), span.path, leave_out)
     summary = fresh_summary(span.trace) if span.trace.is_file() else None
-    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, leave_out)
+    if summary is not None:
+        return whole(summary, span.path, leave_out)
+    return measure_file(span.trace, on_progress, leave_out, processes=cores())
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
@@ -102,7 +105,7 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
     if span.trace is None:
         hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
-    trace = read_trace(span.trace, on_progress)
+    trace = read_trace(span.trace, on_progress, cores())
     return _only(trace, span) if span.only_steps else as_one_step(trace) if span.whole_recording else trace
 
 

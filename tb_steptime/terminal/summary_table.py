@@ -279,11 +279,9 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
 def _gain(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
-    return (
-        "no gain computed"
-        if insight.later_ns is None
-        else f"up to {duration(insight.later_ns)} a step after the first fix"
-    )
+    if insight.later_ns is not None:
+        return f"up to {duration(insight.later_ns)} a step after the first fix"
+    return "no gain now" if insight.instead is None else plain(insight.instead)
 
 
 def _note(note: Note) -> str:

@@ -12,13 +12,20 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:
     """Rows of these kinds whose name is wanted, in time order."""
+    there = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
+    result = _wanted(trace, there, wanted)
+    if not result.any():  # most names that are looked for are in few traces
+        return np.empty(0, np.int64)
     rows = trace.events.rows(*kinds)
-    return rows[named_in(trace, rows, wanted)[trace.events.name[rows]]]
+    return rows[result[trace.events.name[rows]]]
 
 
 def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
     """For each string of the table: is it the name of one of these rows, and wanted? Each is asked once."""
+    return _wanted(trace, distinct_in(trace.events.name[rows]), wanted)
+
+
+def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], bool]) -> Bool:
     result = np.zeros(len(trace.strings), bool)
-    names = distinct_in(trace.events.name[rows])
     result[names] = [wanted(trace.strings[name]) for name in names.tolist()]
     return result

@@ -37,16 +37,13 @@ def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
     return length - np.rint(children).astype(np.int64)
 
 
-def self_times(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
-    """These rows of the event table, by thread, and of each its length less that of those directly inside it."""
-    on = trace.events.thread[rows]
-    by_thread, own, filled = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), 0
+def self_times(trace: Trace, rows: Int64) -> Int64:
+    """Of each of these rows of the event table its length less that of those directly inside it on its thread."""
+    on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
-        mine = rows[on == thread]
-        here = slice(filled, filled := filled + len(mine))
-        by_thread[here] = mine
-        own[here] = self_time_ns(trace.events.start_ns[mine], trace.events.ends(mine))
-    return by_thread, own
+        mine = np.flatnonzero(on == thread)
+        own[mine] = self_time_ns(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+    return own
 
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
@@ -85,9 +82,9 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
     events = trace.events
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
-    for thread in np.flatnonzero(np.bincount(events.thread[inside[known]])).tolist():
-        mine = around[events.thread[around] == thread]
-        here = known[events.thread[inside[known]] == thread]
+    on, at = events.thread[around], events.thread[inside[known]]
+    for thread in distinct_in(at).tolist():
+        mine, here = around[on == thread], known[at == thread]
         start = events.start_ns[mine]
         place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
         found = place >= 0
@@ -129,9 +126,9 @@ def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
-    for thread in distinct_in(events.thread[rows[known]]).tolist():
-        mine = around[events.thread[around] == thread]
-        here = known[events.thread[rows[known]] == thread]
+    on, at = events.thread[around], events.thread[rows[known]]
+    for thread in distinct_in(at).tolist():
+        mine, here = around[on == thread], known[at == thread]
         if len(here) * _FEW <= len(mine):
             near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
             mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,10 @@ def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
     return np.flatnonzero(there)
 
 
+#: Rows that are looked at together: a column of a part of a large trace, and not of all of it.
+_AT_ONCE = 1 << 18
+
+
 @dataclass(frozen=True, eq=False)
 class EventTable:
     """Complete ("X") events, one row each; all columns have the length of `start_ns`.
@@ -121,6 +126,16 @@ class EventTable:
         for kind in kinds[1:]:
             wanted |= self.kind == kind
         return np.flatnonzero(wanted)
+
+    @cached_property
+    def names_by_kind(self) -> Bool:
+        """Has some event of this kind (row) this name (column)?"""
+        count = int(self.name.max(initial=-1)) + 1
+        there = np.zeros(len(Kind) * count, bool)
+        for first in range(0, len(self), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            there[self.kind[some].astype(np.int64) * count + self.name[some]] = True
+        return there.reshape(len(Kind), count)
 
 
 @dataclass(frozen=True, eq=False)

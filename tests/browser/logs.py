@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -39,13 +40,15 @@ def demo_traces() -> list[Path]:
 
 
 def one_whole_one_broken(folder: Path) -> Path:
-    """One run with a recording, another whose only file is not a trace."""
+    """One run with a recording, another whose only file is not a trace, and was written an hour ago."""
     whole, broken = folder / "whole", folder / "broken"
     whole.mkdir(parents=True)
     broken.mkdir()
     trace = demo_traces()[0]
     shutil.copyfile(trace, whole / trace.name)
-    (broken / "worker0.1700000000000.pt.trace.json").write_text("This is not a trace.\n")
+    file = broken / "worker0.1700000000000.pt.trace.json"
+    file.write_text("This is not a trace.\n")
+    os.utime(file, times=(file.stat().st_mtime - 3600,) * 2)
     return folder
 
 

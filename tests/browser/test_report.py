@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,7 +50,16 @@ def axe_violations(page: Page) -> list[str]:
 
 @pytest.fixture
 def opened(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
-    """The report at its first view. After the test: nothing was asked for but the file, and nothing was complained
+    """The report at its first view."""
+    with from_file(browser, report, theme) as page:
+        page.goto(f"{report.as_uri()}#tb_steptime{state(run='num_dataloaders_simulated')}")
+        view(page, "overview")
+        yield page
+
+
+@contextmanager
+def from_file(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
+    """An empty page without a network. In the end: nothing was asked for but the file, and nothing was complained
     of."""
     faults: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme, offline=True)  # type: ignore[arg-type]
@@ -56,8 +67,6 @@ def opened(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
     page.on("console", lambda message: faults.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
     page.on("request", lambda request: faults.append(f"request: {request.url}"))
-    page.goto(f"{report.as_uri()}#tb_steptime{state(run='num_dataloaders_simulated')}")
-    view(page, "overview")
     yield page
     context.close()
     assert [fault for fault in faults if not fault.startswith((f"request: {report.as_uri()}", "request: data:"))] == []
@@ -102,3 +111,25 @@ def test_runs_are_compared_and_what_is_not_held_says_so(opened: Page, theme: str
         opened.get_by_role("button", name="Show as table, save or link").first.click()
         opened.get_by_role("menuitem", name="Save as PNG").click()
     assert saved.value.suggested_filename.endswith(".png")
+
+
+def test_the_timeline_of_a_step_is_drawn_searched_and_told_about(
+    browser: Browser, measured_demo: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(measured_demo / "num_dataloaders_simulated", tmp_path / "logs" / "num_dataloaders_simulated")
+    report = tmp_path / "report.html"
+    assert cli.main(["report", str(tmp_path / "logs"), "-o", str(report), "--timeline"]) == 0
+    with from_file(browser, report, "light") as page:
+        page.goto(f"{report.as_uri()}#tb_steptime{state(view='timeline')}")
+        view(page, "timeline")
+        timeline = page.locator("[data-view='timeline']")
+        expect(timeline).to_contain_text(re.compile(r"this report has the events of step \d+"))
+        stage = timeline.locator(".stage")
+        expect(stage).to_have_attribute("data-boxes", re.compile(r"^[1-9]\d*$"), timeout=DRAWN_MS)
+        timeline.get_by_role("searchbox", name="Find events by name in this report").fill("conv")
+        expect(timeline.locator(".seek .found")).to_have_text(re.compile(r"^\d[\d\s]* found, .+ in this report$"))
+        timeline.get_by_role("button", name="Next event found").click()
+        chosen = timeline.get_by_role("region", name="The chosen event")
+        expect(chosen.locator("h2")).to_have_text(re.compile("conv", re.IGNORECASE))
+        expect(chosen.get_by_text("Duration")).to_be_visible()
+        page.screenshot(path=ARTIFACTS / "report-timeline-of-a-step.png")

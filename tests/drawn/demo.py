@@ -29,5 +29,5 @@ def copy_demo(folder: Path, runs: Iterable[str] | None = None) -> Path:
 
 def measure_all(logdir: Path) -> None:
     """Write a summary beside every trace, in this process: three seconds for all recordings of the demo."""
-    for trace in sorted(logdir.rglob("*.pt.trace.json.gz")):
+    for trace in sorted(logdir.rglob("*trace.json.gz")):
         write_summary(encode_summary(stamp(trace), measure_file(trace)), places_for(trace)[:1])

@@ -396,6 +396,17 @@ def test_an_old_terminal_gets_what_it_can_show(tmp_path):
     assert b"Mean step" in done.stdout
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"], ["--version"]])
+def test_help_needs_no_package_that_is_slow_to_import(arguments):
+    """numpy and msgspec alone take twice as long as all that help needs."""
+    source = (
+        f"import sys; from tb_steptime.cli import main\ntry: main({arguments})\n"
+        "except SystemExit: print(*sorted({'numpy', 'msgspec', 'torch', 'tensorboard', 'isal'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines()[-1] == "", said
+
+
 def test_it_starts_without_tensorboard(tmp_path):
     """Nor does it load what starts processes, as numpy does with Python 3.10."""
     trace = write_trace(tmp_path / "host.1.pt.trace.json")

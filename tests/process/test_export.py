@@ -83,11 +83,30 @@ def test_tensorboard_reads_the_figures_of_each_step(logs):
 
 def test_a_second_export_replaces_the_first(logs):
     export(logs, "--scalars")
-    written = {path: path.read_bytes() for path in logs.rglob("*tfevents*")}
+    (first,) = logs.rglob("*tfevents*")
+    written, run = first.read_bytes(), "a/step_insights/worker1"
+    read = scalars(logs, run, "step_insights/step_time_ms")
+    for number in (1, 2):
+        export(logs, "--scalars")
+        before, now = (first.with_name(f"events.out.tfevents.{each}.step_insights") for each in (number - 1, number))
+        assert sorted(each.name for each in first.parent.iterdir()) == [before.name, now.name]
+        assert now.read_bytes() == written
+        assert before.stat().st_size < 50
+    assert scalars(logs, run, "step_insights/step_time_ms") == read
+
+
+def test_a_running_tensorboard_sees_a_second_export(logs):
     export(logs, "--scalars")
-    assert {path: path.read_bytes() for path in logs.rglob("*tfevents*")} == written
-    assert len(written) == 1
-    assert sorted(each.name for each in next(iter(written)).parent.iterdir()) == [next(iter(written)).name]
+    running, run, tag = EventMultiplexer(), "a/step_insights/worker1", "step_insights/step_time_ms"
+    running.AddRunsFromDirectory(str(logs)).Reload()
+    assert [event.step for event in running.Tensors(run, tag)] == [5, 6, 7, 20, 21, 22]
+    next(logs.rglob("*0001.pt.trace.json.gz")).unlink()
+    for again in ([5, 6, 7], [5, 6, 7, 40, 41, 42]):
+        if len(again) > 3:
+            write_trace(logs / "a" / "gpubox_4711.1600000000002.pt.trace.json.gz", rank=2, first_step=40)
+        export(logs, "--scalars")
+        running.Reload()
+        assert [event.step for event in running.Tensors(run, tag)] == again
 
 
 def test_neither_our_own_search_nor_the_scalars_of_the_job_see_it(logs):

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.serve import bundle
+from tb_steptime.serve.http import bundle
 from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report.packing import pack
 from tb_steptime.serve.report.scalars import thinned

@@ -7,20 +7,28 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
+import msgspec
 import pytest
 
 from tb_steptime import cli
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest import pool
+from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
+from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.reading import StoredResults
+from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
+from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tb_steptime.timeline.answers import TimelinePage
 from tests.drawn.real_traces import SHARED
@@ -189,6 +197,47 @@ def test_a_file_that_is_still_written_to_is_left_alone(logs, opened, monkeypatch
     assert opened.reader.queue.threads == 0
 
 
+def test_a_trace_that_is_written_with_a_pause_is_never_broken_and_appears_within_ten_seconds(logs, opened, monkeypatch):
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 60.0)
+    whole = write_trace(logs / "x" / "y.json").read_text()
+    trace = logs / "host.1.pt.trace.json"
+    trace.write_text("{")
+    seen = []
+
+    def state():
+        seen.append(entries(opened)[trace.name].state)
+        return seen[-1]
+
+    until(lambda: opened.directory.find(span_id(opened, trace.name)).waits_until if state() else None)
+    trace.write_text(whole)
+    began = time.monotonic()
+    until(lambda: state() is SpanState.READY)
+    assert time.monotonic() - began < 10
+    assert SpanState.FAILED not in seen
+
+
+def span_id(made, file):
+    return entries(made)[file].id
+
+
+def test_a_file_that_stays_broken_is_a_failure(logs, opened, monkeypatch):
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 0.5)
+    (logs / "bad.1.pt.trace.json").write_text("this is no trace")
+    (bad,) = all_read(opened).values()
+    assert bad.state is SpanState.FAILED
+
+
+def test_a_summary_that_another_program_writes_is_taken(logs, opened, monkeypatch):
+    """`tb-steptime index` beside a running TensorBoard."""
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 3600.0)
+    trace = write_trace(logs / "host.1.pt.trace.json.gz")
+    assert entries(opened)[trace.name].state is SpanState.UNREAD
+    summary = encode_summary(stamp(trace), measure_file(trace))
+    trace.with_name(trace.name + SUFFIX).write_bytes(summary)
+    assert until(lambda: entries(opened)[trace.name].state is SpanState.READY)
+
+
 def test_an_unreadable_trace_is_a_failure_and_others_stay_usable(logs, opened):
     (logs / "bad.1.pt.trace.json").write_text("this is no trace")
     write_trace(logs / "good.1.pt.trace.json")
@@ -341,6 +390,50 @@ def test_a_hundred_spans_with_summaries_open_without_reading_a_trace(logs):
     assert (index.spans_ready, index.spans_total) == (100, 100)
     trends = made.trends(SpanNames(), work=True)
     assert sum(span.result is not None for span in trends.spans) == 100
+    polls_take_no_memory(made)
+
+
+def polls_take_no_memory(made, polls=40):
+    """A tab that stays open for hours: nothing is made again, nothing is kept."""
+    index = made.index(work=True)
+    tracemalloc.start()
+    try:
+        grown = [(made.index(work=True), tracemalloc.get_traced_memory()[0])[1] for _ in range(polls)]
+    finally:
+        tracemalloc.stop()
+    assert made.index(work=True).runs is index.runs
+    assert grown[-1] - grown[polls // 2] < 10_000
+
+
+def test_a_page_of_trends_has_what_was_asked_for(logs, opened):
+    for number in (1, 2):
+        write_trace(logs / "a" / f"host.{number}.pt.trace.json", steps=2 + number)
+    all_read(opened)
+    whole = opened.trends(SpanNames(), work=True)
+    asked = TrendsAsked(metrics=["step_time"], strips=1)
+    some = opened.trends(SpanNames(), asked, work=True)
+    assert (some.headline, some.titles, some.changes) == (whole.headline, whole.titles, whole.changes)
+    for part, all in zip(some.spans, whole.spans, strict=True):
+        assert part.result.steps == all.result.steps
+        assert part.result.series == [each for each in all.result.series if each.metric == "step_time"]
+    assert sum(bool(span.result.time_bins) for span in some.spans) == 1
+    trends = opened.directory.get(whole.spans[0].id).measured.result("trends", TrendsResult)
+    close = msgspec.json.decode(msgspec.json.encode(whole.spans[0].result), type=TrendsResult)
+    assert [each.metric for each in close.series] == [each.metric for each in trends.series]
+    for kept, series in zip(close.series, trends.series, strict=True):
+        assert kept.steps == pytest.approx(series.steps, abs=1e-6)
+    assert (close.time_bins, close.slow_steps) == (trends.time_bins, trends.slow_steps)
+    what_is_kept_is_bounded(opened, [span.id for span in whole.spans])
+
+
+def what_is_kept_is_bounded(made, ids):
+    """One of each at least."""
+    pages = [page(made, id) for id in ids]
+    before = made.kept.bytes
+    made.kept = KeptResults()
+    made.kept._trends.max_bytes = made.kept._judgements.max_bytes = 1
+    assert [page(made, id) for id in ids] == pages
+    assert made.kept.bytes < 0.7 * before
 
 
 def test_trends_are_of_the_spans_that_are_named(logs, opened):

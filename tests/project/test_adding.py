@@ -67,7 +67,7 @@ class Copy:
 
     def makes(self, name: str) -> None:
         """`make gen`, as the Makefile does it."""
-        made = self.python("-m", "tb_steptime.serve.wire")
+        made = self.python("-m", "tb_steptime.serve.api")
         assert made.returncode == 0, made.stderr
         (self.root / "frontend" / "src" / name).write_text(made.stdout)
 

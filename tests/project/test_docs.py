@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.insights.job_rules import JOB_RULES
 from tb_steptime.insights.questions import QUESTIONS
 from tb_steptime.insights.rules import RULES
 from tb_steptime.record import profile_steps
@@ -116,7 +117,7 @@ def test_every_card_is_explained_once():
 
 
 def test_every_rule_says_when_it_fires_and_answers_the_questions():
-    for rule in RULES:
+    for rule in (*RULES, *JOB_RULES):
         fires, *answers = paragraphs(inspect.getdoc(rule) or "")
         assert fires.startswith("Fires when "), rule
         assert tuple(answer.partition(": ")[0] for answer in answers) == QUESTIONS, rule

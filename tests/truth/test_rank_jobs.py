@@ -7,53 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_steptime.analyses.compare import CompareResult
-from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.job_ranks import at_the_same_time, recorded_ranks
 from tb_steptime.ingest.job_ranks import job_of as job_of_recordings
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
-from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.result import JobRanks
-from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
-from tests.truth.simulate.rank_jobs import EPOCH_NS, Declared, Ns, Ran, run, write
-
-MS = 1_000_000
-
-
-def job_of(ran: Ran, link_rate: float | None = None) -> JobRanks:
-    """By the summaries that its ranks would have."""
-    return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], link_rate)
-
-
-def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
-    """clock_jumps: what each collective is written down too late, ns."""
-    world = ran.declared.ranks
-    begins = [0, *ran.step_end[:-1]]
-    marks = [StepMark(str(n), *pair) for n, pair in enumerate(zip(begins, ran.step_end, strict=True), 5)]
-    computing = [float(sum(end - begin for begin, end in of_step[rank])) for of_step in ran.computed]
-    series = [
-        Series("step_time", None, None, [float(mark.end_ns - mark.start_ns) for mark in marks]),
-        Series("kernel_time", None, None, computing),
-    ]
-    sizes = list(dict.fromkeys(ran.declared.bucket_bytes))
-    starts = np.array([meeting.start[rank] for meeting in ran.meetings])
-    kept = Exchanges(
-        groups=[ExchangeGroup("0", world, "default_pg", list(range(world)))],
-        classes=[ExchangeClass("all_reduce", 0, size, "Float", "backward.hooks") for size in sizes],
-        of=packed(np.array([sizes.index(meeting.bytes) for meeting in ran.meetings])),
-        step=packed(np.array([meeting.step for meeting in ran.meetings])),
-        start=packed((starts + clock_jumps) // 1000),
-        length=packed(np.array([meeting.end for meeting in ran.meetings]) - starts),
-        exposed=packed(np.full(len(starts), -1)),
-    )
-    trends = TrendsResult(EPOCH_NS + int(ran.clock[rank]), marks, series, [], [])
-    results = {"trends": trends, "ranks": RanksResult(kept), "compare": CompareResult()}
-    return rank_span(RankFacts(str(rank), f"rank{rank}", rank, None, world), results)
+from tests.drawn.simulated_ranks import MS, job_of, span_of
+from tests.truth.simulate.rank_jobs import Declared, run, write
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64, 256])

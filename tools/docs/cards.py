@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
+from tb_steptime.insights.job_rules import JOB_RULES, JobRule
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tools.docs.markdown import paragraphs, plain
+
+#: Of a span, and of a job.
+_ALL: dict[Rule | JobRule, Gain] = {**RULES, **dict.fromkeys(JOB_RULES, Gain.OVERLAPS)}
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
@@ -31,7 +35,7 @@ class Example(NamedTuple):
 
 def card_ids() -> tuple[str, ...]:
     """A rule's name is the id of its card."""
-    return tuple(rule.__name__ for rule in RULES)
+    return tuple(rule.__name__ for rule in _ALL)
 
 
 def named_cards(words: str) -> list[str]:
@@ -45,21 +49,21 @@ def named_cards(words: str) -> list[str]:
 
 
 def _topic(folder: str) -> list[str]:
-    return [rule.__name__ for rule in RULES if f".rules.{folder}." in rule.__module__]
+    return [rule.__name__ for rule in _ALL if f".rules.{folder}." in rule.__module__]
 
 
 def cards(words: str) -> str:
     """One section per card, in the order of the rules. KeyError for a card that no rule makes."""
-    rules = {rule.__name__: rule for rule in RULES}
+    rules = {rule.__name__: rule for rule in _ALL}
     return "\n\n".join(_section(id, rules[id]) for id in named_cards(words))
 
 
 _OVERLAPS = " It is never added to the gains of other cards."
 
 
-def _section(id: str, rule: Rule) -> str:
+def _section(id: str, rule: Rule | JobRule) -> str:
     fires, *answers = paragraphs(inspect.getdoc(rule) or "")
-    text = [f"### `{id}`", plain(fires), "\n".join(_answer(each, RULES[rule]) for each in answers)]
+    text = [f"### `{id}`", plain(fires), "\n".join(_answer(each, _ALL[rule]) for each in answers)]
     example = examples().get(id)
     if example:
         text.append(f"For example, in `demo_logs/{example.run}`:\n\n> {plain(example.text)}")

@@ -31,6 +31,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "summarize json": terminal.summarize_schema,
     "kernels json": terminal.kernels_schema,
     "operators json": terminal.operators_schema,
+    "ranks json": terminal.ranks_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,
     "export tables": terminal.export_tables,

@@ -12,11 +12,11 @@ from msgspec import inspect as types
 from tb_steptime import cli
 from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.compare_contract import ComparisonReport
-from tb_steptime.terminal.contract import Report
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
+from tb_steptime.terminal.ranks.contract import JobsReport, Report
 from tools.docs.markdown import code, paragraphs, plain, table
 
 
@@ -57,6 +57,10 @@ def operators_schema() -> str:
 
 def explain_schema() -> str:
     return _schema(Explanations)
+
+
+def ranks_schema() -> str:
+    return _schema(JobsReport)
 
 
 def compare_schema() -> str:

@@ -1,7 +1,7 @@
 import type { CardMeaning, Evidence, Insight } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
-import { DASH, ns, share } from "../format";
+import { ns, share } from "../format";
 import { sentence } from "../phrase";
 import { Basis } from "./basis";
 import { Code } from "./copy";
@@ -61,16 +61,22 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
 const SEVERITY = { major: "Major", warning: "Warning", minor: "Minor" } as const;
 
 function Gain({ insight }: { insight: Insight }) {
-  const { gain_ns: gain, gain_fraction: part, later_ns: later } = insight;
+  const { gain_ns: gain, gain_fraction: part, later_ns: later, instead } = insight;
   const now = gain > 0;
+  if (!now && later === null)
+    return (
+      <div class="gain" {...hint(sentence(insight.gain_formula))}>
+        {instead === null ? "no gain now" : sentence(instead)}
+      </div>
+    );
   return (
     <div class="gain" {...hint(sentence(insight.gain_formula))}>
       {now && "up to "}
-      <b>{now ? ns(gain) : later === null ? DASH : `${ns(0)} now`}</b>
+      <b>{now ? ns(gain) : `${ns(0)} now`}</b>
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
-      {now ? `${share(part)} of the step` : later !== null ? `up to ${ns(later)} later` : "\u00a0"}
+      {now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}
     </div>
   );
 }

@@ -15,6 +15,7 @@ import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { withShortNames } from "../views/trends/cast";
+import { trendsPart } from "../views/trends/part";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { JobContent, useJob } from "./job";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
@@ -48,11 +49,12 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const [tries, setTries] = useState(0);
   const id = selection.span.id;
   const page = usePage(ofSpan, selection, tries, source);
-  const { runs, focus } = trendsAsked(tab);
-  const trendsName = of !== "spans" ? null : ["trends", focus, ...runs].join("\n");
+  const { runs, focus, part: trendsPart } = trendsAsked(tab);
+  const trendsName =
+    of !== "spans" ? null : ["trends", focus, ...runs, ...(trendsPart ? trendsPart.metrics : [])].join("\n");
   const trends = useLast(
     useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
-      source.client.trends(runs, focus, signal),
+      source.client.trends(runs, focus, signal, trendsPart),
     ),
   );
   const pair = usePair(of === "pair", chosen, tab, source);
@@ -229,10 +231,10 @@ function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
   return { ...asked, answer: asked.answer ?? last.current };
 }
 
-function trendsAsked({ index, state }: Tab) {
+function trendsAsked({ index, state, meanings }: Tab) {
   const all = index.runs.map((run) => run.name);
   const runs = namedRuns(state, all);
-  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all) };
+  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all), part: trendsPart(index, state, meanings) };
 }
 
 function trendsVersion(index: Index): string {

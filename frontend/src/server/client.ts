@@ -10,6 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   FlamePage,
+  HeldSteps,
   Index,
   MemoryPage,
   Opening,
@@ -35,12 +36,10 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
-/** The part of a span whose single events a report holds, as `tb_steptime/serve/report/events.py` writes it. */
-export interface HeldSteps {
-  steps: readonly string[];
-  start_ns: number;
-  end_ns: number;
-  joined: number;
+/** Of many spans: series of these metrics alone, and time bins of so many spans, those with the longest steps. */
+export interface TrendsPart {
+  metrics: readonly string[];
+  strips: number;
 }
 
 /** A file to save, and what to save it as. */
@@ -59,7 +58,12 @@ export interface Client {
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
-  trends(runs: readonly string[], focus: string | null, signal?: AbortSignal): Promise<Answer<TrendsPage>>;
+  trends(
+    runs: readonly string[],
+    focus: string | null,
+    signal?: AbortSignal,
+    part?: TrendsPart,
+  ): Promise<Answer<TrendsPage>>;
   /** The job's own scalars, of its event files; without a tag only which there are. */
   scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
   /**
@@ -125,8 +129,16 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
-    trends: (runs, focus, signal) =>
-      ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])], signal),
+    trends: (runs, focus, signal, part) =>
+      ask(
+        "trends",
+        [
+          ...runs.map((run) => ["run", run]),
+          ...(focus === null ? [] : [["focus", focus]]),
+          ...(part ? [...part.metrics.map((metric) => ["metric", metric]), ["strips", String(part.strips)]] : []),
+        ],
+        signal,
+      ),
     scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
     busy: (span, { from, to, bins }, signal) =>
       ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),

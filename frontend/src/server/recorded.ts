@@ -1,45 +1,20 @@
 /** Answers from a report: one file that holds what the server said when it was written, and needs no server. */
 
 import type {
-  Catalogue,
-  ChainPage,
   ComparePage,
   Headline,
-  Index,
+  HeldAnswers,
+  HeldEvents,
   PageOf,
   Problem,
-  RanksPage,
+  SaidOfRuns,
   Scalars,
-  SpanPage,
   TrendsPage,
   ViewId,
 } from "../api.gen";
 import type { Answer, Client } from "./client";
-import { busyOf, eventOf, type HeldEvents, searchIn, timelineOf } from "./recorded_events";
+import { busyOf, eventOf, searchIn, timelineOf } from "./recorded_events";
 import { rankMapOf } from "./recorded_ranks";
-
-/** As `tb_steptime/serve/report/recorded.py` writes it, where each field is explained. */
-export interface Recorded {
-  written_ms: number;
-  index: Index;
-  catalogue: Catalogue;
-  pages: Readonly<Record<string, Partial<Record<ViewId, SpanPage>>>>;
-  trends: RecordedTrends;
-  pairs: readonly ComparePage[];
-  chain: ChainPage;
-  chain_runs: readonly string[];
-  jobs: readonly RanksPage[];
-  scalars: Readonly<Record<string, Scalars>>;
-}
-
-interface RecordedTrends {
-  changes: TrendsPage["changes"];
-  rows: TrendsPage["spans"];
-  of_all: Readonly<Record<string, SaidOfRuns>>;
-  of_one: Readonly<Record<string, SaidOfRuns>>;
-}
-
-type SaidOfRuns = Pick<TrendsPage, "headline" | "titles">;
 
 /** A report holds no answer to this. */
 export const NOT_HELD: Problem = {
@@ -67,7 +42,10 @@ const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT].ma
 export const isFinal = ({ problem }: Problem): boolean => FINAL.has(problem);
 
 /** eventsOf: what the report holds of a span's single events. */
-export function openRecorded(recorded: Recorded, eventsOf: (span: string) => HeldEvents | null = () => null): Client {
+export function openRecorded(
+  recorded: HeldAnswers,
+  eventsOf: (span: string) => HeldEvents | null = () => null,
+): Client {
   const { index, catalogue, pages, pairs } = recorded;
   const ofEvents = async <T>(span: string, answer: (events: HeldEvents) => T | undefined): Promise<Answer<T>> => {
     const events = eventsOf(span);
@@ -83,7 +61,10 @@ export function openRecorded(recorded: Recorded, eventsOf: (span: string) => Hel
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
     ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
-    rankMap: async (span, metric) => ready(rankMapOf(recorded.trends.rows, span, metric)),
+    rankMap: async (span, metric) =>
+      metric.startsWith("rank_")
+        ? readyOr(recorded.waits.find((map) => map.metric === metric && map.spans.includes(span)))
+        : ready(rankMapOf(recorded.trends.rows, span, metric)),
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),
@@ -115,19 +96,20 @@ const scalarsOf = (of: Scalars | undefined, tag: string | null): Scalars => ({
   series: (of?.series ?? []).filter((series) => series.tag === tag),
 });
 
-function sameRuns(runs: readonly string[], { index, chain_runs }: Recorded): boolean {
+function sameRuns(runs: readonly string[], { index, chain_runs }: HeldAnswers): boolean {
   const asked = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;
   return asked.length === chain_runs.length && asked.every((name) => chain_runs.includes(name));
 }
 
 /** Of some runs among many no sentence was written: then only how many there are is said. */
-function trendsOf({ trends, index }: Recorded, runs: readonly string[], focus: string | null): TrendsPage {
+function trendsOf({ trends, index }: HeldAnswers, runs: readonly string[], focus: string | null): TrendsPage {
   const { rows, changes, of_all, of_one } = trends;
   if (runs.length === 0 || runs.length === index.runs.length)
-    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes };
+    return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes, left_out: 0 };
   const shown = {
     spans: rows.filter(({ run }) => runs.includes(run)),
     changes: changes.filter(({ run }) => runs.includes(run)),
+    left_out: 0,
   };
   if (runs.length === 1) return { ...of_one[runs[0]!]!, ...shown };
   return {

@@ -1,18 +1,6 @@
 /** Single events that a report holds of a span: the picture of some steps, and all about the events in it. */
 
-import type { BusyBins, EventDetail, SearchPage, TimelinePage } from "../api.gen";
-import type { HeldSteps } from "./client";
-
-/** As `tb_steptime/serve/report/events.py` writes it, where each field is explained. */
-export interface HeldEvents {
-  held: HeldSteps;
-  folded: TimelinePage;
-  whole: TimelinePage | null;
-  described: readonly EventDetail[];
-  moved: readonly number[];
-  moved_row: readonly number[];
-  busy: BusyBins;
-}
+import type { BusyBins, EventDetail, HeldEvents, SearchPage, TimelinePage } from "../api.gen";
 
 /** All that is held, whichever part of it is asked for: a page may hold more, and is asked for once then. */
 export const timelineOf = ({ folded, whole }: HeldEvents, fold: boolean): TimelinePage =>

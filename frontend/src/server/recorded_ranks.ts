@@ -17,6 +17,7 @@ export function rankMapOf(rows: readonly TrendSpan[], span: string, metric: stri
     spans: ranks.map(({ id }) => id),
     steps,
     values: letters(values),
+    least_high: 0,
     reason: values.some((value) => !Number.isNaN(value)) ? null : (reasons.find((reason) => reason !== null) ?? null),
   };
 }

@@ -1,11 +1,13 @@
 /** Ranks: any metric by rank and step, who waits for whom and why, and what the ranks exchange. */
 
+import { useMemo } from "preact/hooks";
 import { keysOf, selections } from "../address/selection";
 import { stepInTimeline } from "../address/timeline";
-import type { JobRanks } from "../api.gen";
+import type { JobRanks, Metric, RanksPage, RanksTitleId } from "../api.gen";
 import { Code } from "../components/copy";
 import { Sentence } from "../components/sentence";
 import { counted } from "../format";
+import type { Meanings } from "../meanings";
 import { type RanksViewProps, titleOf } from "./props";
 import { JobCollectives } from "./ranks/collectives";
 import { useRankMap } from "./ranks/map_data";
@@ -30,12 +32,12 @@ export function Ranks(props: RanksViewProps) {
 
 function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   const { meanings, state } = tab;
-  const metrics = meanings.metrics.filter(({ id }) => job.metrics.includes(id));
-  const metric = metrics.find(({ id }) => id === state.metric) ?? meanings.metric("step_time");
+  const metrics = useMemo(() => metricsOf(page, job, meanings), [page, job, meanings]);
+  const metric = metrics.find(({ id }) => id === state.metric) ?? firstOf(job, metrics);
   const version = `${page.read}`;
   const answer = useRankMap(tab.ranks, page.spans[0]!, metric.id, version);
-  const rows = rowsOf(job);
-  const known = new Map(selections(tab.index).map((each) => [each.span.id, each]));
+  const rows = useMemo(() => rowsOf(job, page.caused_ns), [job, page]);
+  const known = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
   const keys = (row: MapRow) => {
     const selection = known.get(row.span);
     return selection ? keysOf(selection) : {};
@@ -44,7 +46,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   return (
     <>
       <MapPicture
-        title={titleOf(page, "map")}
+        title={titleOf(page, TITLES[metric.id] ?? "map")}
         rows={rows}
         metric={metric}
         metrics={metrics}
@@ -55,16 +57,14 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         name={name}
         tab={tab}
       />
-      <div class={page.insights.length > 0 ? "split" : ""}>
-        <Waits
-          page={page}
-          job={job}
-          rows={rows}
-          choose={(row) => tab.update({ ...keys(row), view: "overview" })}
-          tab={tab}
-        />
-        {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
-      </div>
+      {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
+      <Waits
+        page={page}
+        job={job}
+        rows={rows}
+        choose={(row) => tab.update({ ...keys(row), view: "overview" })}
+        tab={tab}
+      />
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <p class="quiet">
         <Sentence phrase={titleOf(page, "clocks")} />
@@ -72,6 +72,18 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
     </>
   );
 }
+
+const TITLES: Readonly<Record<string, RanksTitleId>> = { rank_caused_ns: "map.caused", rank_wait_ns: "map.waits" };
+
+/** Waits by rank and step, where they are known, and what some rank measures of the catalogue. */
+const metricsOf = ({ caused_ns }: RanksPage, job: JobRanks, meanings: Meanings): Metric[] => [
+  ...(caused_ns.length > 0 ? ["rank_caused_ns", "rank_wait_ns"].map(meanings.metric) : []),
+  ...meanings.metrics.filter(({ id }) => job.metrics.includes(id)),
+];
+
+/** Ranks that wait for each other take equally long: then it is the waits that tell them apart. */
+const firstOf = ({ balance }: JobRanks, metrics: readonly Metric[]): Metric =>
+  (balance === "balanced" ? metrics.find(({ id }) => id === "step_time") : undefined) ?? metrics[0]!;
 
 const SNIPPET = `torch.profiler.profile(
     ...,

@@ -161,6 +161,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
             <Search
               field={field}
               words={words}
+              inReport={held !== null}
               found={found}
               tracks={loaded.tracks}
               track={searched}

@@ -2,9 +2,10 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
-import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
+import type { Metric, ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
 import type { Overlay } from "../charts/lines/overlay_data";
 import { useHidden } from "../components/keys";
+import { count, counted } from "../format";
 import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
 import { axisOver, isOver, type Over, type TrendAxis } from "./trends/axis";
@@ -15,13 +16,11 @@ import { OpenSpan, OTHERS, RunLegend } from "./trends/focus";
 import { HeatmapPicture } from "./trends/heatmap_picture";
 import { useTrendSelection } from "./trends/hover";
 import { TrendPicture } from "./trends/lines";
-import { type Run, runsOf } from "./trends/runs";
+import { SMALL } from "./trends/part";
+import { MANY_WORKERS, type Run, runsOf, workersOf } from "./trends/runs";
 import { ScalarPicker } from "./trends/scalar_picker";
 import { loggedRange, placed, useScalars } from "./trends/scalars";
 import { SlowSteps } from "./trends/slow_steps";
-
-/** Each has its own title in `page.titles`. */
-const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"] as const;
 
 export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
@@ -33,21 +32,43 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const compared = comparedRun(tab);
   const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
-  const cast = useMemo(() => castOf(chosen, focus, compared, typed), [chosen, focus, compared, typed]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
-  const metric = tab.meanings.metrics.find((each) => each.id === tab.state.metric) ?? tab.meanings.metrics[0]!;
+  const metric = drawnMetric(page, tab);
+  const workers = useMemo(() => manyWorkers(chosen), [chosen]);
+  const { worker } = tab.state;
+  const cast = useMemo(
+    () => castOf(chosen, workers, { focus, compared, worker, typed, metric }),
+    [chosen, workers, focus, compared, worker, typed, metric],
+  );
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
       {cast.lines.length > 0 && (
         <Pictures
           {...{ page, cast, compared, over, metric, tab, typed }}
-          search={chosen.length > cast.lines.length || typed !== "" ? search : null}
+          search={cast.group.length > 0 || typed !== "" ? search : null}
         />
+      )}
+      {page.left_out > 0 && (
+        <p class="quiet small">
+          The newest {counted(page.spans.length, "span")} are shown, and {count(page.left_out)} older ones are not.
+          Choose some of the runs to see theirs.
+        </p>
       )}
     </div>
   );
 }
+
+/** The chosen metric once its series are there: of many spans they are asked for when it is chosen. */
+function drawnMetric(page: TrendsPage, { state, meanings: { metrics } }: Tab): Metric {
+  const chosen = metrics.find((each) => each.id === state.metric);
+  const result = page.spans.find((span) => span.result !== null)?.result;
+  return chosen && result?.series.some((series) => series.metric === chosen.id) ? chosen : metrics[0]!;
+}
+
+/** The workers of a run that is shown alone and has many. */
+const manyWorkers = (runs: readonly Run[]): readonly Run[] =>
+  runs.length === 1 && runs[0]!.workers >= MANY_WORKERS ? workersOf(runs[0]!) : NONE;
 
 /** The run of the span that the address compares with. */
 const comparedRun = ({ index, state }: Tab): string | null =>
@@ -77,13 +98,16 @@ interface PicturesProps {
 
 function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
   const chosen = useTrendSelection(tab);
-  const { lines: all, group: together } = cast;
+  const { lines: all, group: together, of } = cast;
   const [off, hide] = useHidden();
   // the one in focus is always drawn: titles speak of it
   const runs = useMemo(() => all.filter((run, at) => at === all.length - 1 || !off.has(run.name)), [all, off]);
   const group = off.has(OTHERS) ? NONE : together;
   // the focus first: its strips are in sight however many runs there are
-  const strips = useMemo(() => [...runs].reverse().concat(group), [runs, group]);
+  const strips = useMemo(
+    () => (of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group)),
+    [runs, group, of],
+  );
   const focus = runs[runs.length - 1]!;
   const tag = tab.state.scalar ?? null;
   const { tags, series } = useScalars(tab.scalars, focus.name, tag);
@@ -104,13 +128,8 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           tools={
             tags.length > 0 && <ScalarPicker tags={tags} chosen={tag} choose={(scalar) => tab.update({ scalar })} />
           }
-          runs={runs}
-          group={group}
-          compared={compared}
-          axis={axis}
+          {...{ runs, group, of, compared, axis, chosen, tab }}
           changes={shown}
-          chosen={chosen}
-          tab={tab}
         />
         <div>
           <SlowSteps
@@ -120,15 +139,14 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
             chosen={chosen}
             tab={tab}
           />
-          {search && <RunSearch typed={typed} search={search} />}
+          {search && <RunSearch typed={typed} search={search} of={of} />}
           <RunLegend
             runs={all}
             group={together}
-            compared={compared}
-            metric={metric}
-            choose={(run) => tab.update({ run })}
-            off={off}
-            hide={hide}
+            {...{ of, compared, metric, off, hide }}
+            choose={({ name, worker }) =>
+              tab.update(worker === undefined ? { run: name } : { run: focus.name, worker })
+            }
           />
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
@@ -140,13 +158,8 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
             small
             metric={tab.meanings.metric(id)}
             title={titleOf(page, id)}
-            runs={runs}
-            group={group}
-            compared={compared}
-            axis={axis}
+            {...{ runs, group, of, compared, axis, chosen, tab }}
             changes={shown}
-            chosen={chosen}
-            tab={tab}
           />
         ))}
       </div>
@@ -170,18 +183,19 @@ function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run):
 }
 
 interface RunSearchProps {
+  of: Cast["of"];
   typed: string;
   search(typed: string): void;
 }
 
 /** Of many runs those that are found are drawn one by one. */
-function RunSearch({ typed, search }: RunSearchProps) {
+function RunSearch({ of, typed, search }: RunSearchProps) {
   return (
     <input
       class="field run-search"
       type="search"
-      placeholder="Search runs to draw them"
-      aria-label="Search runs to draw them one by one"
+      placeholder={`Search ${of} to draw them`}
+      aria-label={`Search ${of} to draw them one by one`}
       value={typed}
       onInput={(event) => search(event.currentTarget.value.trim().toLowerCase())}
     />

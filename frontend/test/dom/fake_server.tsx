@@ -11,6 +11,7 @@ import type {
   Index,
   MemoryPage,
   PageOf,
+  RankMap,
   RanksPage,
   Scalars,
   TrendsPage,
@@ -42,6 +43,7 @@ export interface Says {
   memory?: Answer<MemoryPage>;
   flame?: Answer<FlamePage>;
   ranks?: Answer<RanksPage>;
+  rankMap?(metric: string): Answer<RankMap>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
@@ -115,7 +117,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     search: () => answer("search", GONE),
     event: () => answer("event", GONE),
     ranks: (id, signal) => slowly(`ranks ${id}`, server.ranks ?? GONE, signal),
-    rankMap: (_id, metric) => answer(`rank_map ${metric}`, GONE),
+    rankMap: (_id, metric) => answer(`rank_map ${metric}`, server.rankMap?.(metric) ?? GONE),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
       answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),

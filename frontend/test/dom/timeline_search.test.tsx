@@ -118,3 +118,14 @@ test("of one track; a frame that is folded away is unfolded", async () => {
   await press("Enter");
   expect([keys().event, keys().frames]).toEqual([1300, "all"]);
 });
+
+test("in a report it says that it finds only what the report holds", async () => {
+  cleanup();
+  const held = () => ({ steps: ["5"], start_ns: 0, end_ns: 250, joined: 0 });
+  await show(timelineEvents({ search, held }), "p.tb_steptime.step=5");
+  expect(field().getAttribute("aria-label")).toBe("Find events by name in this report");
+  await find("op");
+  expect(said()).toBe("500 found, 5 µs in this report");
+  await find("nothing");
+  expect(said()).toBe("none in this report");
+});

@@ -51,7 +51,10 @@ describe("trends of many runs", () => {
     expect(rows.map(({ textContent }) => textContent)).toEqual([
       "run_3, in focus",
       "run_8, compared with",
-      "28\u00a0other runs: median, and the band that holds half of them",
+      "run_27",
+      "run_28",
+      "run_29",
+      "25\u00a0other runs: median, and the band that holds 80 % of them",
     ]);
     expect(screen.getByText(/^Highest/).parentElement!.textContent).toContain("run_29");
     fireEvent.input(screen.getByRole("searchbox", { name: /Search runs to draw/ }), { target: { value: "run_12" } });
@@ -66,11 +69,32 @@ describe("trends of many runs", () => {
     const before = [...svg.querySelectorAll("path.line")];
     fireEvent.pointerMove(svg, { clientX: 60, clientY: 20 });
     await waitFor(() => expect(svg.querySelector(".isolated")).not.toBeNull());
-    expect(screen.getAllByText("run_28").length).toBeGreaterThan(0);
+    expect(screen.getAllByText("run_26").length).toBeGreaterThan(0);
     expect(before.every((path) => svg.contains(path))).toBe(true);
     fireEvent.pointerLeave(svg);
     await waitFor(() => expect(svg.querySelector(".isolated")).toBeNull());
     expect(lines(svg)).toBe(before.length);
+  });
+
+  test("one run of many workers is their median; the worst are drawn, and one that is pressed is chosen", async () => {
+    const server = says();
+    const workers = Array.from({ length: 20 }, (_, at) => `w${at}`);
+    const spans = workers.map((worker, at) =>
+      trendSpan({ run: "job", worker, number: 1, first: 5, ms: [100 + at, 90] }),
+    );
+    server.index = { kind: "ready", value: index([run("job", [span(1)])]) };
+    server.trends = { kind: "ready", value: trendsPage(spans) };
+    await openTab("view=trends", server);
+    const rows = within(await screen.findByRole("list", { name: "Workers" })).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      "job: median of 20 workers, band of 80 %",
+      "w17",
+      "w18",
+      "w19",
+      "17\u00a0other workers: point at the picture, or search",
+    ]);
+    fireEvent.click(within(screen.getByRole("list", { name: "Workers" })).getByRole("button", { name: "w18" }));
+    expect(keys().worker).toBe("w18");
   });
 
   test("the strips of the run in focus come first", async () => {

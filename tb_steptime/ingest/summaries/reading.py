@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -106,12 +106,14 @@ def is_newer(path: Path) -> bool:
         return False
 
 
-def whole(span: MeasuredSpan, path: str) -> MeasuredSpan:
-    """The same with every result in memory. Raises TraceError where one of them cannot be read."""
+def whole(span: MeasuredSpan, path: str, leave_out: Collection[str] = ()) -> MeasuredSpan:
+    """The same with its results in memory, but for the views to leave out. Raises TraceError where one of them cannot
+    be read."""
     try:
-        return msgspec.structs.replace(span, results=dict(span.results))
+        results = {view: span.results[view] for view in span.results if view not in leave_out}
     except (OSError, DamagedSummary, KeyError) as error:
         raise _damaged(path) from error
+    return msgspec.structs.replace(span, results=results)
 
 
 def _span(path: Path, head: SummaryHead, head_bytes: int, trace: str) -> MeasuredSpan:

@@ -8,6 +8,7 @@ from statistics import fmean
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -123,7 +124,9 @@ def _unmatched(job: JobRanks) -> Phrase:
 def ranks_titles(job: JobRanks) -> Titles:
     """Above the pictures: see `title_ids.RANKS_TITLES`."""
     return {
-        "map": phrase("Do steps differ by rank?"),
+        "map": phrase("Do ranks differ?"),
+        "map.caused": phrase("Which rank makes the others wait?"),
+        "map.waits": phrase("Which rank waits for others?"),
         "waits": _waits_title(job),
         "collectives": phrase("What do the ranks exchange?"),
         "clocks": _clocks(job),
@@ -169,3 +172,34 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int) -> Hea
     if world_size is None or world_size < 2:
         return Headline(phrase("[One rank was recorded here,] so there is nothing to compare it with."), None)
     return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
+
+
+#: What time is lost to.
+_LOST_TO: dict[PartId, str] = {
+    "kernels": "longer kernels",
+    "transfers": "exposed transfers",
+    "waits": "waits for late ranks",
+    "loading": "data loading",
+    "copies": "copies",
+    "host": "the CPU",
+}
+#: Losses below this share of the step are not named.
+WORTH_NAMING = 0.02
+
+
+def scaling_text(found: Scaling) -> Phrase:
+    """ "8 to 64 ranks: 71 % efficient, 19 % lost to exposed all-gather"; why not, where the efficiency is not known."""
+    ranks = {"base": count(found.base_ranks), "ranks": count(found.ranks)}
+    if found.reason is not None or found.efficiency is None:
+        why = explain(found.reason) if found.reason else phrase("")
+        return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
+    said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
+    most = found.parts[0]
+    if most.lost_ns < WORTH_NAMING * found.step_ns:
+        return joined(said, phrase("."), by="")
+    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
+    return joined(said, lost, by="")
+
+
+def _part(part: ScalingPart) -> str:
+    return f"exposed {part.kind}" if part.id == "transfers" and part.kind else _LOST_TO[part.id]

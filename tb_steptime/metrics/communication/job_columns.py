@@ -16,12 +16,13 @@ COLUMNS = (
     ),
     Metric(
         "rank_wait_ns", "Waits for others", Unit.NS,
-        "Time a step in collectives until the last rank of the group has arrived.", colour="comm",
+        "Time in collectives until the last rank of the group has arrived, that no computation hides, a step.",
+        colour="comm",
     ),
     Metric(
         "rank_caused_ns", "Makes others wait", Unit.NS,
-        "Time a step that another rank waits for this one, on average: the part of its waits that ends when this rank "
-        "arrives.", colour="comm",
+        "How long each of the others waits for this rank, as a mean: their waits that end when it arrives and that no "
+        "computation hides, a step.", colour="comm",
     ),
     Metric("rank_last", "Arrives last", Unit.FRACTION, "At how many of its collectives all others were there before."),
     Metric("rank_why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others."),

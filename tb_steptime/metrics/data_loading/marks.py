@@ -102,8 +102,8 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
     begin = np.append(0, events.ends(rows))[: len(rows)]
     for i, (low, high) in enumerate(zip(begin.tolist(), events.start_ns[rows].tolist(), strict=True)):
-        part = np.arange(*np.searchsorted(events.start_ns, (low, high)).tolist(), dtype=np.int64)
-        part = part[events.thread[part] == events.thread[rows[i]]]
+        first, last = np.searchsorted(events.start_ns, (low, high)).tolist()
+        part = first + np.flatnonzero(events.thread[first:last] == events.thread[rows[i]])
         # what ends after the mark begins is a range around the loader or the step
         works[i] = (is_work[part] & (events.ends(part) <= high)).any()
         ops = part[is_op[part]]

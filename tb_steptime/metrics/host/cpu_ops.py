@@ -139,7 +139,9 @@ def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps, by thread, and the self time of each."""
     events, steps = trace.events, find_steps(trace)
     apart = loader_names(trace) | collective_names(trace)
-    rows, own_ns = self_times(trace, np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name]))
+    rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    own_ns = self_times(trace, rows)
     start = events.start_ns[rows]
     step = np.searchsorted(steps.start_ns, start, side="right") - 1
     inside = (step >= 0) & (start < steps.end_ns[step])

@@ -33,7 +33,8 @@ class OpTime(msgspec.Struct, frozen=True):
 def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
     """Ops by name, of those that begin in one of so many steps (step_at: of each instant the step, -1 in none); most of
     their own time first."""
-    rows, own_ns = self_times(trace, trace.events.rows(Kind.CPU_OP))
+    rows = trace.events.rows(Kind.CPU_OP)
+    own_ns = self_times(trace, rows)
     step = step_at(trace.events.start_ns[rows])
     counted = step >= 0
     rows = rows[counted]  # one column after the other: of a large trace each is 8 MB

@@ -9,7 +9,7 @@ cores before tensor cores (a plain kernel's name may hold a tensor-core kernel's
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from tb_steptime.metrics.gpu.collectives import COLLECTIVE_KERNEL
@@ -141,8 +141,6 @@ TURING_WITHOUT = re.compile(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|20
 #: AMD chips before matrix cores (CDNA) and before WMMA (RDNA 3), as ROCm names them.
 AMD_WITHOUT = re.compile(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
 
-_COMPILED = tuple((family, re.compile(family.pattern)) for family in FAMILIES)
-
 
 @lru_cache(maxsize=8192)
 def classify(name: str, capability: tuple[int, int] | None = None, device: str = "") -> Answer:
@@ -165,9 +163,15 @@ def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
     return capability >= (7, 0) and not (capability == (7, 5) and TURING_WITHOUT.search(device))
 
 
+@cache
+def _compiled() -> tuple[tuple[Family, re.Pattern[str]], ...]:
+    """Not when this is imported: most commands read results and classify nothing."""
+    return tuple((family, re.compile(family.pattern)) for family in FAMILIES)
+
+
 def _by_name(name: str) -> Answer:
     function = function_name(name)
-    for family, pattern in _COMPILED:
+    for family, pattern in _compiled():
         if pattern.search(function if family.where == "function" else name):
             return Answer(family.answer, family.id, family.reason, family.role)
     return UNTOLD

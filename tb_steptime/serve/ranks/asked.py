@@ -9,7 +9,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.ranks.jobs import Job, Jobs, find_job
-from tb_steptime.serve.ranks.map import rank_map
+from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
 from tb_steptime.serve.ranks.page import ranks_page
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownSpan
@@ -35,11 +35,25 @@ class Ranks:
             return ranks_page(Job([span], [], 1), self.jobs)
 
     def map(self, id: str, metric: str) -> RankMap:
-        """A metric of the catalogue of those ranks. Raises UnknownSpan, also where there is no such metric."""
+        """A metric of the catalogue of those ranks, or their waits. Raises UnknownSpan, also where there is no such
+        metric, SpanFailed."""
         span, of_run = self._of_run(id)
+        job = find_job(span, of_run)
+        if metric in WAIT_METRICS:
+            return self._waits(job, span, metric)
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
-        return rank_map(find_job(span, of_run).spans, metric)
+        return rank_map(job.spans, metric)
+
+    def _waits(self, job: Job, span: ServedSpan, metric: str) -> RankMap:
+        try:
+            known = self.jobs.of(job) if job.recorded else None
+        except (OSError, DamagedSummary, KeyError) as error:
+            self.reader.again(span, error, work=False)
+            known = None
+        if known is None or known.waits is None:
+            raise UnknownSpan(metric)
+        return wait_map(known, metric)
 
     def _of_run(self, id: str) -> tuple[ServedSpan, Sequence[ServedSpan]]:
         span = self.directory.find(id)

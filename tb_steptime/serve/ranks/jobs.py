@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, job_of, recorded_ranks
+from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ranks.job import job_with_waits
 from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.serve.served import ServedSpan
 
 #: The one that is shown and the one before it; a job of a thousand ranks is a few MB.
@@ -27,28 +29,36 @@ class Job:
     unread: int
 
 
+@dataclass(frozen=True, eq=False)
+class KnownJob:
+    """ranks: step_time has no values, which are as large as all else. waits: None where nothing is matched."""
+
+    ranks: JobRanks
+    waits: StepWaits | None
+
+
 class Jobs:
     """All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, ...], JobRanks] = OrderedDict()
+        self._known: OrderedDict[tuple[str, ...], KnownJob] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, job: Job) -> JobRanks:
-        """What is known of at least one rank. step_time has no values: they are as large as all else. Raises what
-        reading results raises."""
+    def of(self, job: Job) -> KnownJob:
+        """What is known of at least one rank. Raises what reading results raises."""
         key = tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = job_of(job.recorded)
+        found, waits = job_with_waits(rank_spans(job.recorded))
         slim = msgspec.structs.replace(found, step_time=msgspec.structs.replace(found.step_time, values=[]))
+        known = KnownJob(slim, waits)
         with self._lock:
-            self._known[key] = slim
+            self._known[key] = known
             while len(self._known) > KEPT_JOBS:
                 self._known.popitem(last=False)
-        return slim
+        return known
 
 
 def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:

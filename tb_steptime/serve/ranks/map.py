@@ -1,4 +1,4 @@
-"""One metric of a job by rank and step: what the heat map of the Ranks view shows.
+"""A metric of a job by rank and step: what the heat map of the Ranks view shows.
 
 rank 0   steps 5 6 7   200 204 199
 rank 1   steps 5 6     198 241          ->   a row for each rank, a column for each step: 200 204 199
@@ -15,8 +15,10 @@ import numpy as np
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.names import natural_order
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.base import Series
 from tb_steptime.serve.rank_answers import RankMap
+from tb_steptime.serve.ranks.jobs import KnownJob
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Reason
 
@@ -36,7 +38,22 @@ def rank_map(spans: Sequence[ServedSpan], metric: str) -> RankMap:
         spans=[span.found.id for span in spans],
         steps=names,
         values=values.tobytes(),
+        least_high=0.0,
         reason=None if measured else next((reason for _, reason in read if reason), None),
+    )
+
+
+def wait_map(job: KnownJob, metric: str) -> RankMap:
+    """The waits of a job whose collectives are matched, by rank and step. metric: of WAIT_METRICS."""
+    assert job.waits is not None
+    values = job.waits.waits if metric == WAITS else job.waits.caused
+    return RankMap(
+        metric=metric,
+        spans=[row.key for row in job.ranks.ranks],
+        steps=[step.name for step in job.ranks.steps],
+        values=values.astype("<f4").tobytes(),
+        least_high=NOTABLE_FRACTION * step_ns(job.ranks),
+        reason=None,
     )
 
 
@@ -51,6 +68,12 @@ def _step_values(span: ServedSpan, metric: str) -> tuple[dict[str, float], Reaso
 
 
 _NOTHING = Series("", None, None, [])
+
+#: What a job has by rank and step besides the metrics of the catalogue.
+WAITS, CAUSED = "rank_wait_ns", "rank_caused_ns"
+WAIT_METRICS = (WAITS, CAUSED)
+#: Waits below this share of a step look like nothing.
+NOTABLE_FRACTION = 0.1
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, one_rank_headline, ranks_headline, ranks_titles
 from tb_steptime.serve.rank_answers import RanksPage
@@ -13,19 +14,21 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     release."""
     spans, read = [span.found.id for span in job.spans], len(job.spans)
     simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
-    found = jobs.of(job) if job.recorded else None
-    if found is None or len(found.ranks) < 2:
+    known = jobs.of(job) if job.recorded else None
+    found = known.ranks if known else None
+    if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread)
-        return RanksPage(headline, None, spans, read, read + job.unread, {}, [], [], [], simulated)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], simulated)
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
+        caused_ns=known.waits.caused_ns() if known.waits else [],
         spans=[row.key for row in found.ranks],
         read=read,
         found=read + job.unread,
         titles=dict(ranks_titles(found)),
         causes=[cause_text(late) for late in found.late],
         notes=[worded(note) for note in found.notes],
-        insights=[],
+        insights=judge_job(found),
         simulated=simulated,
     )

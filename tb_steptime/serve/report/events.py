@@ -88,9 +88,7 @@ def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
     steps = span.at_hand().result("timeline", TimelineResult).steps
     if wanted is not None:
         return [step for step in steps if step.name.isdigit() and wanted[0] <= int(step.name) <= wanted[1]] or None
-    if span.judgement is None:
-        span.judgement = judgement(span.at_hand())
-    shown = span.judgement.shown_step
+    shown = judgement(span.at_hand()).shown_step
     by_length = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
     return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
 

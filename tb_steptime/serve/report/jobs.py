@@ -7,10 +7,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.serve.rank_answers import RanksPage
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.ranks.map import WAIT_METRICS
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import Store
+
+#: Of a job that has more, a page would be several MB larger.
+MOST_CELLS = 20_000
 
 
 def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
@@ -23,6 +27,16 @@ def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
             pages.append(page)
             held.update(page.spans)
     return pages
+
+
+def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
+    """By rank and step, of the jobs whose waits are known, but for very large ones."""
+    return [
+        store.ranks.map(page.spans[0], metric)
+        for page in pages
+        if page.job is not None and page.caused_ns and len(page.spans) * len(page.job.steps) <= MOST_CELLS
+        for metric in WAIT_METRICS
+    ]
 
 
 def _page(store: Store, id: str) -> RanksPage | None:

@@ -22,13 +22,13 @@ import msgspec
 from tb_steptime import __version__
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.states import Problem
-from tb_steptime.serve.bundle import report_program
+from tb_steptime.serve.http.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import Detail, coarser
 from tb_steptime.serve.report.events import HeldEvents
 from tb_steptime.serve.report.packing import Json, pack
 from tb_steptime.serve.report.private import events_without_machine, without_machine
-from tb_steptime.serve.report.recorded import Recorded, recorded
+from tb_steptime.serve.report.recorded import HeldAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
 
@@ -65,7 +65,7 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(answers: Recorded, events: Mapping[str, HeldEvents] = MappingProxyType({})) -> bytes:
+def report_page(answers: HeldAnswers, events: Mapping[str, HeldEvents] = MappingProxyType({})) -> bytes:
     """Raises NoProgramError. A page that would be large holds less detail. events: by span id."""
     program = report_program()
     if program is None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise, permutations
 
+from tb_steptime.comparison.chain import MOST_IN_CHAIN
 from tb_steptime.serve.served import ServedSpan
 
 #: Of more runs not every pair is held.
 _FEW_RUNS = 4
-
-#: The chain of the Compare view shows so many runs, the newest (`frontend/src/views/compare/chain_runs.ts`).
-_MOST_IN_CHAIN = 12
 
 
 def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
@@ -42,7 +40,7 @@ def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterato
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
     """The runs of the chain, in the order of `spans`."""
     newest = {span.found.run: _recorded(span) for span in sorted(spans, key=_recorded)}
-    kept = set(sorted(newest, key=newest.__getitem__)[-_MOST_IN_CHAIN:])
+    kept = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
     return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]
 
 

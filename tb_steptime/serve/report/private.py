@@ -15,11 +15,11 @@ import msgspec
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.serve.report.events import HeldEvents
-from tb_steptime.serve.report.recorded import Recorded
+from tb_steptime.serve.report.recorded import HeldAnswers
 from tb_steptime.serve.wire import Index, encode
 
 
-def without_machine(recorded: Recorded) -> bytes:
+def without_machine(recorded: HeldAnswers) -> bytes:
     """The answers as JSON."""
     text = encode(recorded)
     if recorded.keeps_paths:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
@@ -20,13 +21,14 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
-from tb_steptime.serve.rank_answers import RanksPage
-from tb_steptime.serve.report.jobs import jobs_of
+from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.report.jobs import jobs_of, waits_of
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import (
     RESULTS,
     Index,
@@ -34,12 +36,16 @@ from tb_steptime.serve.wire import (
     SpanEntry,
     SpanPage,
     TrendSpan,
+    TrendsTitleId,
     Waiting,
 )
 from tb_steptime.text import Phrase
 
 #: Views of many spans or of two: their answers are no span's page.
 OF_MANY = ("trends", "compare", "ranks")
+
+#: In JSON a plain string; in TypeScript the union of the views.
+ViewId = Annotated[str, msgspec.Meta(title="ViewId")]
 
 _NOT_READ = "This recording was not read when the report was written"
 _OPEN_IT = "Open the log directory in TensorBoard, or write the report again."
@@ -49,10 +55,10 @@ class SaidOfRuns(msgspec.Struct, frozen=True):
     """What the Trends view says: its headline, and titles by picture."""
 
     headline: Headline
-    titles: dict[str, Phrase]
+    titles: dict[TrendsTitleId, Phrase]
 
 
-class RecordedTrends(msgspec.Struct, frozen=True):
+class HeldTrends(msgspec.Struct, frozen=True):
     """rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone."""
 
     rows: list[TrendSpan]
@@ -61,30 +67,30 @@ class RecordedTrends(msgspec.Struct, frozen=True):
     of_one: dict[str, SaidOfRuns]
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs: each
-    with the ids of its spans. keeps_paths: a
-    summary was written with whole paths."""
+class HeldAnswers(msgspec.Struct, frozen=True):
+    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+    each job, with the ids of its spans. keeps_paths: a summary was written with whole paths."""
 
     written_ms: int
     index: Index
     catalogue: Catalogue
-    pages: dict[str, dict[str, SpanPage]]
-    trends: RecordedTrends
+    pages: dict[str, dict[ViewId, SpanPage]]
+    trends: HeldTrends
     pairs: list[ComparePage]
     chain: ChainPage
     chain_runs: list[str]
     jobs: list[RanksPage]
+    waits: list[RankMap]
     scalars: dict[str, Scalars]
     keeps_paths: bool
 
 
-def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
+def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
     """Of all that is read by now; what is not says so. scalars: where the job's own are read from."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
-    runs = chain_names(spans)
-    return Recorded(
+    runs, jobs = chain_names(spans), jobs_of(store, spans)
+    return HeldAnswers(
         written_ms=round(1000 * time.time()),
         index=index,
         catalogue=catalogue(),
@@ -93,7 +99,8 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> Recorded:
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
-        jobs=jobs_of(store, spans),
+        jobs=jobs,
+        waits=waits_of(store, jobs),
         scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )
@@ -122,9 +129,9 @@ def _pages(store: Store, span: ServedSpan) -> Iterator[tuple[str, SpanPage]]:
             yield view, page
 
 
-def _trends(store: Store, runs: Sequence[str]) -> RecordedTrends:
+def _trends(store: Store, runs: Sequence[str]) -> HeldTrends:
     whole = store.trends(SpanNames(), work=False)
-    return RecordedTrends(
+    return HeldTrends(
         rows=whole.spans,
         changes=whole.changes,
         of_all={"": SaidOfRuns(whole.headline, dict(whole.titles)), **{run: _said(store, [], run) for run in runs}},
@@ -133,7 +140,7 @@ def _trends(store: Store, runs: Sequence[str]) -> RecordedTrends:
 
 
 def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
-    page = store.trends(SpanNames(runs), focus, work=False)
+    page = store.trends(SpanNames(runs), TrendsAsked(focus, strips=0), work=False)
     return SaidOfRuns(page.headline, dict(page.titles))
 
 

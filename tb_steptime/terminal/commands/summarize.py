@@ -43,13 +43,18 @@ def _run(options: argparse.Namespace) -> int:
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
     from tb_steptime.insights import judge
-    from tb_steptime.terminal.contract import Report
     from tb_steptime.terminal.output import print_json
+    from tb_steptime.terminal.ranks.contract import Report
+    from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.ranks.report import job_report
     from tb_steptime.terminal.report import error_report, span_report
 
-    # First, since reading them finds the problems.
-    reports = [span_report(found, measured, judge(measured.results)) for found, measured in spans]
-    print_json(Report(reports, [error_report(problem) for problem in problems]))
+    jobs, reports = Jobs(), []
+    for found, measured in spans:
+        jobs.add(found, measured)
+        reports.append(span_report(found, measured, judge(measured.results)))
+    ranks = [job_report(job) for job in jobs.found()]
+    print_json(Report(reports, [error_report(problem) for problem in problems], ranks))
 
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:

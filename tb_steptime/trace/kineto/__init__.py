@@ -10,14 +10,15 @@ trace means is decided in `metrics`.
     tables     columns -> sorted tables
     metadata   other values -> devices, job
     notes      counts of what was repaired or lost -> what the user reads
-    slice_plan  the steps that are wanted -> what of a file belongs to them;  slice_rows  events as bytes;  slice_file
-                the same file with these alone
+    slices     some steps of a file as a file of their own
+    parts      a large file in several processes
     recognition  does a file look like a trace at all?
 """
 
-from tb_steptime.trace.kineto.reader import ReadProgress, read_trace
+from tb_steptime.trace.kineto.reader import read_trace
 from tb_steptime.trace.kineto.recognition import looks_like_trace
-from tb_steptime.trace.kineto.slice_file import write_slice
-from tb_steptime.trace.kineto.slice_plan import plan_slice
+from tb_steptime.trace.kineto.slices.file import write_slice
+from tb_steptime.trace.kineto.slices.plan import plan_slice
+from tb_steptime.trace.kineto.source import ReadProgress
 
 __all__ = ["ReadProgress", "looks_like_trace", "plan_slice", "read_trace", "write_slice"]

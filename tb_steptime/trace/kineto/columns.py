@@ -15,6 +15,7 @@ from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.pairs import Pairs
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
@@ -70,6 +71,9 @@ class Columns:
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`
     memory              what the allocator said, in columns of their own
+    pairs               events whose end is an event of its own and has not come yet
+    after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
+                        took_2021: they were, and some event had one
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
@@ -92,11 +96,16 @@ class Columns:
         self.collective, self.elements = array("q"), array("q")
         self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
         self.memory = MemoryColumns()
+        self.after_2021 = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Count anew, for another part of the file. What is numbered keeps its number."""
+        self.pairs = Pairs()
+        self.thread_names: dict[tuple[str, str], str] = {}
         self.timeless_count = 0
-        self.unpaired_end_count = 0
-        self._thread_names: dict[tuple[str, str], str] = {}
-        self._open: dict[int, list[int]] = {}
-        self._after_2021 = False
+        self.took_2021 = False
+        self.memory.refused = []
 
     def __len__(self) -> int:
         return len(self.start)
@@ -129,7 +138,7 @@ class Columns:
         return {category for category, *_ in self.labels}
 
     def threads(self) -> list[Thread]:
-        return [Thread(pid, tid, self._thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
+        return [Thread(pid, tid, self.thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
 
     def strings(self) -> StringTable:
         return StringTable(list(self.labels.name_numbers))
@@ -180,14 +189,16 @@ class Columns:
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
         self.correlation += integers([arg.correlation for arg in args])
         external = integers([arg.external_id for arg in args])
-        said_2021 = external if self._after_2021 else integers([arg.external_id_2021 for arg in args])
+        said_2021 = external if self.after_2021 else integers([arg.external_id_2021 for arg in args])
         self._add_external(external, said_2021, label)
 
     def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
-        if not self._after_2021:
+        if not self.after_2021:
             kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
-            self._after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
-            external = _either(external, external_2021)
+            self.after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
+            either = _either(external, external_2021)
+            self.took_2021 |= either != external
+            external = either
         self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args]) -> None:
@@ -245,7 +256,7 @@ class Columns:
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None
         if isinstance(name, str) and row.name == "thread_name":
-            self._thread_names[_text(row.pid), _text(row.tid)] = name
+            self.thread_names[_text(row.pid), _text(row.tid)] = name
 
     def _begin(self, row: Begin) -> None:
         time, first = time_ns(row.ts), len(self)
@@ -254,15 +265,13 @@ class Columns:
             return
         self._add_timed([row], np.array([time]))
         if len(self) > first:
-            self._open.setdefault(self.labels.thread(row.pid, row.tid), []).append(first)
+            self.pairs.begin(self.labels.thread(row.pid, row.tid), first)
 
     def _end(self, row: End) -> None:
-        begun, time = self._open.get(self.labels.thread(row.pid, row.tid)), time_ns(row.ts)
-        if begun and time is not None:
-            index = begun.pop()
-            self.dur[index] = time - self.start[index]
-        else:
-            self.unpaired_end_count += 1
+        time = time_ns(row.ts)
+        begun = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
+        if begun is not None and time is not None:
+            self.dur[begun] = time - self.start[begun]
 
 
 def _text(track: object) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
+from tb_steptime.trace.kineto.feed import Feed
 from tb_steptime.trace.kineto.scanning import (
     closing,
     last_cut,
@@ -54,96 +55,116 @@ class Outline:
 
     is_json  it opens as an object or a list;  has_events  it has a list of events;  whole  it ends as it should
     damaged_entry_count  values other than events that had to be skipped
+    searched  events were searched for, because the text before them is no entry
     """
 
     def __init__(self) -> None:
         self.damaged_entry_count = 0
+        self.searched = False
         self.is_json = False
         self.has_events = False
         self.whole = False
 
 
-class _Feed:
-    """The text that has been read and not yet been taken."""
+class _PartEnds(Exception):
+    """A part has come to its end among events; whether with the last cut that one process would have made there."""
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self.text = b""
-        self._chunks = chunks
-
-    def more(self) -> bool:
-        """Add the next chunk; False at the end of the file."""
-        chunk = next(self._chunks, None)
-        self.text += chunk or b""
-        return chunk is not None
-
-    def double(self) -> bool:
-        """Read as much again as there is, so that scanning again each time costs no more than twice the length.
-
-        False at the end of the file.
-        """
-        size = len(self.text)
-        while len(self.text) < 2 * size and self.more():
-            pass
-        return len(self.text) > size
-
-    def take(self, size: int) -> bytes:
-        taken, self.text = self.text[:size], self.text[size:]
-        return taken
-
-    def next_sign(self) -> bytes:
-        """The next byte that is neither space, comma nor zero; nothing at the end of the file."""
-        while True:
-            self.take(skip_space(self.text))
-            if self.text or not self.more():
-                return self.text[:1]
+    def __init__(self, seamless: bool) -> None:
+        super().__init__()
+        self.seamless = seamless
 
 
 def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     """Read a whole file into a sink, and its shape into the outline."""
-    feed = _Feed(chunks)
+    _walk_file(Feed(chunks), sink, outline)
+
+
+def walk_part(chunks: Iterator[bytes], sink: Sink, outline: Outline, behind: bytes, last: bool) -> bool:
+    """Read one part of a file, with the same calls of the sink that `walk` makes for it. False: it made others.
+
+    behind   what the file opens with, "{" or "[", of a part that begins with an event; nothing of the first part
+    last     the chunks end with the file, and not with the brace of the event that the next part begins with
+    """
+    feed = Feed(chunks, goes_on=not last)
+    try:
+        if behind:
+            _walk_on(feed, sink, outline, behind)
+        else:
+            _walk_file(feed, sink, outline)
+    except _PartEnds as end:
+        return end.seamless and not outline.searched
+    return last
+
+
+def opening_of(head: bytes) -> bytes:
+    """The first sign of a file: "{" or "[" of a trace."""
+    text = head.removeprefix(_BYTE_ORDER_MARK)
+    start = skip_space(text)
+    return text[start : start + 1]
+
+
+def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
     while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
         pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
-        feed.take(len(_BYTE_ORDER_MARK))
+        feed.drop(len(_BYTE_ORDER_MARK))
     opening = feed.next_sign()
     outline.is_json = opening in (b"{", b"[")
-    feed.take(1)
+    feed.drop(1)
     if opening == b"[":
         outline.has_events = True
         outline.whole = _walk_events(feed, sink)
     elif opening == b"{":
         outline.whole = _walk_object(feed, sink, outline)
+    _read_to_the_end(feed)
+
+
+def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
+    """From within the list of events."""
+    outline.is_json = outline.has_events = True
+    closed = _walk_events(feed, sink)
+    outline.whole = _walk_object(feed, sink, outline, entered=closed) if opening == b"{" else closed
+    _read_to_the_end(feed)
+
+
+def _read_to_the_end(feed: Feed) -> None:
+    """So that sizes and the packing's checksum are known."""
     feed.text = b""
-    while feed.more():  # to the end, so that sizes and the packing's checksum are known
+    while feed.more():
         feed.text = b""
 
 
-def _walk_object(feed: _Feed, sink: Sink, outline: Outline) -> bool:
-    """Entries to the closing brace. Where the text is no entry, search for events and continue with those."""
+def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
+    """Entries to the closing brace. Where the text is no entry, search for events and continue with those.
+
+    entered: whether the list of events was read to its end, where the feed is behind or within it.
+    """
     while True:
-        sign = feed.next_sign()
-        if sign == b'"' and _walk_entry(feed, sink, outline):
+        sign = feed.next_sign() if entered is None else b'"'
+        if sign == b'"' and (_walk_entry(feed, sink, outline) if entered is None else entered):
+            entered = None
             continue
+        entered = None
         closed = sign == b"}"
         if closed:
-            feed.take(1)
+            feed.drop(1)
         if not feed.next_sign() or not _find_events(feed):
             return closed
         outline.damaged_entry_count += not outline.has_events
-        outline.has_events = True
+        outline.has_events = outline.searched = True
         if not _walk_events(feed, sink):
             return False
 
 
-def _walk_entry(feed: _Feed, sink: Sink, outline: Outline) -> bool:
+def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
     """One key and its value; False where the text is no entry, and then the feed is just before the error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
-    feed.take(1)
+    feed.drop(1)
     if feed.next_sign() == b"[" and key == _EVENTS_KEY:
         outline.has_events = True
-        feed.take(1)
+        feed.drop(1)
         return _walk_events(feed, sink)
     value = _take_value(feed)
     if value is not None:
@@ -151,7 +172,7 @@ def _walk_entry(feed: _Feed, sink: Sink, outline: Outline) -> bool:
     return value is not None
 
 
-def _take_value(feed: _Feed) -> bytes | None:
+def _take_value(feed: Feed) -> bytes | None:
     """The next value's text, whatever it is; None when the file ends within it."""
     if feed.next_sign() in (b'"', b"{", b"["):
         while (end := closing(feed.text, 0)) is None:
@@ -164,39 +185,42 @@ def _take_value(feed: _Feed) -> bytes | None:
     return feed.take(size) or None
 
 
-def _find_events(feed: _Feed) -> bool:
+def _find_events(feed: Feed) -> bool:
     """Move before the next event, wherever it is; False when there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
         if start is not None:
-            feed.take(start)
+            feed.drop(start)
             return True
-        feed.take(max(0, len(feed.text) - _OVERLAP_BYTES))
+        feed.drop(max(0, len(feed.text) - _OVERLAP_BYTES))
         if not feed.more():
             return False
 
 
-def _walk_events(feed: _Feed, sink: Sink) -> bool:
+def _walk_events(feed: Feed, sink: Sink) -> bool:
     """Events to the end of their list; False when the file ends before."""
     while True:
         cut = last_cut(feed.text)
-        if cut is not None and sink.events(feed.text[: cut[0]]):
-            feed.take(cut[1])
+        taken = cut is not None and sink.events(feed.text[: cut[0]])
+        if cut is not None and taken:
+            feed.drop(cut[1])
         elif _scan_events(feed, sink, final=False):
             return True
         if not feed.more():
+            if feed.goes_on:
+                raise _PartEnds(taken and feed.end_count == 1 and feed.text == b"{")
             return _scan_events(feed, sink, final=True)
 
 
-def _scan_events(feed: _Feed, sink: Sink, final: bool) -> bool:
+def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
     """Take the events of the text brace by brace; True when their list was closed. final: no text will follow."""
     while True:
         found = whole_events(feed.text)
         _give(feed.text, found.spans, sink)
         for _ in range(found.junk_count):
             sink.lost()
-        feed.take(found.rest)
+        feed.drop(found.rest)
         if found.closed:
             return True
         if not feed.text or not (final or len(feed.text) > _LONG_EVENT_BYTES):
@@ -206,7 +230,7 @@ def _scan_events(feed: _Feed, sink: Sink, final: bool) -> bool:
         if start is None:
             _skip(feed, sink)
             return False
-        feed.take(start)
+        feed.drop(start)
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
@@ -232,9 +256,9 @@ def _give_one(event: bytes, sink: Sink) -> None:
         _give(held, whole_events(held).spans, sink)
 
 
-def _skip(feed: _Feed, sink: Sink) -> None:
+def _skip(feed: Feed, sink: Sink) -> None:
     """An event that is broken off, or so damaged that all behind it seems to be part of it. Look for the base time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
-    feed.take(max(0, len(feed.text) - _OVERLAP_BYTES))
+    feed.drop(max(0, len(feed.text) - _OVERLAP_BYTES))

@@ -51,30 +51,31 @@ class Words:
     """Numbers distinct strings in order of first appearance; what is no string has none."""
 
     def __init__(self) -> None:
-        self._numbers = Numbers()
+        self.distinct = Numbers()
 
     def number(self, word: object) -> int:
-        return self._numbers[word] if isinstance(word, str) else UNKNOWN
+        return self.distinct[word] if isinstance(word, str) else UNKNOWN
 
     def table(self) -> StringTable:
-        return StringTable(list(self._numbers))
+        return StringTable(list(self.distinct))
 
 
 class Texts(dict[bytes, int]):
     """Numbers of spellings. Those of the same meaning have the same number.
 
     meaning     spelling -> text, or None for what is no JSON: `compact`, or `plain` for strings
+    distinct    the texts and their numbers
     """
 
     def __init__(self, meaning: Callable[[bytes], str | None]) -> None:
         super().__init__({b"": UNKNOWN, b"null": UNKNOWN, b'""': UNKNOWN})
         self._meaning = meaning
-        self._numbers: dict[str, int] = {}
+        self.distinct: dict[str, int] = {}
         self._bytes = 0
 
     def table(self) -> StringTable:
         """The distinct texts, in order of first appearance."""
-        return StringTable(list(self._numbers))
+        return StringTable(list(self.distinct))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
         """-1 for an empty one, for null, for what is no JSON, and for what finds no room."""
@@ -90,9 +91,9 @@ class Texts(dict[bytes, int]):
 
     def __missing__(self, spelling: bytes) -> int:
         text = self._meaning(spelling)
-        if text is None or (self._bytes >= MOST_BYTES and text not in self._numbers):
+        if text is None or (self._bytes >= MOST_BYTES and text not in self.distinct):
             return UNKNOWN
-        number = self[spelling] = self._numbers.setdefault(text, len(self._numbers))
+        number = self[spelling] = self.distinct.setdefault(text, len(self.distinct))
         self._bytes += len(spelling)
         return number
 

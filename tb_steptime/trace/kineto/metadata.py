@@ -46,6 +46,11 @@ class Metadata:
             return False
         return True
 
+    def add_later(self, later: Metadata) -> None:
+        """Add what a later part of the file holds."""
+        self._values |= later._values
+        self._stacks_seen |= later._stacks_seen
+
     def look_for_stacks(self, events: bytes) -> None:
         """Were call stacks recorded? Only some versions have a value for it."""
         if not self._stacks_seen:

@@ -27,6 +27,11 @@ class Damage:
     corrupt: bool = False
     unfinished: bool = False
 
+    def add(self, other: Damage) -> None:
+        """Add the counts of another part of the file."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value if name.endswith("_count") else getattr(self, name) | value)
+
 
 def notes_of(damage: Damage) -> tuple[Note, ...]:
     counted = {

@@ -10,7 +10,7 @@ import sys
 from typing import NamedTuple
 
 #: Where cuts are searched first, counted from the end of the text.
-_TAIL_BYTES = 16 * 1024
+TAIL_BYTES = 16 * 1024
 #: What begins like an event and does not end within this is skipped in the search for one.
 _EVENT_BYTES = 64 * 1024
 
@@ -71,7 +71,7 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
 
 def last_cut(text: bytes) -> tuple[int, int] | None:
     """The end of one event and the start of the next, if the last `}, {` is between events; the caller must check."""
-    for start in (max(0, len(text) - _TAIL_BYTES), 0):
+    for start in (max(0, len(text) - TAIL_BYTES), 0):
         cuts = list(_CUT.finditer(text, start))
         if cuts:
             return cuts[-1].start() + 1, cuts[-1].end()

@@ -7,21 +7,40 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
 from tb_steptime.errors import TraceError
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 #: Text per chunk: some five hundred events, which is little memory and amortizes what a chunk costs.
 TEXT_BYTES = 256 * 1024
-_PACKED_BYTES = 64 * 1024
+#: Packed bytes per read, and the first chunk of a plain file.
+PACKED_BYTES = 64 * 1024
 _GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
 
 _BAD_GZIP: Any = isal_zlib.IsalError  # an exception class, which its type hints do not say
 
 _Start = Callable[[int], Any]  # zlib.decompressobj, or isal's, which are three times as fast and otherwise the same
+
+
+class ReadProgress(NamedTuple):
+    """How far a file is read. Bytes are bytes on disk, compressed if it is."""
+
+    read_bytes: int
+    total_bytes: int
+    events: int
+
+
+class Extent(NamedTuple):
+    """How long a file is, and what was wrong with its packing: see Source."""
+
+    path: Path
+    total_bytes: int
+    text_bytes: int
+    cut_short: bool
+    corrupt: bool
 
 
 class Source:
@@ -40,13 +59,17 @@ class Source:
         self._file = _open(path)
         self.total_bytes = os.fstat(self._file.fileno()).st_size
 
+    @property
+    def extent(self) -> Extent:
+        return Extent(self.path, self.total_bytes, self.text_bytes, self.cut_short, self.corrupt)
+
     def close(self) -> None:
         self._file.close()
 
     def chunks(self) -> Iterator[bytes]:
         """The text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
-        head = self._read(_PACKED_BYTES)
-        plain = not head.startswith(_GZIP_MAGIC)
+        head = self._read(PACKED_BYTES)
+        plain = not head.startswith(GZIP_MAGIC)
         for chunk in self._plain(head) if plain else self._unpacked(head):
             self.text_bytes += len(chunk)
             yield chunk
@@ -77,7 +100,7 @@ class Source:
         self._file.seek(0)
         known, text, salvaged = self.text_bytes, 0, []
         try:
-            for chunk in self._members(self._file.read(_PACKED_BYTES), zlib.decompressobj, 1, known):
+            for chunk in self._members(self._file.read(PACKED_BYTES), zlib.decompressobj, 1, known):
                 text += len(chunk)
                 if text > known:
                     salvaged.append(chunk)
@@ -86,7 +109,7 @@ class Source:
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
         """Chunks of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
-        while packed.startswith(_GZIP_MAGIC):
+        while packed.startswith(GZIP_MAGIC):
             member = start(_GZIP_WINDOW)
             while not member.eof:
                 chunk = member.decompress(packed, min(TEXT_BYTES, hurry_bytes) or size)
@@ -95,11 +118,11 @@ class Source:
                     yield chunk
                 packed = member.unconsumed_tail
                 if not (packed or chunk or member.eof):
-                    packed = self._read(_PACKED_BYTES)
+                    packed = self._read(PACKED_BYTES)
                     if not packed:
                         self.cut_short = True
                         return
-            packed = member.unused_data or self._read(_PACKED_BYTES)
+            packed = member.unused_data or self._read(PACKED_BYTES)
 
 
 def _open(path: Path) -> io.FileIO:

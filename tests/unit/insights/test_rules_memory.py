@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.insights.base import Severity
+from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
 from tests.drawn.memory import with_memory
@@ -62,6 +63,12 @@ def test_growth_names_its_maker():
     )
     assert (grows.severity, grows.gain_ns, grows.view) == (Severity.WARNING, 0, "memory")
     assert grows.row is not None and grows.row.key == "aten::linear"
+    assert grows.instead is not None and grows.instead.template == "less memory"
+
+
+def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
+    titles = judged(with_memory(training(), every_step("kept +2000000 @+1.5"))).titles["memory"]
+    assert plain(titles["memory_parts.0"]) == "83 % of the peak is kept for no known use: aten::linear made it"
 
 
 def test_growth_of_several_places_names_the_first():

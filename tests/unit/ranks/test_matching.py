@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
-from tb_steptime.ranks.instances import instances
+from tb_steptime.ranks.instances import instances_of
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
-from tests.unit.ranks.exchanging import A, B, rank
+from tests.drawn.exchanging_ranks import A, B, rank
 
 EXCHANGED = {"a": A, "b": B}
 
 
 def matching(*spans: RankSpan) -> Matching:
     names = step_names(spans)
-    return match([instances(span, names) for span in spans], len(names))
+    return match(instances_of(spans, names), len(names))
 
 
 def told(found: Matching) -> list[list[tuple[int, str]]]:

@@ -13,9 +13,10 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.kernels.table import COLUMNS
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
+from tb_steptime.serve.api import api
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.typescript import interfaces
-from tb_steptime.serve.wire import Neighbour, encode, typescript
+from tb_steptime.serve.wire import Neighbour, encode
 from tests import PROJECT
 
 GENERATED = PROJECT / "frontend" / "src" / "api.gen.ts"
@@ -48,7 +49,7 @@ class Tree(msgspec.Struct):
     alive: bool = True
 
 
-def test_types_become_typescript():
+def test_types_become_api():
     assert interfaces([Tree]) == (
         'export type Colour = "blue" | "red";\n'
         "\n"
@@ -75,24 +76,24 @@ def test_types_become_typescript():
 
 
 def test_the_generated_file_is_current():
-    assert GENERATED.read_text() == typescript(), "run `make gen`"
+    assert GENERATED.read_text() == api(), "run `make gen`"
 
 
 def test_the_module_prints_the_same_on_every_run():
     printed = {
         subprocess.run(
-            [sys.executable, "-m", "tb_steptime.serve.wire"],
+            [sys.executable, "-m", "tb_steptime.serve.api"],
             env={"PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
         ).stdout
         for seed in ("1", "2")
     }
-    assert printed == {typescript().encode()}
+    assert printed == {api().encode()}
 
 
-def test_every_view_has_a_result_in_typescript():
-    source = typescript()
+def test_every_view_has_a_result_in_api():
+    source = api()
     for analysis in ANALYSES:
         assert f"  {analysis.id}: {analysis.result.__name__};\n" in source
         assert f"export interface {analysis.result.__name__} {{\n" in source

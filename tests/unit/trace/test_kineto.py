@@ -531,7 +531,7 @@ READABLE = sorted(
 def test_where_the_pieces_end_does_not_matter(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(name)
     monkeypatch.setattr(source, "TEXT_BYTES", size)
-    monkeypatch.setattr(source, "_PACKED_BYTES", size + 1)
+    monkeypatch.setattr(source, "PACKED_BYTES", size + 1)
     pieces = read(name)
     assert (drawn(pieces), pieces.event_count, pieces.origin_ns) == (drawn(whole), whole.event_count, whole.origin_ns)
     assert (pieces.notes, pieces.job, pieces.devices) == (whole.notes, whole.job, whole.devices)
@@ -555,7 +555,7 @@ def test_a_chrome_trace_of_another_program_does_not_look_like_ours(tmp_path: Pat
 
 def test_progress_is_told_in_bytes_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "TEXT_BYTES", 500)
-    monkeypatch.setattr(source, "_PACKED_BYTES", 500)
+    monkeypatch.setattr(source, "PACKED_BYTES", 500)
     told: list[ReadProgress] = []
     path = TRACES / "kineto_2024.json"
     trace = read_trace(path, told.append)

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from build_backend.extension import sources_hash
+from tb_steptime import __version__
+from tb_steptime.cli import main
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
@@ -37,6 +39,13 @@ def test_the_sources_are_those_that_are_used_when_built() -> None:
 def test_python_reads_where_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PURE, "1")
     assert (scanner_type(), reader_name()) == (None, "Python only")
+
+
+def test_the_command_line_says_what_reads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv(PURE, "1")
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"tb-steptime {__version__} (traces are read by Python only)\n"
 
 
 @built

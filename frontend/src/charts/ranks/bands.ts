@@ -27,13 +27,12 @@ const LEAST_ROW_PX = 4;
 const LEAST_COLUMN_PX = 3;
 
 const MOST_ROW_PX = 22;
-const MOST_COLUMN_PX = 48;
 
 /** What the rows of the picture may take together. */
 const ROOM_PX = 340;
 
 export function gridLayout(rows: number, columns: number, left: number, width: number): GridLayout {
-  const across = bandsOf(columns, Math.max(LEAST_COLUMN_PX, width - left), LEAST_COLUMN_PX, MOST_COLUMN_PX);
+  const across = bandsOf(columns, Math.max(LEAST_COLUMN_PX, width - left), LEAST_COLUMN_PX, Infinity);
   const down = bandsOf(rows, ROOM_PX, LEAST_ROW_PX, MOST_ROW_PX);
   const whole = { ...down, px: Math.floor(down.px) }; // rows of one height, or a pattern appears that no data has
   return { rows: whole, columns: across, left, width: across.px * across.count, height: whole.px * whole.count };

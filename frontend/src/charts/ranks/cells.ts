@@ -100,14 +100,18 @@ const LIFTED = 0.45;
 /** They span at least this share of the greatest value, so that noise looks like noise. */
 const LEAST_SPAN = 0.2;
 
-export function levelsOf({ values }: Matrix): Levels {
+/** leastHigh: the levels reach at least so far up. */
+export function levelsOf({ values }: Matrix, leastHigh = 0): Levels {
   const found = [...values.filter((value) => !Number.isNaN(value)).sort()];
   const [least, most] = [found[0] ?? 0, found[found.length - 1] ?? 0];
   const outside = found.length < MANY ? 0 : OUTSIDE;
-  const [from, to] = [quantileSorted(found, outside) ?? 0, quantileSorted(found, 1 - outside) ?? 0];
-  const high = to > 0 || to > from ? to : 1;
-  const lifted = from >= LIFTED * high ? Math.min(from, high - LEAST_SPAN * high) : Math.min(0, from);
-  return { low: lifted, high, below: least < lifted, above: most > high };
+  const from = quantileSorted(found, outside) ?? 0;
+  const high = Math.max(leastHigh, quantileSorted(found, 1 - outside) ?? 0);
+  if (high <= 0 && from >= 0) return { low: 0, high: 1, below: false, above: false };
+  if (from < LIFTED * high)
+    return { low: Math.min(0, from), high, below: least < Math.min(0, from), above: most > high };
+  const wider = Math.max(0, (LEAST_SPAN * high - (high - from)) / 2); // all alike: the colour of the middle
+  return { low: from - wider, high: high + wider, below: least < from - wider, above: most > high + wider };
 }
 
 /** 0 to LEVELS - 1. */

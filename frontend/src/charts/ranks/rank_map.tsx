@@ -18,7 +18,7 @@ import { moved, pointerX, pointerY } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
 import { bandAt, type GridLayout, gridLayout, itemsOf } from "./bands";
-import { type Cell, cellOf, levelsOf, type Matrix, shownValues, type Worst } from "./cells";
+import { type Cell, cellOf, type Levels, type Matrix, shownValues, type Worst } from "./cells";
 import { paintGrid } from "./paint";
 import { rampOf } from "./ramp";
 
@@ -31,6 +31,7 @@ export interface RankMapProps {
   steps: readonly string[];
   colour: Colour;
   worst: Worst;
+  levels: Levels;
   /** What stands left of rows: their name, and a figure of them. */
   nameOf(rows: readonly number[]): string;
   figureOf(rows: readonly number[]): string;
@@ -62,7 +63,7 @@ interface Place {
 }
 
 function Plot(props: RankMapProps & { width: number }) {
-  const { matrix, order, worst, width, colour, steps } = props;
+  const { matrix, order, worst, levels, width, colour, steps } = props;
   const palette = usePalette();
   const heads = useHeads(props);
   const layout = useMemo(
@@ -70,7 +71,6 @@ function Plot(props: RankMapProps & { width: number }) {
     [order, matrix, heads, width],
   );
   const shown = useMemo(() => shownValues(matrix, order, layout, worst), [matrix, order, layout, worst]);
-  const levels = useMemo(() => levelsOf(matrix), [matrix]);
   const ramp = useMemo(() => rampOf(palette, colour), [palette, colour]);
   const [place, point] = useState<Place | null>(null);
   const here = place && inside(place, layout) ? place : null;

@@ -1,13 +1,10 @@
 /** Which runs stand in the chain of experiments: those chosen in Trends, else the newest. */
 
 import { compareKey, selections } from "../../address/selection";
-import type { Index, RunEntry } from "../../api.gen";
+import { type Index, MOST_IN_CHAIN, type RunEntry } from "../../api.gen";
 import { counted } from "../../format";
 import { namedRuns } from "../choices";
 import type { Tab } from "../props";
-
-/** Columns that a reader tells apart. */
-export const MOST_RUNS = 12;
 
 export interface ChainRuns {
   /** None: all that there are. */
@@ -27,7 +24,7 @@ export function chainRuns(tab: Source): ChainRuns {
   if (runs.length === all.length) return { runs: [], said: null };
   const of = `of ${counted(all.length, "run")}`;
   if (runs.length < asked.length)
-    return { runs, said: `${MOST_RUNS} ${of}, the newest and those that are compared; choose others in Trends` };
+    return { runs, said: `${MOST_IN_CHAIN} ${of}, the newest and those that are compared; choose others in Trends` };
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 
@@ -40,7 +37,7 @@ const comparedRuns = ({ index, state, written_ms }: Source): readonly (string | 
 /** In the order of the index. */
 function newest(runs: Index["runs"], kept: readonly (string | undefined)[]): readonly string[] {
   const first = ({ name }: RunEntry): number => Number(kept.includes(name));
-  const last = [...runs].sort((a, b) => first(b) - first(a) || recorded(b) - recorded(a)).slice(0, MOST_RUNS);
+  const last = [...runs].sort((a, b) => first(b) - first(a) || recorded(b) - recorded(a)).slice(0, MOST_IN_CHAIN);
   return runs.filter((run) => last.includes(run)).map(({ name }) => name);
 }
 

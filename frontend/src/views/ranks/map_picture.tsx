@@ -13,6 +13,7 @@ import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
 import { count, type Scale } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
@@ -23,7 +24,14 @@ import type { MapAnswer, UnpackedMap } from "./map_data";
 import { type MapRow, namesOf, type Order, orderOf, ordersOf } from "./rows";
 
 /** In sight at once; all others are in the list. */
-const QUICK = ["step_time", "communication_time", "data_loading_exposed", "gpu_utilization", "est_sm_efficiency"];
+const QUICK = [
+  "rank_caused_ns",
+  "rank_wait_ns",
+  "step_time",
+  "data_loading_exposed",
+  "gpu_utilization",
+  "est_sm_efficiency",
+];
 
 interface MapPictureProps {
   title: Phrase | string;
@@ -103,7 +111,7 @@ function Grid({
       ),
     [found, shown, unit],
   );
-  const levels = useMemo(() => levelsOf(found), [found]);
+  const levels = useMemo(() => levelsOf(found, found.map.least_high), [found]);
   const draw = useMemo(
     () => ({
       nameOf: (places: readonly number[]) => namesOf(places.map((at) => ofSpan.get(found.map.spans[at]!)!)),
@@ -134,6 +142,7 @@ function Grid({
         steps={found.map.steps}
         colour={colourOf(shown.colour === "ink" ? "kernel" : shown.colour)}
         worst={worst}
+        levels={levels}
         {...draw}
         tip={(cell) => tipOf(cell, { found, shown, scale, rowAt })}
         selected={{ row: found.map.spans.indexOf(chosen), column: found.map.steps.indexOf(tab.state.step ?? "") }}
@@ -157,6 +166,11 @@ function Grid({
     </>
   );
 }
+
+const NOT_RECORDED = "The rank did not record this step, or the figure is not known in it.";
+const NOT_MATCHED =
+  "Collectives of this step are not held against those of other ranks: some rank did not record it, or it is the " +
+  "first one, in which ranks wait for each other's profiler to start.";
 
 interface Said {
   found: UnpackedMap;
@@ -212,7 +226,10 @@ function MapLegend({ metric, levels, scale, missing, together, worst, children }
       </span>
       {missing && (
         <span>
-          <i class="swatch fill of-other hatch" /> not recorded
+          <i class="swatch fill of-other hatch" />
+          <span {...hint(metric.id.startsWith("rank_") ? NOT_MATCHED : NOT_RECORDED)}>
+            {metric.id.startsWith("rank_") ? "not matched" : "not recorded"}
+          </span>
         </span>
       )}
       {together > 1 && (

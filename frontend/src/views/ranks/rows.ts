@@ -17,13 +17,14 @@ export interface MapRow {
   makes_wait_ns: number | null;
 }
 
-export const rowsOf = ({ ranks, matched_steps }: JobRanks): MapRow[] =>
-  ranks.map(({ key, rank, host, caused_ns }) => ({
+/** caused_ns: by rank; none where nothing is matched. */
+export const rowsOf = ({ ranks }: JobRanks, caused_ns: readonly number[]): MapRow[] =>
+  ranks.map(({ key, rank, host }, at) => ({
     span: key,
     name: `rank ${rank}`,
     rank,
     host,
-    makes_wait_ns: matched_steps > 0 && ranks.length > 1 ? caused_ns / matched_steps / (ranks.length - 1) : null,
+    makes_wait_ns: caused_ns[at] ?? null,
   }));
 
 export const ORDERS = ["rank", "host", "waits", "value"] as const;
@@ -38,7 +39,7 @@ export function ordersOf(rows: readonly MapRow[]): { id: Order; label: string; m
     { id: "rank", label: "Rank", meaning: "By the number of the rank." },
     ...(hosts ? [{ id: "host" as const, label: "Host", meaning: "Ranks of a host together." }] : []),
     ...(waits
-      ? [{ id: "waits" as const, label: "Makes others wait", meaning: "The rank that the others wait for most first." }]
+      ? [{ id: "waits" as const, label: "Delay", meaning: "The rank that the others wait for most first." }]
       : []),
     { id: "value", label: "Value", meaning: "The worst mean over the steps first." },
   ];

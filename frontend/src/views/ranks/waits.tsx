@@ -29,7 +29,6 @@ interface WaitRow {
   map: MapRow;
   own_ns: number;
   wait_ns: number;
-  exposed_ns: number;
   late: LateRank | null;
   why: Phrase | null;
 }
@@ -74,13 +73,12 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
 function rowsWith({ causes }: RanksPage, { ranks, late, matched_steps: steps }: JobRanks, rows: readonly MapRow[]) {
   return ranks.map((rank, at): WaitRow => {
     const place = late.findIndex((each) => each.rank === rank.rank);
-    const exposed_ns = steps > 0 ? rank.exposed_wait_ns / steps : 0;
+    const wait_ns = steps > 0 ? rank.exposed_wait_ns / steps : 0;
     return {
       rank,
       map: rows[at]!,
-      own_ns: Math.max(0, rank.mean_step_ns - exposed_ns),
-      wait_ns: steps > 0 ? rank.wait_ns / steps : 0,
-      exposed_ns,
+      own_ns: Math.max(0, rank.mean_step_ns - wait_ns),
+      wait_ns,
       late: late[place] ?? null,
       why: causes[place] ?? null,
     };
@@ -93,7 +91,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
   const figure = (id: string, metric: string, of: (row: WaitRow) => number | null): Column<WaitRow> => ({
     id,
     ...columnHead(meanings, metric),
-    width: "104px",
+    width: "84px",
     figures: { of, unit: "ns", siblings: "time" },
   });
   const hosts = new Set(job.ranks.map(({ host }) => host)).size > 1;
@@ -103,19 +101,19 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     {
       id: "bar",
       label: "",
-      width: "120px",
-      cell: ({ own_ns, exposed_ns }) => (
+      width: "108px",
+      cell: ({ own_ns, wait_ns }) => (
         <InlineBar
           segments={[
             { share: own_ns / longest, colour: "kernel" },
-            { share: exposed_ns / longest, colour: "comm", hatched: true },
+            { share: wait_ns / longest, colour: "comm", hatched: true },
           ]}
         />
       ),
     },
     {
       ...figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns),
-      width: "140px",
+      width: "128px",
       cell: ({ map }, written) => (
         <span class="total">
           <InlineBar segments={[{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }]} />
@@ -126,7 +124,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     {
       id: "last",
       ...columnHead(meanings, "rank_last"),
-      width: "88px",
+      width: "76px",
       figures: { of: ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null), unit: "fraction" },
     },
     {
@@ -141,7 +139,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     {
       id: "rank",
       ...columnHead(meanings, "rank_rank"),
-      width: "88px",
+      width: "72px",
       cell: ({ map }) => (
         <button class="link" onClick={() => choose(map)}>
           {map.name}
@@ -154,7 +152,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
           {
             id: "host",
             ...columnHead(meanings, "rank_host"),
-            width: "120px",
+            width: "104px",
             cell: ({ rank }: WaitRow) => rank.host ?? DASH,
             order: ({ rank }: WaitRow) => rank.host,
           },

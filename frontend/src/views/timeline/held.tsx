@@ -1,9 +1,8 @@
 /** What a report says of the single events that it holds, and in the picture's place where it holds none. */
 
 import type { ComponentChildren } from "preact";
-import type { TimelineStep } from "../../api.gen";
+import type { HeldSteps, TimelineStep } from "../../api.gen";
 import { counted } from "../../format";
-import type { HeldSteps } from "../../server/client";
 import { type TimeRange, touches } from "../../time_range";
 import { rangeOf } from "./data/steps";
 

@@ -1,4 +1,4 @@
-/** The search over the whole recording: how many events it finds, on which tracks, and the way from one to the next. */
+/** The search over all events that are there: how many it finds, on which tracks, and the way from one to the next. */
 
 import type { RefObject } from "preact";
 import type { SearchPage, Track } from "../../api.gen";
@@ -8,6 +8,8 @@ import type { Found } from "./data/found";
 interface SearchProps {
   field: RefObject<HTMLInputElement | null>;
   words: string;
+  /** Whether it finds only what a report holds; else the whole recording is searched. */
+  inReport: boolean;
   found: Found;
   tracks: readonly Track[];
   /** That is searched; null: all. */
@@ -18,7 +20,7 @@ interface SearchProps {
 }
 
 /** Enter goes to the next one, with Shift to the one before; Esc clears and gives the focus back to the picture. */
-export function Search({ field, words, found, tracks, track, write, within, leave }: SearchProps) {
+export function Search({ field, words, inReport, found, tracks, track, write, within, leave }: SearchProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key === "Enter") found.next(event.shiftKey);
     else if (event.key === "Escape") {
@@ -35,8 +37,9 @@ export function Search({ field, words, found, tracks, track, write, within, leav
         ref={field}
         class="field filter"
         type="search"
-        aria-label="Find events by name in the whole recording"
-        placeholder="Find by name"
+        aria-label={`Find events by name in ${inReport ? "this report" : "the whole recording"}`}
+        placeholder={inReport ? "Find in this report" : "Find by name"}
+        data-hint={inReport ? ONLY_HELD : undefined}
         value={words}
         spellcheck={false}
         autocomplete="off"
@@ -44,7 +47,7 @@ export function Search({ field, words, found, tracks, track, write, within, leav
         onInput={(event) => write(event.currentTarget.value)}
       />
       <span class="found small" role="status">
-        {words.trim() !== "" && (page ? foundText(found, page) : "Searching")}
+        {words.trim() !== "" && (page ? foundText(found, page, inReport) : "Searching")}
       </span>
       {page && page.tracks.length > 1 && <Where page={page} tracks={tracks} track={track} within={within} />}
       {page && page.count > 0 && <Ways next={found.next} />}
@@ -52,11 +55,14 @@ export function Search({ field, words, found, tracks, track, write, within, leav
   );
 }
 
+const ONLY_HELD = "Searches the events that this report holds, not those of the other steps of the recording.";
+
 /** "12 of 9 178, 3.4 ms in all". */
-export function foundText({ at }: Found, { count: all, total_ns }: SearchPage): string {
-  if (all === 0) return "none in this recording";
+export function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport: boolean): string {
+  const of = inReport ? "this report" : "this recording";
+  if (all === 0) return `none in ${of}`;
   const which = at === null ? `${count(all)} found` : `${count(at + 1)} of ${count(all)}`;
-  return `${which}, ${ns(total_ns)} in all`;
+  return `${which}, ${ns(total_ns)} in ${inReport ? of : "all"}`;
 }
 
 /** How many on which track; one of them alone can be gone through. */

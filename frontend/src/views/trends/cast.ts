@@ -1,32 +1,74 @@
 /** Which runs are drawn one by one, and which together: a person can tell about twelve lines apart. */
 
 import { shortNames } from "../../address/short_names";
-import type { Phrase, TrendsPage } from "../../api.gen";
+import type { Metric, Phrase, TrendsPage } from "../../api.gen";
 import { RUN_COLOURS } from "../../colour";
-import { medianOf, type Run, stepValue } from "./runs";
+import { type Run, stepValue } from "./runs";
 
 /** Of many runs those that were searched for, at most. */
 const MOST_FOUND = 6;
 
+/** Of many those that stand out most, drawn and named. */
+const MOST_OUTSTANDING = 3;
+
 export interface Cast {
   /** Each with its own colour; the one in focus last. */
   lines: readonly Run[];
-  /** All others, spoken of by their median and quartiles. */
+  /** All others, spoken of by their median and the band that holds most of them. */
   group: readonly Run[];
+  /** What stands beside the one in focus: other runs, or the workers of that one run. */
+  of: "runs" | "workers";
 }
 
-/** compared: a run that stays in sight; typed: what was searched for, in lower case. */
-export function castOf(runs: readonly Run[], focus: string | null, compared: string | null, typed: string): Cast {
-  const last = runs.find((run) => run.name === focus) ?? runs.at(-1);
-  if (runs.length <= RUN_COLOURS) return { lines: focusLast(coloured(runs), last?.name ?? null), group: [] };
-  const found = typed === "" ? [] : runs.filter((run) => run !== last && matches(run, typed)).slice(0, MOST_FOUND);
-  const alone = new Set([...found.map(({ name }) => name), compared, last!.name]);
-  const lines = coloured(runs.filter((run) => alone.has(run.name)));
-  return { lines: focusLast(lines, last!.name), group: runs.filter((run) => !alone.has(run.name)) };
+/** Which run is in focus, which worker was chosen, and what it is compared with; typed: what was searched for. */
+export interface Casting {
+  focus: string | null;
+  compared: string | null;
+  worker?: string | undefined;
+  /** In lower case. */
+  typed: string;
+  /** By which the worst stand out. */
+  metric: Metric;
 }
 
-export const matches = ({ name }: Run, typed: string): boolean =>
-  typed.split(/\s+/).every((word) => name.toLowerCase().includes(word));
+/** workers: those of the run, where it is the only one and has many; else none. */
+export function castOf(runs: readonly Run[], workers: readonly Run[], asked: Casting): Cast {
+  const last = runs.find((run) => run.name === asked.focus) ?? runs.at(-1);
+  if (!last || (workers.length === 0 && runs.length <= RUN_COLOURS))
+    return { lines: focusLast(coloured(runs), last?.name ?? null), group: [], of: "runs" };
+  const others = workers.length > 0 ? workers : runs.filter((run) => run !== last);
+  const alone = standingOut(others, asked);
+  const drawn = others.filter((run) => alone.has(run));
+  const lines =
+    workers.length > 0 ? [...coloured(drawn), last] : coloured(runs.filter((run) => run === last || alone.has(run)));
+  const group = others.filter((run) => !alone.has(run));
+  return { lines: focusLast(lines, last.name), group, of: workers.length > 0 ? "workers" : "runs" };
+}
+
+/** Of many those that are searched for, else the worst; and always what was chosen or is compared with. */
+function standingOut(others: readonly Run[], { compared, worker, typed, metric }: Casting): ReadonlySet<Run> {
+  const found =
+    typed === ""
+      ? worst(others, metric).map(({ run }) => run)
+      : others.filter((run) => matches(run, typed)).slice(0, MOST_FOUND);
+  const chosen = others.filter((run) => run.name === compared || (worker !== undefined && run.worker === worker));
+  return new Set([...found, ...chosen]);
+}
+
+/** Those at the end of the order that is the bad one. */
+export function worst(runs: readonly Run[], metric: Metric): { run: Run; value: number }[] {
+  const order = ranked(runs, metric.id);
+  return (isBetterHigh(metric) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
+}
+
+/** Shares of what a GPU does are better high; times, shares of waiting and memory are better low. */
+export const isBetterHigh = ({ id, unit, colour }: Metric): boolean =>
+  (unit === "fraction" && (colour === "kernel" || colour === "tensor")) ||
+  id === "run_ahead_p50" ||
+  id === "queue_mean";
+
+export const matches = ({ name, label }: Run, typed: string): boolean =>
+  typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));
 
 const coloured = (runs: readonly Run[]): readonly Run[] => runs.map((run, hue) => ({ ...run, hue }));
 
@@ -43,21 +85,6 @@ export function ranked(runs: readonly Run[], metric: string): { run: Run; value:
     return known.length === 0 ? [] : [{ run, value: known.reduce((sum, value) => sum + value, 0) / known.length }];
   });
   return means.sort((a, b) => b.value - a.value);
-}
-
-export interface Quartiles {
-  median: number;
-  low: number;
-  high: number;
-}
-
-/** Null where nothing is known. A quartile is the median of the values from the least to the median, or from it on. */
-export function quartilesOf(values: readonly number[]): Quartiles | null {
-  const known = [...values].sort((a, b) => a - b);
-  const median = medianOf(known);
-  if (median === null) return null;
-  const half = Math.ceil(known.length / 2);
-  return { median, low: medianOf(known.slice(0, half))!, high: medianOf(known.slice(-half))! };
 }
 
 /** The page as its runs are called here: sentences of the server name them in full. */

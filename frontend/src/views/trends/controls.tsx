@@ -8,9 +8,7 @@ import { count } from "../../format";
 import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
 import { OVERS, type Over } from "./axis";
-
-/** In sight at once; all others are in the list. */
-const QUICK = ["step_time", "gpu_utilization", "est_sm_efficiency", "tensor_core_share", "data_loading_exposed"];
+import { QUICK } from "./part";
 
 interface ControlsProps {
   metric: Metric;

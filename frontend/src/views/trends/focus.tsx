@@ -8,19 +8,20 @@ import { toggled } from "../../components/legend";
 import { hint } from "../../dom/hint";
 import { counted, text } from "../../format";
 import type { Tab } from "../props";
-import { ranked } from "./cast";
+import { type Cast, ranked } from "./cast";
 import type { TrendSelection } from "./hover";
 import { stopTitle } from "./lines";
-import type { Run } from "./runs";
+import { MANY_WORKERS, type Run } from "./runs";
 
 interface RunLegendProps {
   /** Drawn one by one, the one in focus last. */
   runs: readonly Run[];
   /** Drawn together. */
   group: readonly Run[];
+  of: Cast["of"];
   compared: string | null;
   metric: Metric;
-  choose(run: string): void;
+  choose(run: Run): void;
   /** Names of runs that are not drawn, and OTHERS. */
   off: ReadonlySet<string>;
   hide(off: ReadonlySet<string>): void;
@@ -33,7 +34,7 @@ export const OTHERS = "\n";
  * Which line is which run; a press on its line hides a run or draws it again, a press on its name brings it into focus.
  * One run needs no telling.
  */
-export function RunLegend({ runs, group, compared, metric, choose, off, hide }: RunLegendProps) {
+export function RunLegend({ runs, group, of, compared, metric, choose, off, hide }: RunLegendProps) {
   const line = (id: string, name: string, look: LineLook) => (
     <button
       class={off.has(id) ? "line-key off" : "line-key"}
@@ -49,11 +50,11 @@ export function RunLegend({ runs, group, compared, metric, choose, off, hide }: 
   if (!focus || others.length + group.length === 0) return null;
   return (
     <>
-      <ul class="run-legend" aria-label="Runs">
+      <ul class="run-legend" aria-label={of === "runs" ? "Runs" : "Workers"}>
         <li>
           <LineSample focus hue={focus.hue} />
           <span class="clip" {...hint(focus.name)}>
-            {nameOf(focus)}, in focus
+            {of === "runs" ? `${nameOf(focus)}, in focus` : nameOf(focus)}
           </span>
         </li>
         {others.reverse().map((run) => (
@@ -65,21 +66,32 @@ export function RunLegend({ runs, group, compared, metric, choose, off, hide }: 
             </span>
           </li>
         ))}
-        {group.length > 0 && (
+        {group.length > 0 && of === "runs" && (
           <li class="quiet">
             {line(OTHERS, "the other runs", { focus: false })}
-            {counted(group.length, "other run")}: median, and the band that holds half of them
+            {counted(group.length, "other run")}: median, and the band that holds 80 % of them
+          </li>
+        )}
+        {group.length > 0 && of === "workers" && (
+          <li class="quiet">
+            <span />
+            {counted(group.length, "other worker")}: point at the picture, or search
           </li>
         )}
       </ul>
-      {group.length > 0 && <Extremes runs={[...runs, ...group]} metric={metric} choose={choose} />}
+      {group.length > 0 && (
+        <Extremes runs={of === "runs" ? [...runs, ...group] : [...others, ...group]} metric={metric} choose={choose} />
+      )}
     </>
   );
 }
 
-function RunButton({ run, choose }: { run: Run; choose(run: string): void }) {
+function RunButton({ run, choose }: { run: Run; choose(run: Run): void }) {
   return (
-    <button data-hint={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>
+    <button
+      data-hint={run.worker === undefined ? `Show ${run.name} in focus` : `Choose ${run.worker}`}
+      onClick={() => choose(run)}
+    >
       {nameOf(run)}
     </button>
   );
@@ -112,7 +124,11 @@ function Extremes({ runs, metric, choose }: Pick<RunLegendProps, "metric" | "cho
 }
 
 const nameOf = ({ label, workers }: Run): string =>
-  workers > 1 ? `${label} (mean and range of ${workers} workers)` : label;
+  workers >= MANY_WORKERS
+    ? `${label}: median of ${workers} workers, band of 80 %`
+    : workers > 1
+      ? `${label} (mean and range of ${workers} workers)`
+      : label;
 
 interface OpenSpanProps {
   run: Run;

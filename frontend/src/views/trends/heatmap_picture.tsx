@@ -8,7 +8,7 @@ import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { figure, percent, scaleFor, share } from "../../format";
+import { count, counted, figure, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -34,7 +34,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   return (
     <Picture
       title={title}
-      sub="a line above a strip marks a slow step"
+      sub={whichRows(runs, placed)}
       below
       name={`${metric.id} time bins`}
       table={() => tableOf(placed, metric)}
@@ -85,12 +85,38 @@ function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
 
 type Placed = readonly [span: ReadSpan, binned: MetricBins, run: Run];
 
-const placedBins = (runs: readonly Run[], metric: string): Placed[] =>
-  runs.flatMap((run) =>
+/** The run in focus first; of many the spans with the longest steps, of it and then of the others. */
+function placedBins(runs: readonly Run[], metric: string): Placed[] {
+  const rows = runs.map((run) =>
     run.spans.flatMap((span) =>
       span.result.time_bins.filter((binned) => binned.metric === metric).map((binned): Placed => [span, binned, run]),
     ),
   );
+  if (!isMany(runs)) return rows.flat();
+  const [focus, ...others] = rows;
+  const length = new Map(runs.flatMap(({ spans }) => spans.map((span) => [span.id, meanStep(span)])));
+  const worstFirst = ([a]: Placed, [b]: Placed) => length.get(b.id)! - length.get(a.id)!;
+  return [...focus!.sort(worstFirst), ...others.flat().sort(worstFirst)];
+}
+
+/** More rows than a person reads one after the other. */
+const MANY_ROWS = 40;
+
+const countOf = (runs: readonly Run[]): number => runs.reduce((sum, { spans }) => sum + spans.length, 0);
+const isMany = (runs: readonly Run[]): boolean => countOf(runs) > MANY_ROWS;
+
+const meanStep = ({ result: { steps } }: ReadSpan): number =>
+  steps.reduce((sum, { start_ns, end_ns }) => sum + end_ns - start_ns, 0) / Math.max(1, steps.length);
+
+const MARK = "a line above a strip marks a slow step";
+
+/** Which rows there are, where those are not all in their order. */
+function whichRows(runs: readonly Run[], placed: readonly Placed[]): string {
+  const shown = new Set(placed.map(([span]) => span.id)).size;
+  if (!isMany(runs)) return MARK;
+  const which = shown < countOf(runs) ? `${count(shown)} of ${counted(countOf(runs), "span")}` : "";
+  return [which, "longest steps first", MARK].filter((part) => part !== "").join("; ");
+}
 
 /** Those that at least one span has, in the order in which the server gives them. */
 function binnedMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {

@@ -16,9 +16,9 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
-import { quartilesOf } from "./cast";
+import type { Cast } from "./cast";
 import { Hovered, type TrendSelection } from "./hover";
-import { isSlow, medianOf, type Run, stepValue } from "./runs";
+import { bandOf, isSlow, MANY_WORKERS, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
   metric: Metric;
@@ -28,6 +28,7 @@ interface TrendPictureProps {
   runs: readonly Run[];
   /** Drawn together. */
   group: readonly Run[];
+  of: Cast["of"];
   /** Name of the run that the one in focus is compared with. */
   compared: string | null;
   axis: TrendAxis;
@@ -53,6 +54,7 @@ export function TrendPicture({
   sub,
   runs,
   group,
+  of,
   compared,
   axis,
   changes,
@@ -63,8 +65,8 @@ export function TrendPicture({
   tools,
 }: TrendPictureProps) {
   const { lines, hidden, scale, level, measured } = useMemo(
-    () => drawnFrom(metric, { runs, group, compared }, axis, changes),
-    [metric, runs, group, compared, axis, changes],
+    () => drawnFrom(metric, { runs, group, of, compared }, axis, changes),
+    [metric, runs, group, of, compared, axis, changes],
   );
   const points = useMemo(() => pointsByStop([...lines, ...hidden]), [lines, hidden]);
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
@@ -121,10 +123,11 @@ const withoutSpan = (segment: LineSegment): LineSegment => ({
 interface Drawn {
   runs: readonly Run[];
   group: readonly Run[];
+  of: Cast["of"];
   compared: string | null;
 }
 
-function drawnFrom(metric: Metric, { runs, group, compared }: Drawn, axis: TrendAxis, changes: readonly Change[]) {
+function drawnFrom(metric: Metric, { runs, group, of, compared }: Drawn, axis: TrendAxis, changes: readonly Change[]) {
   const changed = changes.filter((change) => change.metric === metric.id);
   const alone = runs.map((run): ChartLine => {
     const focus = run === runs[runs.length - 1];
@@ -132,7 +135,8 @@ function drawnFrom(metric: Metric, { runs, group, compared }: Drawn, axis: Trend
     return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
   });
   const hidden = group.map((run) => lineOf(run, axis, metric.id, false, new Set()));
-  const lines = group.length > 0 ? [groupLine(hidden, axis), ...alone] : alone;
+  // of workers, the line of their run is that of all of them
+  const lines = group.length > 0 && of === "runs" ? [groupLine(hidden, axis), ...alone] : alone;
   const values = lines
     .flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null]))
     .filter((value) => value !== null);
@@ -143,14 +147,14 @@ function drawnFrom(metric: Metric, { runs, group, compared }: Drawn, axis: Trend
   return { lines, hidden, scale, level: reference(lines, metric.unit), measured: values.length > 0 };
 }
 
-/** The middle of many runs at each stop, and between which values half of them are. */
+/** The middle of many runs at each stop, and between which values four fifths of them are. */
 function groupLine(hidden: readonly ChartLine[], { stops }: TrendAxis): ChartLine {
   const values = stops.map((): number[] => []);
   for (const point of hidden.flatMap((line) => line.points)) {
     if (point !== null && point.value !== null) values[point.stop]!.push(point.value);
   }
   const points = values.map((known, stop) => {
-    const middle = quartilesOf(known);
+    const middle = bandOf(known);
     return middle && { stop, value: middle.median, low: middle.low, high: middle.high };
   });
   return { key: GROUP, name: `Median of ${count(hidden.length)} other runs`, focus: false, group: true, points };
@@ -174,7 +178,8 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
       }
     );
   });
-  return { key: run.name, name: run.label, focus, points };
+  const name = run.workers >= MANY_WORKERS ? `${run.label}, median of ${run.workers} workers` : run.label;
+  return { key: run.name, name, focus, points };
 }
 
 /** The median of the run in focus. Of two or three points it would say nothing. */
@@ -216,11 +221,9 @@ function tipOf(
   scale: Scale,
   overlay: Overlay | null,
 ): TipContent {
-  const grouped = points.some(([line]) => line.key === GROUP);
-  const shown = points.filter(
-    ([line]) => !grouped || line.hue !== undefined || line.key === GROUP || line.key === near,
-  );
-  const alone = points.filter(([line]) => line.hue !== undefined || line.key === GROUP).length;
+  const isAlone = (line: ChartLine) => line.hue !== undefined || line.focus || line.key === GROUP;
+  const shown = points.filter(([line]) => isAlone(line) || line.key === near);
+  const alone = points.filter(([line]) => isAlone(line)).length;
   const rows = shown.map(([line, point]) => {
     const range =
       point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
@@ -269,21 +272,25 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
 }
 
 function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
+  const figure = (label: string) => ({ label, unit: metric.unit });
+  const byWorker = runs.some((run) => run.worker !== undefined);
+  const most = runs.reduce((many, run) => Math.max(many, run.workers), 0);
+  const [low, high] = most >= MANY_WORKERS ? ["10th percentile", "90th percentile"] : ["Least", "Greatest"];
+  const columns = [
+    { label: "Run" },
+    ...(byWorker ? [{ label: "Worker" }] : []),
+    { label: "Span", unit: "count" as const },
+    { label: "Step" },
+    figure(metric.label),
+    ...(most > 1 ? [figure(`${low} of its workers`), figure(`${high} of its workers`)] : []),
+  ];
   const rows = runs.flatMap((run) =>
     axis.pointsOf(run).flatMap(({ aggregate }) => {
       if (!aggregate) return [];
       const { value, low, high } = stepValue(aggregate, metric.id);
-      return [[run.name, aggregate.number, aggregate.step, value, low, high]];
+      const place = byWorker ? [run.name.split("\n")[0]!, run.worker ?? ""] : [run.name];
+      return [[...place, aggregate.number, aggregate.step, value, low, high].slice(0, columns.length)];
     }),
   );
-  const figure = (label: string) => ({ label, unit: metric.unit });
-  const ranged = runs.some((run) => run.workers > 1);
-  const columns = [
-    { label: "Run" },
-    { label: "Span", unit: "count" as const },
-    { label: "Step" },
-    figure(metric.label),
-  ];
-  if (!ranged) return { columns, rows: rows.map((row) => row.slice(0, columns.length)) };
-  return { columns: [...columns, figure("Least of its workers"), figure("Greatest of its workers")], rows };
+  return { columns, rows };
 }

@@ -1,5 +1,6 @@
 /** The spans of a page by run and step: what the lines of all pictures of Trends are drawn from. */
 
+import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
 
@@ -33,6 +34,8 @@ export interface Run {
   spans: readonly ReadSpan[];
   /** Processes. */
   workers: number;
+  /** Of one worker among those of a run: its name in full. */
+  worker?: string;
   steps: readonly StepAggregate[];
   wholes: readonly StepAggregate[];
 }
@@ -42,15 +45,37 @@ const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
 /** Runs in the order of the pickers. The last one is in focus: the server's sentences speak of it. */
 export function runsOf({ spans }: TrendsPage): Run[] {
   const byRun = new Map<string, ReadSpan[]>();
-  for (const span of spans.filter(isRead)) byRun.set(span.run, [...(byRun.get(span.run) ?? []), span]);
+  for (const span of spans.filter(isRead)) {
+    const known = byRun.get(span.run);
+    if (known) known.push(span);
+    else byRun.set(span.run, [span]);
+  }
   const labels = shortNames(byRun.keys());
-  return [...byRun].map(([name, read]) => ({
-    name,
-    label: labels.get(name)!,
-    spans: read,
-    workers: new Set(read.map((span) => span.worker)).size,
-    steps: aggregatesOf(read, (span) => span.result.steps.map((step, at) => ({ name: step.name, at }))),
-    wholes: aggregatesOf(read, () => [{ name: "", at: null }]),
+  return [...byRun].map(([name, read]) => runOf(name, labels.get(name)!, read));
+}
+
+const runOf = (name: string, label: string, read: readonly ReadSpan[]): Run => ({
+  name,
+  label,
+  spans: read,
+  workers: new Set(read.map((span) => span.worker)).size,
+  steps: aggregatesOf(read, (span) => span.result.steps.map((step, at) => ({ name: step.name, at }))),
+  wholes: aggregatesOf(read, () => [{ name: "", at: null }]),
+});
+
+/** The workers of a run, each as a run of one: no folder's name has a line break. */
+export function workersOf(run: Run): Run[] {
+  const byWorker = new Map<string, ReadSpan[]>();
+  for (const span of run.spans) {
+    const known = byWorker.get(span.worker);
+    if (known) known.push(span);
+    else byWorker.set(span.worker, [span]);
+  }
+  const workers = [...byWorker].map(([name, read]) => ({ name, rank: read[0]!.rank, spans: [] }));
+  const labels = workerLabels(workers);
+  return [...byWorker].map(([worker, read]) => ({
+    ...runOf(`${run.name}\n${worker}`, labels.get(worker)!, read),
+    worker,
   }));
 }
 
@@ -80,12 +105,15 @@ const BY_NAME = new Intl.Collator("en", { numeric: true });
 export const stepKey = (number: number, step: string): string => `${number}/${step}`;
 
 export interface AggregateValue {
-  /** The mean over the processes. */
+  /** The mean over the processes; of many their median. */
   value: number | null;
-  /** null: one process, no range. */
+  /** Of the least and the greatest of them; of many the band that holds four fifths. null: one process, no range. */
   low: number | null;
   high: number | null;
 }
+
+/** From so many processes on, one of them says nothing of the others. */
+export const MANY_WORKERS = 13;
 
 export function stepValue({ members }: StepAggregate, metric: string): AggregateValue {
   const values = members.map(({ result, at }) => {
@@ -94,6 +122,10 @@ export function stepValue({ members }: StepAggregate, metric: string): Aggregate
   });
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { value: null, low: null, high: null };
+  if (known.length >= MANY_WORKERS) {
+    const { median, low, high } = bandOf(known)!;
+    return { value: median, low, high };
+  }
   const value = known.reduce((sum, each) => sum + each, 0) / known.length;
   return known.length === 1
     ? { value, low: null, high: null }
@@ -102,6 +134,29 @@ export function stepValue({ members }: StepAggregate, metric: string): Aggregate
 
 export const isSlow = ({ members, step }: StepAggregate): boolean =>
   members.some(({ result }) => result.slow_steps.some((slow) => slow.name === step));
+
+export interface Band {
+  median: number;
+  low: number;
+  high: number;
+}
+
+/** The median, and the 10th and 90th percentile: four fifths are between them. Null where nothing is known. */
+export function bandOf(values: readonly number[]): Band | null {
+  const known = [...values].sort((a, b) => a - b);
+  const median = medianOf(known);
+  return median === null ? null : { median, low: quantile(known, LOW), high: quantile(known, 1 - LOW) };
+}
+
+const LOW = 0.1;
+
+/** Of sorted values, on the line between the two that are nearest. */
+function quantile(known: readonly number[], share: number): number {
+  const at = share * (known.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(known.length - 1, below + 1);
+  return known[below]! + (at - below) * (known[above]! - known[below]!);
+}
 
 /** The middle of what is drawn. */
 export function medianOf(values: readonly (number | null)[]): number | null {

@@ -49,4 +49,5 @@ def between_layers(facts: Facts) -> Insight | None:
         part="communication",
         evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in found.examples],
         about_ns=found.exposed_ns,
+        instead=phrase("gain not computed"),
     )

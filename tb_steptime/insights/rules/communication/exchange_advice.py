@@ -65,25 +65,35 @@ _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 def overlapped(row: CollectiveRow) -> Advice:
     """Computation is left that could hide collectives of this row. Gradients are not reduced in the forward pass."""
-    if row.kind == "all_reduce" and row.forward_ns >= row.exposed_ns / 2 > 0:
-        return Advice(_OVERLAP, _OVERLAP_LATER, _TENSOR_PARALLEL)
-    if row.kind == "send_receive" and row.bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
-        return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP["all_to_all"])
-    return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP.get(row.kind, _ASYNC.format(call="all_reduce")))
+    in_forward = row.forward_ns >= row.exposed_ns / 2 > 0
+    how = how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None)
+    return Advice(_OVERLAP, _OVERLAP_LATER, how)
+
+
+def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
+    """in_forward: layers that are split over ranks exchange it; sized: its bytes are recorded."""
+    if kind == "all_reduce" and in_forward:
+        return _TENSOR_PARALLEL
+    if kind == "send_receive" and not sized:  # NCCL runs an all-to-all as a kernel of that name too
+        return _HOW_TO_OVERLAP["all_to_all"]
+    return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
 
 
 def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
     """All computation could not hide half of it."""
     if on_gpu and row.bytes and row.best_rate is not None and row.best_rate < SLOW_LINK and _sends_much(row):
         return Advice(_LINK, _LINK_LATER, _LINKS)
-    single = (row.dtype or "").lower() == "float"
-    if row.kind == "all_reduce":
-        how = _COMPRESS if single else _EVERY_SECOND
-    elif row.kind in ("all_gather", "reduce_scatter"):
-        how = _HALF_TYPES if single else _KEEP_GATHERED
-    else:
-        how = _LARGER_BATCH
-    return Advice(_LESS, _LESS_LATER, how)
+    return Advice(_LESS, _LESS_LATER, how_to_send_less(row.kind, row.dtype))
+
+
+def how_to_send_less(kind: str, dtype: str | None) -> str:
+    """dtype: None where not recorded."""
+    single = (dtype or "").lower() == "float"
+    if kind == "all_reduce":
+        return _COMPRESS if single else _EVERY_SECOND
+    if kind in ("all_gather", "reduce_scatter"):
+        return _HALF_TYPES if single else _KEEP_GATHERED
+    return _LARGER_BATCH
 
 
 def balanced() -> Advice:

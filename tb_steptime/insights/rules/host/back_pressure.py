@@ -46,4 +46,5 @@ def back_pressure(facts: Facts) -> Insight | None:
         why_confidence=why,
         view="host",
         colour="runtime",
+        instead=phrase("no gain"),
     )

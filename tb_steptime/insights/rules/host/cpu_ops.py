@@ -79,6 +79,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         part="cpu_exec",
         about_ns=leading.usual_ns,
         row=EvidenceRow("cpu_ops", leading.op),
+        instead=phrase("gain not computed"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, phrase
 
 #: A device whose memory is filled to this share may run out of it with the next longer batch.
 NEARLY_FULL = 0.8
@@ -43,4 +43,5 @@ def memory_card(card: MemoryCard) -> Insight:
         view="memory",
         colour="other",
         row=card.row,
+        instead=phrase("less memory"),
     )

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import kind_of
-from tb_steptime.trace.kineto.reader import ReadProgress, ReadRows, read_rows
+from tb_steptime.trace.kineto.reader import ReadRows, read_rows
+from tb_steptime.trace.kineto.source import ReadProgress
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import STEP_MARK, step_marks

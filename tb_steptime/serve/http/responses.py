@@ -40,6 +40,8 @@ def _content(request: Request, answer: Answer) -> Response:
 
     from tb_steptime.serve.wire import encode
 
+    if answer.etag and request.if_none_match.contains_weak(answer.etag):
+        return _not_modified(answer)
     is_script = isinstance(answer.content, bytes)
     content = answer.content if is_script else encode(answer.content)
     response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
@@ -54,6 +56,17 @@ def _content(request: Request, answer: Answer) -> Response:
     if etag:
         response.set_etag(etag, weak=True)
         response.make_conditional(request)
+    return response
+
+
+def _not_modified(answer: Answer) -> Response:
+    """The browser has it: nothing is encoded, as an index of many spans is asked for again and again."""
+    from werkzeug import Response
+
+    headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **answer.headers}
+    response = Response(b"", 304, headers)
+    assert answer.etag
+    response.set_etag(answer.etag, weak=True)
     return response
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-STATIC = Path(__file__).resolve().parents[1] / "static"
+STATIC = Path(__file__).resolve().parents[2] / "static"
 #: The folder of the parts, in addresses as on disk.
 PARTS = "parts"
 

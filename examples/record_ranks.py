@@ -1,0 +1,111 @@
+"""Record a job of several ranks of which one is late, as torch.profiler sees each of them: on CPUs, over gloo.
+
+    python examples/record_ranks.py --out logs/late_rank                 # four ranks; rank 2 loads its batches slowly
+    python examples/record_ranks.py --out logs/late_rank --wrap fsdp --ranks 2 --late 1
+
+Every rank records the same steps into one folder, named for its rank: `tensorboard --logdir logs`, then Ranks.
+Needs torch alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import socket
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+from torch.utils.data import DataLoader, Dataset
+
+WIDTH, LAYERS, BATCH = 256, 4, 64
+WAIT, WARMUP = 2, 3  # steps that are not recorded
+
+
+class Samples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Random samples; each batch takes so many seconds longer to load, as from a slow disk."""
+
+    def __init__(self, size: int, seconds: float) -> None:
+        self.size, self.seconds = size, seconds
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        if index % BATCH == 0:
+            time.sleep(self.seconds)
+        return torch.randn(WIDTH), torch.randn(WIDTH)
+
+
+def train(rank: int, options: argparse.Namespace, port: int) -> None:
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=options.ranks)
+    model = wrapped(nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)]), options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    steps = WAIT + WARMUP + options.steps
+    loader = DataLoader(Samples(BATCH * steps, options.delay if rank == options.late else 0), BATCH)
+    with profile(
+        activities=[ProfilerActivity.CPU],
+        record_shapes=True,
+        schedule=schedule(wait=WAIT, warmup=WARMUP, active=options.steps, repeat=1),
+        on_trace_ready=tensorboard_trace_handler(str(options.out), worker_name=f"rank{rank}", use_gzip=True),
+    ) as prof:
+        for samples, targets in loader:
+            nn.functional.mse_loss(model(samples), targets).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            prof.step()
+    dist.destroy_process_group()
+
+
+def wrapped(model: nn.Sequential, options: argparse.Namespace) -> nn.Module:
+    if options.wrap == "ddp":
+        return DistributedDataParallel(model, bucket_cap_mb=0.5)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (options.ranks,))
+    for layer in model:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def without_names(path: Path) -> None:
+    """Empties the fields with the machine's name and the file's own path."""
+    text = gzip.decompress(path.read_bytes()).decode()
+    for field in ("host_name", "traceName"):
+        text = re.sub(rf'("{field}": )"[^"]*"', r'\1""', text)
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--late", type=int, default=2, help="the rank that is late; -1 for none")
+    parser.add_argument("--delay", type=float, default=0.05, help="seconds that each of its batches takes longer")
+    parser.add_argument("--steps", type=int, default=6, help="recorded ones")
+    parser.add_argument("--wrap", choices=("ddp", "fsdp"), default="ddp")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    mp.spawn(train, (options, free_port()), nprocs=options.ranks)
+    for path in options.out.glob("*.pt.trace.json.gz"):
+        without_names(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import type { RankMap } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { because, index, plain, run, span } from "../fixtures/pages";
+import { CAUSED, JOB, rankMap, ranksPage } from "../fixtures/ranks";
+import { keys, openTab, press, says } from "./fake_server";
+
+const OPEN = "view=ranks&run=a&worker=rank0";
+
+const workers = [0, 1, 2].map((rank) => ({
+  name: `rank${rank}`,
+  rank,
+  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
+}));
+
+const RUNS = index([{ ...run("a", []), workers }]);
+
+const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
+
+const BUSY = rankMap("gpu_utilization", [
+  [0.9, 0.8, 0.9],
+  [0.5, 0.4, null],
+  [0.7, 0.7, 0.7],
+]);
+
+const mapOf = (metric: string): Answer<RankMap> => ready(metric === "rank_caused_ns" ? CAUSED : BUSY);
+
+const server = (page = ranksPage(), rankMapOf = mapOf) => ({
+  ...says(),
+  index: ready(RUNS),
+  ranks: ready(page),
+  rankMap: rankMapOf,
+});
+
+const picture = () => screen.findByRole("slider");
+
+const said = (element: Element) => element.getAttribute("aria-valuetext")!.replace(/\s/g, " ");
+
+const rowsOf = (table: string): string[] =>
+  within(screen.getByRole("grid", { name: table }))
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.textContent!.replace(/\s/g, " ").trim()).join("|"),
+    );
+
+test("it opens with who makes the others wait, and says it of each cell", async () => {
+  const asked = await openTab(OPEN, server());
+  await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
+  const map = await picture();
+  expect(asked.log).toContain("rank_map rank_caused_ns");
+  expect(screen.getByRole("heading", { name: "Which rank makes the others wait?" })).toBeTruthy();
+  fireEvent.keyDown(map, { key: "ArrowRight" });
+  expect(said(map)).toBe("rank 0, step 9, Makes others wait not recorded");
+  fireEvent.keyDown(map, { key: "ArrowDown" });
+  fireEvent.keyDown(map, { key: "End" });
+  expect(said(map)).toBe("rank 1, step 11, Makes others wait 42.0 ms");
+  fireEvent.keyDown(map, { key: "ArrowDown" });
+  fireEvent.keyDown(map, { key: "ArrowDown" });
+  expect(said(map)).toContain("rank 2, step 11");
+  expect(screen.getByText("not matched")).toBeTruthy();
+});
+
+test("Space chooses the rank and the step for all views, Enter opens the step of that rank", async () => {
+  await openTab(OPEN, server());
+  const map = await picture();
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", " "]) fireEvent.keyDown(map, { key });
+  expect(keys()).toMatchObject({ view: "ranks", worker: "rank1", step: "10" });
+  const asked = await picture();
+  fireEvent.keyDown(asked, { key: "Enter" });
+  expect(keys()).toMatchObject({ view: "timeline", worker: "rank1", step: "10" });
+});
+
+test("another rank of the job needs no other answer", async () => {
+  const asked = await openTab(OPEN, server());
+  const map = await picture();
+  for (const key of ["ArrowDown", "ArrowDown", " "]) fireEvent.keyDown(map, { key });
+  await waitFor(() => expect(keys().worker).toBe("rank1"));
+  expect(asked.log.filter((route) => route.startsWith("ranks"))).toEqual(["ranks id-1"]);
+});
+
+test("rows are sorted by what they are worst in: of a figure of which more is better, the least first", async () => {
+  await openTab(`${OPEN}&metric=gpu_utilization`, server());
+  const map = await picture();
+  press("Value");
+  fireEvent.keyDown(map, { key: "ArrowRight" });
+  expect(said(map)).toBe("rank 1, step 9, GPU utilization 50.0 %");
+  press("Delay");
+  expect(keys().order_ranks).toBe("waits");
+});
+
+test("a figure that no rank measures says why, in place of the picture", async () => {
+  const none = rankMap("gpu_utilization", [], { spans: [], steps: [], reason: because("no_gpu_activity") });
+  await openTab(
+    `${OPEN}&metric=gpu_utilization`,
+    server(ranksPage(), () => ready(none)),
+  );
+  await screen.findByText("This trace has no GPU activity.");
+  expect(screen.queryByRole("slider")).toBeNull();
+});
+
+test("the waits of each rank, the one that others wait for first", async () => {
+  await openTab(OPEN, server());
+  await picture();
+  expect(rowsOf("Waits by rank")).toEqual([
+    "rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms|90.0 %|it waits longer for its batches",
+    "rank 0|200.0 ms|160.0 ms|40.0 ms||0 ms|5.0 %|–",
+    "rank 2|198.0 ms|158.0 ms|40.0 ms||0 ms|5.0 %|–",
+  ]);
+  fireEvent.click(screen.getByRole("button", { name: "rank 2" }));
+  expect(keys()).toMatchObject({ view: "overview", worker: "rank2" });
+});
+
+test("a collective opens to its sizes and their bandwidth", async () => {
+  await openTab(OPEN, server());
+  await picture();
+  expect(rowsOf("Collectives of the job")).toEqual([
+    "all-reduce, Float|gradients (DDP)|3|1.0 MB – 26 MB|3|11.0 ms|20.0 ms||48.4 %|5.20 GB/s|6.90 GB/s",
+    "all-gather|not known|3|–|2|10.0 ms|20.0 ms||50.0 %|5.20 GB/s|–",
+  ]);
+  fireEvent.click(screen.getByText("all-reduce, Float"));
+  expect(rowsOf("Sizes of all-reduce")).toEqual([
+    "26 MB|2|10.0 ms|20.0 ms|6.90 GB/s",
+    "1.0 MB|1|1.0 ms|0 ms|1.00 GB/s",
+  ]);
+  const bandwidth = screen.getByRole("img", { name: /^Bus bandwidth of all-reduce/ });
+  expect(bandwidth.getAttribute("aria-label")).toMatch(/26.MB 6.90.GB\/s, 1.0.MB 1.00.GB\/s$/);
+});
+
+test("while ranks are read it says how many are, and shows those", async () => {
+  await openTab(OPEN, server(ranksPage({ read: 3, found: 8 })));
+  await picture();
+  expect(screen.getByText(/^3 of 8.ranks are read\./)).toBeTruthy();
+});
+
+test("one rank: why there is nothing to compare, and how to record all", async () => {
+  const headline = { ...ranksPage().headline, verdict: plain("One of 8 ranks was recorded here.") };
+  await openTab(OPEN, server(ranksPage({ headline, job: null, caused_ns: [], spans: ["id-1"], read: 1, found: 1 })));
+  await screen.findByRole("heading", { level: 1, name: "One of 8 ranks was recorded here." });
+  expect(screen.getByText(/worker_name=/)).toBeTruthy();
+  expect(screen.queryByRole("slider")).toBeNull();
+});
+
+test("where nothing is matched, step times stand alone", async () => {
+  const job = {
+    ...JOB,
+    matched_steps: 0,
+    unmatched: because("no_collective"),
+    balance: null,
+    late: [],
+    collectives: [],
+    ranks: JOB.ranks.map((rank) => ({ ...rank, matched: 0, last: 0, wait_ns: 0, exposed_wait_ns: 0, caused_ns: 0 })),
+  };
+  const times = rankMap("step_time", [
+    [200e6, 200e6, 200e6],
+    [200e6, 200e6, 200e6],
+    [198e6, 198e6, 198e6],
+  ]);
+  const asked = await openTab(
+    OPEN,
+    server(ranksPage({ job, caused_ns: [], causes: [] }), () => ready(times)),
+  );
+  await picture();
+  expect(asked.log).toContain("rank_map step_time");
+  expect(rowsOf("Waits by rank")).toEqual(["rank 0|200.0 ms", "rank 1|200.0 ms", "rank 2|198.0 ms"]);
+  expect(screen.queryByRole("grid", { name: "Collectives of the job" })).toBeNull();
+});

@@ -1,0 +1,23 @@
+"""Rules over a job of many ranks, whose gains are of the job's step, which the slowest rank decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.rules.ranks.late_rank import imbalance, straggler
+from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, slow_link
+from tb_steptime.ranks.result import JobRanks
+
+JobRule = Callable[[JobRanks], Insight | None]
+
+#: Their gains overlap: each is of waits or transfers of the same collectives.
+JOB_RULES: tuple[JobRule, ...] = (straggler, imbalance, exposed_transfers, slow_link)
+
+
+def judge_job(job: JobRanks) -> list[Insight]:
+    """What to do about a job, most gain first; nothing where its collectives are not matched."""
+    if job.unmatched is not None:
+        return []
+    fired = [insight for rule in JOB_RULES if (insight := rule(job)) is not None]
+    return sorted(fired, key=lambda insight: -insight.gain_ns)

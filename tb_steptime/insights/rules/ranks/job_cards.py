@@ -1,0 +1,70 @@
+"""What cards about a job share: how much of its step a gain is, and how sure a measured figure is."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import NamedTuple
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, severity
+from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.text import Phrase, phrase
+
+#: Of fewer steps any of them may be an accident.
+FEW_STEPS = 3
+
+_FEW = phrase("Few steps are matched over ranks: any of them may be an accident.")
+_MISSING = phrase("Measured on the ranks that were recorded; one of the others may be later.")
+
+
+class JobCard(NamedTuple):
+    """What differs between cards about a job. gain_ns: of the job's step, at most."""
+
+    id: str
+    title: Phrase
+    why: Phrase
+    how: str | None
+    gain_ns: int
+    formula: Phrase
+    why_confidence: Phrase
+    best: Confidence = Confidence.HIGH
+    steps: tuple[str, ...] = ()
+
+
+def job_step_ns(job: JobRanks) -> float:
+    """Of the slowest rank, in the median step; at least 1, so that it may divide."""
+    return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
+
+
+def job_card(job: JobRanks, card: JobCard) -> Insight | None:
+    """The insight, if its gain is worth a card."""
+    share = min(1.0, card.gain_ns / job_step_ns(job))
+    if share < WORTH_FRACTION:
+        return None
+    level, why = _confidence(job, card)
+    return Insight(
+        id=card.id,
+        severity=severity(share, card.best, level),
+        title=card.title,
+        why=fitted(card.why),
+        how=card.how,
+        gain_ns=card.gain_ns,
+        gain_fraction=share,
+        later_ns=None,
+        gain_formula=card.formula,
+        confidence=level,
+        why_confidence=why,
+        view="ranks",
+        colour="comm",
+        part="communication",
+        steps=list(card.steps),
+    )
+
+
+def _confidence(job: JobRanks, card: JobCard) -> tuple[Confidence, Phrase]:
+    if job.matched_steps < FEW_STEPS:
+        return Confidence.LOW, _FEW
+    if job.missing and card.best is Confidence.HIGH:
+        return Confidence.MEDIUM, _MISSING
+    return card.best, card.why_confidence

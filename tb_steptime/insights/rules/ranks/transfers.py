@@ -1,0 +1,144 @@
+"""What ranks exchange while nothing computes, once waits for late ranks are taken out: transfers, and slow links."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WARNING_FRACTION
+from tb_steptime.insights.rules.communication.exchange_advice import how_to_overlap, how_to_send_less
+from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card, job_step_ns
+from tb_steptime.insights.wording.ranks import rank_name
+from tb_steptime.ranks.result import JobCollective, JobRanks
+from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
+
+#: Of so few groups that do the same none is unlike the others.
+FEWEST_GROUPS = 3
+#: A group whose transfers take so many times the median of the others has a slower link.
+SLOWER = 1.5
+
+_HIDE = phrase(
+    "Exposed time of transfers a step, waits for late ranks taken out, at most the computing time of the step that no "
+    "collective overlaps."
+)
+_HALVE = phrase(
+    "Half of the exposed time of transfers: little computation is left to hide them, but half of the bytes take half "
+    "as long."
+)
+_ALIKE = phrase("(Its median transfer - the median of the other groups) x its collectives a step.")
+
+
+def exposed_transfers(job: JobRanks) -> Insight | None:
+    """Fires when transfers take a twentieth of the step in which the ranks compute nothing, waits for late ranks taken
+    out.
+
+    Similar pattern: waits for a late rank, which look the same on one rank's recording: `straggler` and `imbalance`.
+    `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same.
+
+    Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
+
+    Jobs: training in many ranks.
+
+    Gain: min(exposed time of transfers, computing time that no collective overlaps); where that hides less than half,
+    half of the former, for half as many bytes.
+
+    Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
+    """
+    found, leading = job.exchange, _leading(job)
+    if found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * job_step_ns(job):
+        return None
+    hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
+    return job_card(
+        job,
+        JobCard(
+            id="exposed_transfers",
+            title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
+            why=_why(found.exposed_transfer_ns, leading, job.matched_steps),
+            how=_how(leading, hides=hides),
+            gain_ns=min(found.exposed_transfer_ns, found.free_compute_ns) if hides else found.exposed_transfer_ns // 2,
+            formula=_HIDE if hides else _HALVE,
+            why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
+            best=Confidence.MEDIUM,
+        ),
+    )
+
+
+def _leading(job: JobRanks) -> JobCollective | None:
+    """The row with most exposed transfer."""
+    rows = [row for row in job.collectives if row.running_ns]
+    return max(rows, key=lambda row: row.exposed_ns * (row.transfer_ns / row.running_ns), default=None)
+
+
+def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
+    values: dict[str, Quantity] = {
+        "exposed": ns(exposed_ns),
+        "kind": text(leading.label),
+        "count": count(round(leading.count / max(1, steps))),
+        "each": ns(leading.transfer_p50_ns),
+    }
+    said = "For {exposed} a step ranks only transfer, waits not counted, most in {kind}: {count} of {each}"
+    if leading.bus_rate is None:
+        return Phrase(said + ".", values)
+    return Phrase(
+        said + " at {rate} on each link.", values | {"rate": Quantity(leading.bus_rate, Unit.BYTES_PER_SECOND)}
+    )
+
+
+def _how(leading: JobCollective, *, hides: bool) -> str:
+    if hides:
+        return how_to_overlap(
+            leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None
+        )
+    return how_to_send_less(leading.kind, leading.dtype)
+
+
+def slow_link(job: JobRanks) -> Insight | None:
+    """Fires when one of several groups of ranks takes half as long again as the others for the same collective.
+
+    Similar pattern: a late rank in that group: waits are taken out. Groups over different links, within a machine and
+    between machines, are of different sizes or ranks in most jobs; where they are not, the slower ones are several.
+
+    Needs: recordings of the same steps on all ranks of three groups, which exchange as many bytes.
+
+    Jobs: training and inference in many ranks, in several groups that do the same.
+
+    Gain: (median transfer of that group - the median of the others) x its collectives a step, at most their exposed
+    time.
+
+    Left out: what else uses the link.
+    """
+    found = _slowest(job)
+    if found is None:
+        return None
+    row, usual_ns, ranks = found
+    steps = max(1, job.matched_steps)
+    gain_ns = min((row.transfer_p50_ns - usual_ns) * row.count, row.exposed_ns // row.ranks) // steps
+    return job_card(
+        job,
+        JobCard(
+            id="slow_link",
+            title=phrase("Check the link between ranks {first} to {last}", first=rank_name(ranks[0]),
+                         last=rank_name(ranks[-1])),
+            why=phrase("{kind} takes {own} among ranks {first} to {last}, and {usual} in the other groups of its size.",
+                       kind=text(row.label.capitalize()), own=ns(row.transfer_p50_ns), first=rank_name(ranks[0]),
+                       last=rank_name(ranks[-1]), usual=ns(usual_ns)),
+            how="NCCL_DEBUG=INFO torchrun ...  # says which links it uses; nvidia-smi topo -m",
+            gain_ns=gain_ns,
+            formula=_ALIKE,
+            why_confidence=phrase("Transfers are measured; what else uses the link is not recorded."),
+            best=Confidence.MEDIUM,
+        ),
+    )  # fmt: skip
+
+
+def _slowest(job: JobRanks) -> tuple[JobCollective, int, list[int]] | None:
+    """With the median transfer of the groups that do the same, and its ranks."""
+    for row in sorted(job.collectives, key=lambda row: -row.transfer_p50_ns * row.count):
+        same = (row.kind, row.bytes, row.dtype, row.ranks)
+        others = [o for o in job.collectives if o is not row and (o.kind, o.bytes, o.dtype, o.ranks) == same]
+        if len(others) + 1 < FEWEST_GROUPS or row.bytes is None:
+            continue
+        usual_ns = round(median(other.transfer_p50_ns for other in others))
+        if row.transfer_p50_ns >= SLOWER * usual_ns and row.transfer_p50_ns > max(o.transfer_p50_ns for o in others):
+            return row, usual_ns, row.members
+    return None

@@ -1,0 +1,38 @@
+"""What a step of the job spends exchanging: transfers, waits for the last rank, and what computation hides of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.ranks.arrivals import Arrivals
+from tb_steptime.ranks.result import ExchangeTime, JobCollective
+from tb_steptime.ranks.spans import RankSpan
+
+#: With a GPU its kernels compute, else ops do.
+_COMPUTING = ("kernel_time", "cpu_exec_time")
+
+
+def exchange_time(
+    spans: Sequence[RankSpan], found: Arrivals, rows: Sequence[JobCollective], steps: int
+) -> ExchangeTime:
+    """rows: all that are matched, over so many steps."""
+    cells = max(1, steps * len(spans))
+    exposed, waits = sum(row.exposed_ns for row in rows), int(found.exposed_wait_ns.sum())
+    hidden_ns = sum(row.hidden_ns for row in rows) // cells
+    return ExchangeTime(
+        exposed_transfer_ns=(exposed - waits) // cells,
+        exposed_wait_ns=waits // cells,
+        hidden_ns=hidden_ns,
+        free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
+    )
+
+
+def _computing_ns(spans: Sequence[RankSpan]) -> int:
+    """Of the median rank, the mean step; 0 where it is not measured."""
+    for metric in _COMPUTING:
+        means = [float(np.nanmean(span.figures[metric])) for span in spans if metric in span.figures]
+        if means and np.median(means) > 0:
+            return round(float(np.median(means)))
+    return 0

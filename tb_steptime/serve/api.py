@@ -1,0 +1,22 @@
+"""The types of all that the front end reads, as TypeScript: answers of the server, and what a report holds; and the
+numbers that both sides go by.
+
+`python -m tb_steptime.serve.api` prints `frontend/src/api.gen.ts`.
+"""
+
+from __future__ import annotations
+
+from tb_steptime.comparison.chain import MOST_IN_CHAIN
+from tb_steptime.serve.report.events import HeldEvents
+from tb_steptime.serve.report.recorded import HeldAnswers
+from tb_steptime.serve.typescript import constant
+from tb_steptime.serve.wire import typescript
+
+
+def api() -> str:
+    """The whole of `frontend/src/api.gen.ts`."""
+    return typescript(held=(HeldAnswers, HeldEvents)) + "\n" + constant("MOST_IN_CHAIN", MOST_IN_CHAIN)
+
+
+if __name__ == "__main__":
+    print(api(), end="")  # noqa: T201 - the one module whose output is source text

@@ -1,0 +1,93 @@
+"""What is kept of spans that were asked for, so that asking again is cheap: bounded in bytes, however many spans a log
+directory has and however long TensorBoard runs.
+
+    summary file ──> trends of a span as columns, 20 kB ──> sparks of its neighbours, rows of Trends
+                 ──> judgement, 80 kB                   ──> pages of all its views
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.base import Judgement
+from tb_steptime.serve.pages import judgement
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.trend_columns import TrendColumns
+from tb_steptime.serve.wire import encode
+
+T = TypeVar("T")
+
+#: Trends of some three thousand spans of forty steps.
+MAX_TREND_BYTES = 64_000_000
+#: Judgements of some hundred spans.
+MAX_JUDGEMENT_BYTES = 16_000_000
+#: What an object of Python takes for each byte of its JSON, about.
+_BYTES_PER_JSON = 4
+
+
+@dataclass(eq=False)
+class Bounded(Generic[T]):
+    """What was made last, by name, up to so many bytes. All methods may be called from any thread."""
+
+    max_bytes: int
+    bytes: int = 0
+    _kept: OrderedDict[Hashable, tuple[object, T, int]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """What is kept under a name and was made of this very object, else what `make` makes. Raises what it does."""
+        with self._lock:
+            known = self._kept.get(name)
+            if known is not None and known[0] is of:
+                self._kept.move_to_end(name)
+                return known[1]
+        made = make()
+        self._keep(name, (of, made, size(made)))
+        return made
+
+    def _keep(self, name: Hashable, kept: tuple[object, T, int]) -> None:
+        with self._lock:
+            before = self._kept.pop(name, None)
+            self.bytes += kept[2] - (before[2] if before else 0)
+            self._kept[name] = kept
+            while self.bytes > self.max_bytes and len(self._kept) > 1:
+                _, (_, _, size) = self._kept.popitem(last=False)
+                self.bytes -= size
+
+
+class KeptResults:
+    """Of the spans of a store."""
+
+    def __init__(self) -> None:
+        self._trends: Bounded[TrendColumns] = Bounded(MAX_TREND_BYTES)
+        self._judgements: Bounded[Judgement] = Bounded(MAX_JUDGEMENT_BYTES)
+
+    @property
+    def bytes(self) -> int:
+        return self._trends.bytes + self._judgements.bytes
+
+    def trends(self, span: ServedSpan) -> TrendColumns | None:
+        """None where the span is not read, or its summary went away or makes no sense."""
+        measured = span.measured
+        if measured is None:
+            return None
+        with contextlib.suppress(OSError, DamagedSummary, KeyError, ValueError, OverflowError):
+            made = lambda: TrendColumns.of(measured.result("trends", TrendsResult))  # noqa: E731
+            return self._trends.get(span.found.id, measured, made, lambda columns: columns.bytes)
+        return None
+
+    def judgement(self, span: ServedSpan) -> Judgement:
+        """Raises like `pages.judgement`, FileNotFoundError."""
+        measured = span.at_hand()
+        return self._judgements.get(span.found.id, measured, lambda: judgement(measured), _judgement_bytes)
+
+
+def _judgement_bytes(judged: Judgement) -> int:
+    return _BYTES_PER_JSON * len(encode(judged))

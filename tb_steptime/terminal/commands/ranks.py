@@ -1,0 +1,53 @@
+"""`tb-steptime ranks PATH…`: the ranks of each job held against each other, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING
+
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+
+_NO_JOB = "No two recordings here are of ranks of one job, at the same time."
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    add_format(parser, "table", "json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+    from tb_steptime.terminal.ranks.contract import JobsReport
+    from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.ranks.report import job_report
+    from tb_steptime.terminal.ranks.table import job_table
+    from tb_steptime.terminal.report import error_report
+    from tb_steptime.terminal.spans import measured_span, read_each
+
+    problems: list[Problem] = []
+    jobs = Jobs()
+    for span, measured in read_each(options.paths, problems, measured_span):
+        jobs.add(span, measured)
+    found = jobs.found()
+    if options.format == "json":
+        print_json(JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems]))
+    elif found:
+        width = max(80, min(100, shutil.get_terminal_size().columns))
+        print_texts(job_table(job, width) for job in found)
+    else:
+        print_lines([_NO_JOB])
+    return exit_code(problems)
+
+
+COMMAND = Command(
+    "ranks",
+    "print the ranks of jobs",
+    "Print which rank of each job makes the others wait and why, the waits of all ranks, and what they exchange. Every "
+    "rank must be recorded, at the same steps.",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,1 @@
+"""What the commands print of the ranks of a job."""

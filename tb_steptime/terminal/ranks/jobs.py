@@ -1,0 +1,48 @@
+"""Measured spans, one at a time -> the jobs that they are the ranks of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ranks.job import job_with_waits
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.step_waits import StepWaits
+
+#: What of a rank its job needs; the rest is let go, so that many ranks can be held.
+NEEDED_VIEWS = ("trends", "ranks", "compare")
+
+
+@dataclass(frozen=True, eq=False)
+class FoundJob:
+    """At least two ranks of a run. waits: None where nothing is matched."""
+
+    run: str
+    recorded: list[RecordedRank]
+    ranks: JobRanks
+    waits: StepWaits | None
+
+
+@dataclass
+class Jobs:
+    """Is given every span; those that do not say their rank are of no job."""
+
+    _of_run: dict[str, list[RecordedRank]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, found: FoundSpan, measured: MeasuredSpan) -> None:
+        results = {view: measured.results[view] for view in NEEDED_VIEWS}
+        self._of_run[found.run] += recorded_ranks([(found, msgspec.structs.replace(measured, results=results))])
+
+    def found(self) -> list[FoundJob]:
+        """By run, in time order. Raises what reading results raises."""
+        jobs = [(run, job) for run, ranks in self._of_run.items() for job in at_the_same_time(ranks)]
+        return [
+            FoundJob(run, job, *job_with_waits(rank_spans(job)))
+            for run, job in jobs
+            if len({each.rank for each in job}) > 1
+        ]

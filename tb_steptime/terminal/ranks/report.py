@@ -1,0 +1,104 @@
+"""A job -> what `tb-steptime ranks --format json` prints of it (`contract`)."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.result import JobCollective, JobRanks, LateRank
+from tb_steptime.terminal.contract import NoteReport
+from tb_steptime.terminal.printer import plain
+from tb_steptime.terminal.ranks.contract import (
+    CollectiveReport,
+    JobReport,
+    JobStepReport,
+    LateCauseReport,
+    LateRankReport,
+    RankReport,
+)
+from tb_steptime.terminal.ranks.jobs import FoundJob
+from tb_steptime.terminal.report import insight_report
+
+
+def job_report(found: FoundJob) -> JobReport:
+    job = found.ranks
+    return JobReport(
+        run=found.run,
+        traces=[each.found.path for each in found.recorded],
+        world_size=job.world_size,
+        missing=job.missing,
+        text=plain(ranks_headline(job).verdict),
+        balance=job.balance,
+        unmatched=None if job.unmatched is None else plain(explain(job.unmatched)),
+        matched_steps=job.matched_steps,
+        ranks=rank_reports(found),
+        steps=[
+            JobStepReport(
+                each.name,
+                each.ranks,
+                each.slowest,
+                each.slowest_ns,
+                each.median_ns,
+                each.fastest,
+                each.fastest_ns,
+                each.late,
+            )
+            for each in job.steps
+        ],
+        late=[_late(each) for each in job.late],
+        collectives=[collective_report(each, job) for each in job.collectives],
+        clock_residual_ns=job.clocks.residual_ns,
+        insights=[insight_report(insight) for insight in judge_job(job)],
+        notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in map(worded, job.notes)],
+    )
+
+
+def rank_reports(found: FoundJob) -> list[RankReport]:
+    job, steps = found.ranks, found.ranks.matched_steps
+    caused = found.waits.caused_ns() if found.waits else [None] * len(job.ranks)
+    return [
+        RankReport(
+            rank=row.rank,
+            worker=row.worker,
+            host=row.host,
+            steps=row.steps,
+            mean_step_ns=row.mean_step_ns,
+            wait_ns=row.exposed_wait_ns // steps if steps else None,
+            makes_others_wait_ns=caused_ns,
+            last_share=row.last / row.matched if row.matched else None,
+            clock_offset_ns=row.clock_offset_ns,
+        )
+        for row, caused_ns in zip(job.ranks, caused, strict=True)
+    ]
+
+
+def _late(late: LateRank) -> LateRankReport:
+    return LateRankReport(
+        rank=late.rank,
+        wait_ns=late.wait_ns,
+        gain_ns=late.gain_ns,
+        last_share=late.last_share,
+        late_steps=late.late_steps,
+        steps=late.steps,
+        text=plain(cause_text(late)),
+        causes=[LateCauseReport(each.id, each.own_ns, each.others_ns, each.name) for each in late.causes],
+    )
+
+
+def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
+    steps = max(1, job.matched_steps)
+    return CollectiveReport(
+        kind=row.kind,
+        role=row.role,
+        group=row.group,
+        ranks=row.ranks,
+        dtype=row.dtype,
+        bytes=row.bytes,
+        count=row.count / steps,
+        transfer_ns=row.transfer_ns // steps // max(1, row.ranks),
+        wait_ns=row.wait_ns // steps // max(1, row.ranks),
+        exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
+        algorithm_rate=row.algorithm_rate,
+        bus_rate=row.bus_rate,
+    )

@@ -1,0 +1,42 @@
+"""Which begin an end belongs to, where an event is written as two: the last open one of its thread."""
+
+from __future__ import annotations
+
+from array import array
+
+
+class Pairs:
+    """Rows of begins that wait for their ends, by thread, and the ends that found none.
+
+    stray_thread, stray_time   of each end without a begin, in the order of the file; ns
+    timeless_count             ends whose time is none
+
+    >>> pairs = Pairs()
+    >>> pairs.begin(0, 5)
+    >>> pairs.end(0, 1000), pairs.end(0, 2000), pairs.stray_count
+    (5, None, 1)
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[int, list[int]] = {}
+        self.stray_thread, self.stray_time = array("i"), array("q")
+        self.timeless_count = 0
+
+    @property
+    def stray_count(self) -> int:
+        return len(self.stray_time) + self.timeless_count
+
+    def begin(self, thread: int, row: int) -> None:
+        self.open.setdefault(thread, []).append(row)
+
+    def end(self, thread: int, time_ns: int | None) -> int | None:
+        """The row of its begin. An end without a time ends nothing."""
+        if time_ns is None:
+            self.timeless_count += 1
+            return None
+        begun = self.open.get(thread)
+        if begun:
+            return begun.pop()
+        self.stray_thread.append(thread)
+        self.stray_time.append(time_ns)
+        return None

@@ -1,0 +1,185 @@
+"""Parts -> the columns that one process would have made of the whole file.
+
+Each process numbered names, threads and texts in the order in which it saw them first. Going through the parts in the
+order of the file, and through what is new in each, gives the order of the file: what a process saw in a part for the
+first time and no earlier part holds, the file holds there for the first time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.inputs import MOST_BYTES, Texts
+from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.kineto.parts.reading import Learned, Part
+from tb_steptime.trace.kineto.parts.storing import load, owners
+
+#: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
+ROWS = frozenset({"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested"})
+NUMBERED = {
+    "label": "labels",
+    **dict.fromkeys(("shapes", "dtypes", "settings"), "inputs"),
+    "stack": "stacks",
+    "hierarchy": "hierarchies",
+    **dict.fromkeys(("exchange", "exchanged", "group"), "exchanges"),
+    **dict.fromkeys(("memory._thread", "pairs.stray_thread"), "threads"),
+}
+PLAIN = frozenset(
+    {
+        *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
+        *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
+        *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
+        *("memory._device_type", "memory._device", "pairs.stray_time"),
+    }
+)
+#: Those that the tables narrow anyway.
+_MAY_BE_NARROW = ("correlation", "external")
+
+
+class _Numbers:
+    """Numbers of each process -> numbers of the file, for one kind of text."""
+
+    def __init__(self) -> None:
+        self.distinct: dict[Any, int] = {}
+        self._of: dict[int, list[int]] = defaultdict(list)
+        self._array_of: dict[int, npt.NDArray[np.int32]] = {}
+
+    def learn(self, process: int, new: Iterable[Any]) -> None:
+        self._of[process] += [self.distinct.setdefault(text, len(self.distinct)) for text in new]
+
+    def of(self, process: int) -> npt.NDArray[np.int32]:
+        """By number of the process, and at the end what -1 stands for: -1. To be asked when all is learned."""
+        if process not in self._array_of:
+            self._array_of[process] = np.array([*self._of[process], UNKNOWN], np.int32)
+        return self._array_of[process]
+
+
+class MergedColumns(Columns):
+    """Columns of a whole file. A column is put together when it is taken, from files that must stay open until then.
+
+    files    of the columns, by process
+    """
+
+    def __init__(self, parts: Sequence[Part], files: Sequence[int]) -> None:
+        """parts: in the order of the file, all of it."""
+        super().__init__()
+        self._parts, self._files = parts, files
+        self._first_rows = [0, *accumulate(part.row_count for part in parts)]
+        self._numbers = {name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges")}
+        self._spellings: dict[str, set[bytes]] = defaultdict(set)
+        self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
+        self._categories: set[Any] = set()
+        for part in parts:
+            self._learn(part.process, part.learned)
+        self._label()
+        self._own_texts()
+        for part in parts:
+            self.thread_names |= part.thread_names
+            self.memory.refused += part.refused
+        self._dur_of = self._pair()
+        self._fill_memory()
+
+    def __len__(self) -> int:
+        return self._first_rows[-1]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one process would have kept every text as well."""
+        return all(sum(map(len, spellings)) < MOST_BYTES for spellings in self._spellings.values())
+
+    def categories(self) -> set[Any]:
+        return self._categories
+
+    def take(self, name: str) -> npt.NDArray[Any]:
+        """A column. It is put together anew each time."""
+        return self._put_together(name, getattr(self, name).typecode)
+
+    def _put_together(self, name: str, type: str) -> npt.NDArray[Any]:
+        pieces = [part for part in self._parts if name in part.columns]
+        kinds = {np.dtype(part.columns[name].type) for part in pieces}
+        kind = np.result_type(*kinds) if kinds and name in _MAY_BE_NARROW else np.dtype(type)
+        sizes = [part.columns[name].size // np.dtype(part.columns[name].type).itemsize for part in pieces]
+        whole, first = np.empty(sum(sizes), kind), 0
+        for part, size in zip(pieces, sizes, strict=True):
+            whole[first : first + size] = self._piece(part, name)
+            first += size
+        if name == "dur":
+            for row, dur in self._dur_of.items():
+                whole[row] = dur
+        return whole
+
+    def _piece(self, part: Part, name: str) -> npt.NDArray[Any]:
+        values = load(part.columns[name], self._files[part.process])
+        if name in ROWS:
+            rows: npt.NDArray[Any] = values.astype(np.int64) + self._first_rows[part.number]
+            return rows
+        if name == "label":
+            return np.frombuffer(self._label_numbers[part.process], np.int32).take(values)
+        return self._numbers[NUMBERED[name]].of(part.process)[values] if name in NUMBERED else values
+
+    def _learn(self, process: int, learned: Learned) -> None:
+        self._numbers["names"].learn(process, learned.name_texts)
+        self._numbers["threads"].learn(process, learned.thread_texts)
+        self._numbers["exchanges"].learn(process, learned.exchanges)
+        for name, (spellings, texts) in learned.spellings.items():
+            self._numbers[name].learn(process, texts)
+            self._spellings[name].update(spellings)
+        self._categories |= learned.categories
+        labels, first = self.labels, len(self.labels.kinds)
+        self._label_numbers[process] += array("i", range(first, first + len(learned.kinds)))
+        labels.kinds.frombytes(learned.kinds)
+
+    def _label(self) -> None:
+        """Names and threads of the labels, in the numbers of the file. Those that are left out have none."""
+        for part in self._parts:
+            for what, spelled, numbers in (
+                ("names", part.learned.names, self.labels.names),
+                ("threads", part.learned.threads, self.labels.threads),
+            ):
+                numbers.frombytes(self._numbers[what].of(part.process)[np.array(spelled, np.int64)].tobytes())
+
+    def _own_texts(self) -> None:
+        self.labels.name_numbers.update(self._numbers["names"].distinct)
+        self.labels.thread_numbers.update(self._numbers["threads"].distinct)
+        self.exchange_texts.distinct.update(self._numbers["exchanges"].distinct)
+        for name, texts in _texts_of(self).items():
+            texts.distinct.update(self._numbers[name].distinct)
+
+    def _pair(self) -> dict[int, int]:
+        """Durations of events whose begin and end lie in different parts, by row."""
+        dur_of: dict[int, int] = {}
+        starts: dict[int, int] = {}
+        for part in self._parts:
+            threads = self._numbers["threads"].of(part.process)
+            times, strays = (self._pieces_of(part, f"pairs.stray_{what}") for what in ("time", "thread"))
+            for thread, time in zip(strays, times, strict=True):
+                row = self.pairs.end(thread, time)
+                if row is not None:
+                    dur_of[row] = time - starts[row]
+            for opened, row, start in part.open:
+                starts[row + self._first_rows[part.number]] = start
+                self.pairs.begin(int(threads[opened]), row + self._first_rows[part.number])
+        return dur_of
+
+    def _pieces_of(self, part: Part, name: str) -> list[int]:
+        values: list[int] = self._piece(part, name).tolist() if name in part.columns else []
+        return values
+
+    def _fill_memory(self) -> None:
+        for name, (owner, attribute) in owners(self).items():
+            if name.startswith("memory."):
+                values = getattr(self.memory, attribute)
+                values.frombytes(self._put_together(name, values.typecode).tobytes())
+                assert owner is self.memory
+
+
+def _texts_of(columns: Columns) -> dict[str, Texts]:
+    return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}

@@ -1,0 +1,91 @@
+"""What a process has to know to read a part of a file. Orders lie in one pipe: whoever is free takes the next."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tb_steptime.trace.kineto import source
+
+#: Each slot of unpacked text begins at a multiple of this: more than any part has, in a file that holds no such gaps.
+SLOT_SPAN = 2**36
+_ORDER = struct.Struct("<6qB?")
+
+
+class Order(NamedTuple):
+    """A part of the text: the bytes of a file from offset on.
+
+    number      of the part, from 0 on in the order of the file
+    size        in bytes, with the brace that opens the next part
+    first       bytes of its first chunk, as one process would read it; chunks of TEXT_BYTES follow
+    chunks      or else so many lengths of chunks, int64, lie before the text; 0 where `first` says it
+    slot        which slot of unpacked text is free afterwards; -1 for none
+    behind      what the file opened with, 0 for the first part;  last  it ends with the file
+    """
+
+    number: int
+    offset: int
+    size: int
+    first: int
+    chunks: int
+    slot: int
+    behind: int
+    last: bool
+
+
+class Unpacking(NamedTuple):
+    """Bytes on disk that were read up to the end of a part."""
+
+    number: int
+    packed_bytes: int
+
+
+def put(pipe: int, order: Order) -> None:
+    """Whole or not at all: an order is shorter than what a pipe takes at once."""
+    os.write(pipe, _ORDER.pack(*order))
+
+
+def take(pipe: int) -> Order | None:
+    """The next order, as soon as there is one; None when there will be no more."""
+    spelled = os.read(pipe, _ORDER.size)
+    return Order(*_ORDER.unpack(spelled)) if spelled else None
+
+
+def give_back(free: int, order: Order) -> None:
+    """Its slot, if it has one, to the process that unpacks, if it still does."""
+    if order.slot >= 0:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(free, bytes([order.slot]))
+
+
+def chunks_of(file: int, order: Order) -> Iterator[bytes]:
+    """The text of a part, in the chunks of one process. Raises EOFError where the file is shorter than it was."""
+    offset, sizes = order.offset, _sizes(order)
+    if order.chunks:
+        lengths = struct.Struct(f"<{order.chunks}q")
+        sizes = iter(lengths.unpack(_read(file, lengths.size, offset)))
+        offset += lengths.size
+    for size in sizes:
+        yield _read(file, size, offset)
+        offset += size
+
+
+def _sizes(order: Order) -> Iterator[int]:
+    yield min(order.first, order.size)
+    rest = order.size - order.first
+    while rest > 0:
+        yield min(source.TEXT_BYTES, rest)
+        rest -= source.TEXT_BYTES
+
+
+def _read(file: int, size: int, offset: int) -> bytes:
+    text = os.pread(file, size, offset)
+    while len(text) < size:
+        more = os.pread(file, size - len(text), offset + len(text))
+        if not more:
+            raise EOFError("the file is shorter than it was")
+        text += more
+    return text

@@ -1,0 +1,140 @@
+"""An order -> a part that is read: its columns in a file, and what else one process would have learned from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, Any, NamedTuple
+
+from tb_steptime.trace.kineto.document import Outline, walk_part
+from tb_steptime.trace.kineto.inputs import Texts
+from tb_steptime.trace.kineto.metadata import Metadata
+from tb_steptime.trace.kineto.notes import Damage
+from tb_steptime.trace.kineto.parts.orders import Order, chunks_of
+from tb_steptime.trace.kineto.parts.storing import Stored, store
+from tb_steptime.trace.kineto.parts.taking import Taking
+
+
+class Learned(NamedTuple):
+    """What a process saw in a part for the first time, in the order of its numbers: each list goes on where that of the
+    part before ended.
+
+    kinds, names, threads    of labels: a kind each, and numbers of `name_texts` and `thread_texts`
+    categories               of the labels, as the file spells them
+    spellings                of inputs, stacks and hierarchies, each with the texts that are new
+    exchanges                words of collectives
+    """
+
+    kinds: bytes
+    names: Sequence[int]
+    threads: Sequence[int]
+    categories: set[Any]
+    name_texts: list[str]
+    thread_texts: list[tuple[str, str]]
+    spellings: dict[str, tuple[list[bytes], list[str]]]
+    exchanges: list[str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that was read.
+
+    process        which process read it: whose numbers its columns have, and in whose file they lie
+    row_count      rows of events;  event_count  events of every phase
+    open           begins without their ends, the last of a thread at the end: thread, row of the part, start
+    first_exact    whether times were read as they are spelled after its first block;  exact  at its end
+    after_2021     the spelling of 2021 is not looked for any more;  took_2021  it was, and found
+    seamless       it was read by the same steps as one process takes;  is_last  the file ends with it
+    """
+
+    number: int
+    process: int
+    row_count: int
+    event_count: int
+    columns: dict[str, Stored]
+    learned: Learned
+    open: list[tuple[int, int, int]]
+    thread_names: dict[tuple[str, str], str]
+    refused: list[int | None]
+    metadata: Metadata
+    damage: Damage
+    outline: Outline
+    first_exact: bool
+    exact: bool
+    after_2021: bool
+    took_2021: bool
+    seamless: bool
+    is_last: bool
+
+
+class PartReader:
+    """Reads one part after the other, in the order of the file, and keeps the numbers that it gave to names."""
+
+    def __init__(self, process: int, text: int, file: IO[bytes]) -> None:
+        """text: the file that orders speak of; file: takes the columns."""
+        self._process, self._text, self._file = process, text, file
+        self._taking = Taking()
+        self._known = dict.fromkeys(("labels", "names", "threads", "exchanges"), 0)
+        self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._taking).items()}
+
+    def read(self, order: Order) -> Part:
+        """Raises OSError and EOFError where a file fails."""
+        taking, columns, outline = self._taking, self._taking.columns, Outline()
+        taking.begin()
+        behind = bytes([order.behind]) if order.behind else b""
+        seamless = walk_part(chunks_of(self._text, order), taking, outline, behind, order.last)
+        taken, row_count = taking.taken(), len(columns)
+        taken.damage.unpaired_end_count = columns.pairs.timeless_count  # others may have begun before it
+        opened = [(thread, row, columns.start[row]) for thread, rows in columns.pairs.open.items() for row in rows]
+        return Part(
+            number=order.number,
+            process=self._process,
+            row_count=row_count,
+            event_count=taken.event_count,
+            columns=store(columns, self._file),
+            learned=self._learned(),
+            open=opened,
+            thread_names=columns.thread_names,
+            refused=columns.memory.refused,
+            metadata=taken.metadata,
+            damage=taken.damage,
+            outline=outline,
+            first_exact=bool(taking.first_exact),
+            exact=taking.decoder.exact,
+            after_2021=columns.after_2021,
+            took_2021=columns.took_2021,
+            seamless=seamless,
+            is_last=order.last,
+        )
+
+    def _learned(self) -> Learned:
+        columns = self._taking.columns
+        labels, words = columns.labels, columns.exchange_texts
+        first = self._known["labels"]
+        return Learned(
+            kinds=labels.kinds[first:].tobytes(),
+            names=labels.names[first:],
+            threads=labels.threads[first:],
+            categories={category for category, *_ in self._new("labels", labels)},
+            name_texts=self._new("names", labels.name_numbers),
+            thread_texts=self._new("threads", labels.thread_numbers),
+            spellings={name: _new_texts(texts, known) for name, (texts, known) in self._texts.items()},
+            exchanges=self._new("exchanges", words.distinct),
+        )
+
+    def _new(self, what: str, numbers: dict[Any, int]) -> list[Any]:
+        new = list(islice(numbers, self._known[what], None))
+        self._known[what] = len(numbers)
+        return new
+
+
+def texts_of(taking: Taking) -> dict[str, Texts]:
+    columns = taking.columns
+    return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}
+
+
+def _new_texts(texts: Texts, known: list[int]) -> tuple[list[bytes], list[str]]:
+    spellings, new = list(islice(texts, known[0], None)), list(islice(texts.distinct, known[1], None))
+    known[:] = len(texts), len(texts.distinct)
+    return spellings, new

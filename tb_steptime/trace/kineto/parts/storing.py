@@ -1,0 +1,72 @@
+"""Columns of a part -> a file without a name, and back: what is not needed yet takes no memory.
+
+Whole numbers are written in 32 bits where all of a part fit, but for starts, which never do.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.kineto.columns import Columns
+
+_NARROW = np.iinfo(np.int32)
+
+
+class Stored(NamedTuple):
+    """Where the values of a column lie in the file of the process that read them."""
+
+    offset: int
+    size: int  # bytes
+    type: str  # of numpy
+
+
+def owners(columns: Columns) -> dict[str, tuple[object, str]]:
+    """Whose attribute each array is that grows with the events, by its name: "start", "memory._ts"."""
+    parts: tuple[tuple[str, object], ...] = (("", columns), ("memory.", columns.memory), ("pairs.", columns.pairs))
+    return {
+        prefix + name: (owner, name)
+        for prefix, owner in parts
+        for name, values in vars(owner).items()
+        if isinstance(values, array)
+    }
+
+
+def store(columns: Columns, file: IO[bytes]) -> dict[str, Stored]:
+    """Append what the columns hold to the file, and empty them. Raises OSError where the disk is full."""
+    stored = {}
+    for name, (owner, attribute) in owners(columns).items():
+        values = getattr(owner, attribute)
+        if len(values):
+            setattr(owner, attribute, array(values.typecode))
+            stored[name] = _write(_narrowed(np.frombuffer(values, values.typecode), name), file)
+    file.flush()
+    return stored
+
+
+def load(stored: Stored, file: int) -> npt.NDArray[Any]:
+    """The values, by the number of the file that they were written to."""
+    return np.frombuffer(_read(file, stored.size, stored.offset), stored.type)
+
+
+def _narrowed(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if values.dtype != np.int64 or name == "start" or values.min() < _NARROW.min or values.max() > _NARROW.max:
+        return values
+    return values.astype(np.int32)
+
+
+def _write(values: npt.NDArray[Any], file: IO[bytes]) -> Stored:
+    offset = file.tell()
+    file.write(values.data)
+    return Stored(offset, values.nbytes, values.dtype.str)
+
+
+def _read(file: int, size: int, offset: int) -> bytes:
+    values = os.pread(file, size, offset)
+    if len(values) < size:
+        raise EOFError("columns of a part are missing")
+    return values

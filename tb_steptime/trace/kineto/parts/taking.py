@@ -1,0 +1,101 @@
+"""Events of a file or of a part of it -> columns, and what was wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.metadata import Metadata
+from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
+from tb_steptime.trace.kineto.native.choice import scanner_type
+from tb_steptime.trace.kineto.notes import Damage
+from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
+
+
+@dataclass
+class Taken:
+    """What a walk found. damage: without what only tables show; event_count: of every phase."""
+
+    columns: Columns
+    metadata: Metadata
+    damage: Damage
+    event_count: int
+
+
+class Damaged(Exception):
+    """The first damage in a file that is not trusted after it."""
+
+
+class Taking:
+    """The sink of a walk. Unless it is trusting, it ends at the first damaged event.
+
+    wanted         which events are kept, by category and name; None for all
+    on_events      is called after each block
+    first_exact    whether times are read as they are spelled, after the first block; None before it
+    """
+
+    def __init__(
+        self,
+        wanted: Callable[[object, str], bool] | None = None,
+        trusting: bool = True,
+        on_events: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wanted = wanted
+        self._trusting = trusting
+        self._on_events = on_events
+        self.decoder = RowDecoder(repairs=trusting)
+        self.columns = Columns(times_only=wanted is not None)
+        make_scanner = None if wanted else scanner_type()
+        self._scanned = ScannedBlocks(make_scanner, self.columns, self.decoder) if make_scanner else None
+        self.begin()
+
+    def begin(self) -> None:
+        """Count anew, for another part. What columns and decoder know of earlier ones they keep."""
+        self._metadata = Metadata()
+        self._damage = Damage()
+        self.event_count = 0
+        self.first_exact: bool | None = None
+        self.columns.begin()
+        self.decoder.repaired_value_count = self.decoder.repaired_string_count = 0
+
+    def taken(self) -> Taken:
+        damage, columns, decoder = self._damage, self.columns, self.decoder
+        damage.timeless_count = columns.timeless_count
+        damage.unpaired_end_count = columns.pairs.stray_count
+        damage.repaired_value_count = decoder.repaired_value_count
+        damage.repaired_string_count = decoder.repaired_string_count
+        return Taken(columns, self._metadata, damage, self.event_count)
+
+    def events(self, text: bytes) -> bool:
+        count = self._scanned.add(text) if self._scanned else None
+        if count is None:
+            return self._take(text, self.decoder.decode(text))
+        self._count(text, count)
+        return True
+
+    def event(self, text: bytes) -> bool:
+        return self._take(text, self.decoder.decode_loosely(text))
+
+    def lost(self) -> None:
+        if not self._trusting:
+            raise Damaged
+        self._damage.lost_count += 1
+
+    def value(self, key: str, text: bytes) -> None:
+        if not self._metadata.add(key, text):
+            self._damage.damaged_metadata_count += 1
+
+    def _take(self, text: bytes, block: EventBlock | None) -> bool:
+        if block is None:
+            return False
+        self.columns.add(only_wanted(block, self._wanted) if self._wanted else block)
+        self._count(text, block.event_count)
+        return True
+
+    def _count(self, text: bytes, count: int) -> None:
+        if self.first_exact is None:
+            self.first_exact = self.decoder.exact
+        self._metadata.look_for_stacks(text)
+        self.event_count += count
+        self._on_events()

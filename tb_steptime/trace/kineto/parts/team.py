@@ -1,0 +1,164 @@
+"""The processes that read one file together: this one and its children, which leave nothing behind.
+
+    orders   a pipe in which parts wait; this process fills it, or the one that unpacks
+    free     a pipe with the numbers of slots that hold no text, where there is one that unpacks
+    files    for columns, one for each process, and for unpacked text: without a name, so that the system deletes them
+    stdout   of each child, with what it has read
+
+A child ends by itself when its stdout or the pipes have no other end: when this process is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import tb_steptime
+from tb_steptime.trace.kineto.parts.orders import Unpacking
+from tb_steptime.trace.kineto.parts.reading import Part
+from tb_steptime.trace.kineto.source import Extent
+
+#: Text that is unpacked waits in so many slots more than there are processes.
+_SPARE_SLOTS = 2
+
+
+class Team:
+    """Its children run from `start` on, until `end`, which must be called."""
+
+    def __init__(self, path: Path, processes: int) -> None:
+        self._path, self._processes = path, processes
+        self._opened: list[int] = []
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._listeners: list[threading.Thread] = []
+        self.files: list[IO[bytes]] = []
+        self.text = self.orders = self.orders_in = self.free = -1
+        self.parts: list[Part] = []
+        self.packed_bytes: dict[int, int] = {}
+        self.extent: Extent | None = None
+
+    def open(self) -> None:
+        """The files and the pipe. Raises OSError, as do all methods but `end`."""
+        self.files += map(_open_nameless, range(self._processes))
+        self.orders, self.orders_in = self._pipe()
+
+    def open_text(self) -> int:
+        """The file itself, to be read in parts."""
+        self.text = os.open(self._path, os.O_RDONLY)
+        self._opened.append(self.text)
+        return self.text
+
+    def start_unpacking(self) -> None:
+        """Have the text made by a child."""
+        self.text = _nameless()
+        self._opened.append(self.text)
+        taken, self.free = self._pipe()
+        os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
+        arguments = (self._path, self.text, self.orders_in, taken)
+        self._start("unpacking", arguments, (self.text, self.orders_in, taken))
+        self._close(taken)
+
+    def start_workers(self) -> None:
+        """The other processes. This one is number 0."""
+        for number in range(1, self._processes):
+            place = self.files[number].fileno()
+            passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
+            self._start("worker", (number, self.text, self.orders, self.free, place), passed)
+
+    def no_more_orders(self) -> None:
+        """From this process; a child that unpacks may go on."""
+        self._close(self.orders_in)
+
+    def add(self, part: Part) -> None:
+        """A part that this process has read."""
+        self.parts.append(part)
+
+    @property
+    def failed(self) -> bool:
+        """Some part has to be read by one process."""
+        return any(not part.seamless for part in self.parts[:])
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all children have said everything, after so many seconds at most."""
+        for listener in self._listeners:
+            listener.join(seconds)
+        return not any(listener.is_alive() for listener in self._listeners)
+
+    def end(self) -> None:
+        """End the children and close the files, whatever state they are in."""
+        for child in self._children:
+            child.kill()
+        for child in self._children:
+            child.wait()
+        for listener in self._listeners:
+            listener.join()
+        for opened in self._opened:
+            os.close(opened)
+        for file in self.files:
+            file.close()
+
+    def _pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        self._opened += ends
+        return ends
+
+    def _close(self, end: int) -> None:
+        self._opened.remove(end)
+        os.close(end)
+
+    def _start(self, module: str, arguments: Sequence[object], passed: Sequence[int]) -> None:
+        """`-m` puts the working directory first on the path: the package's own folder, so that nothing of the user's
+        shadows the standard library. A session of its own, because an interrupt from the keyboard is for this process,
+        whose end ends it."""
+        command = [sys.executable, "-m", f"tb_steptime.trace.kineto.parts.{module}", *map(str, arguments)]
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=Path(tb_steptime.__file__).parent.parent,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            pass_fds=passed,
+            start_new_session=True,
+        )
+        self._children.append(child)
+        listener = threading.Thread(target=self._listen, args=(child,), daemon=True, name="tb_steptime parts")
+        self._listeners.append(listener)
+        listener.start()
+
+    def _listen(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdout is not None
+        with child.stdout as said:
+            while (message := _next(said)) is not None:
+                if isinstance(message, Part):
+                    self.parts.append(message)
+                elif isinstance(message, Unpacking):
+                    self.packed_bytes[message.number] = message.packed_bytes
+                else:
+                    self.extent = message
+
+
+def _next(said: IO[bytes]) -> Any:
+    """A child's next message; None after the last, and where it was killed within one."""
+    try:
+        return pickle.load(said)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+
+
+def _open_nameless(_number: int) -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="tb_steptime.")
+
+
+def _nameless() -> int:
+    """In memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile(prefix="tb_steptime.") as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,173 @@
+"""A path -> what one walk through the file would have found, or the word that one has to walk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tb_steptime.trace.kineto.document import Outline
+from tb_steptime.trace.kineto.metadata import Metadata
+from tb_steptime.trace.kineto.notes import Damage
+from tb_steptime.trace.kineto.parts import orders
+from tb_steptime.trace.kineto.parts.merging import MergedColumns
+from tb_steptime.trace.kineto.parts.reading import Part, PartReader
+from tb_steptime.trace.kineto.parts.seams import plain_orders
+from tb_steptime.trace.kineto.parts.taking import Taken
+from tb_steptime.trace.kineto.parts.team import Team
+from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
+
+#: Below this size on disk a second process costs more than it saves: it has to start first.
+LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
+_SECONDS_BETWEEN_MESSAGES = 0.1
+
+
+class WholeRead(NamedTuple):
+    """What one walk would have found."""
+
+    taken: Taken
+    outline: Outline
+    extent: Extent
+
+
+@contextlib.contextmanager
+def read_in_parts(
+    path: Path, on_progress: Callable[[ReadProgress], None] | None, processes: int
+) -> Iterator[WholeRead | None]:
+    """Read a file by several processes; its columns can be taken until this ends. None: it has to be read by one.
+
+    That is so where the file is small, one process is wanted, a part is damaged where it meets the next, or anything
+    fails; whoever reads it then finds out what it was.
+    """
+    packed = _is_packed(path) if processes > 1 and os.name == "posix" else None
+    if packed is None:
+        yield None
+        return
+    with contextlib.ExitStack() as stack:
+        yield _read(path, packed, on_progress, processes, stack)
+
+
+def _is_packed(path: Path) -> bool | None:
+    """Whether it is a gzip file; None of one that is small or cannot be opened."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            size = os.fstat(file.fileno()).st_size
+    except OSError:
+        return None
+    return packed if size >= (LEAST_PACKED_BYTES if packed else LEAST_BYTES) else None
+
+
+def _read(
+    path: Path,
+    packed: bool,
+    on_progress: Callable[[ReadProgress], None] | None,
+    processes: int,
+    stack: contextlib.ExitStack,
+) -> WholeRead | None:
+    try:
+        team = Team(path, processes)
+        stack.callback(team.end)
+        team.open()
+        size = _start_packed(team, path) if packed else _start_plain(team, processes)
+        _work(team, _Progress(team, size, on_progress))
+        extent = team.extent if packed else Extent(path, size, size, False, False)
+        return whole_of(team.parts, [file.fileno() for file in team.files], extent) if extent else None
+    except (OSError, EOFError):
+        return None
+
+
+def _start_plain(team: Team, processes: int) -> int:
+    """Its size."""
+    text = team.open_text()
+    size = os.fstat(text).st_size
+    for order in plain_orders(text, size, processes):
+        orders.put(team.orders_in, order)
+        team.packed_bytes[order.number] = order.offset + order.size
+    team.start_workers()
+    team.no_more_orders()
+    return size
+
+
+def _start_packed(team: Team, path: Path) -> int:
+    team.start_unpacking()
+    team.no_more_orders()
+    team.start_workers()
+    return path.stat().st_size
+
+
+class _Progress:
+    """Says how far all processes are."""
+
+    def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
+        self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
+
+    def tell(self) -> None:
+        if self._on_progress:
+            ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
+            read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
+            events = sum(part.event_count for part in self._team.parts[:])
+            self._on_progress(ReadProgress(max(0, min(read, self._total_bytes)), self._total_bytes, events))
+
+
+def _work(team: Team, progress: _Progress) -> None:
+    """Read parts as well, until there are no more and all are read or one is not seamless."""
+    reader = PartReader(0, team.text, team.files[0])
+    while not team.failed and (order := orders.take(team.orders)):
+        team.add(reader.read(order))
+        orders.give_back(team.free, order)
+        progress.tell()
+    while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
+        progress.tell()
+
+
+def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
+    """All parts of a file, in any order; None where they are not what one process would have read.
+
+    files: of the columns, by process; to be open until the columns were taken.
+    """
+    parts = sorted(parts, key=lambda part: part.number)
+    if extent.corrupt or not _is_whole(parts) or not _is_alike(parts):
+        return None
+    columns = MergedColumns(parts, files)
+    return WholeRead(_taken(columns, parts), _outline(parts), extent) if columns.has_room else None
+
+
+def _is_whole(parts: Sequence[Part]) -> bool:
+    """Every part is there, and each begins where the one before it ended."""
+    numbers = [part.number for part in parts]
+    ended = bool(parts) and parts[-1].is_last and not any(part.is_last for part in parts[:-1])
+    return ended and numbers == list(range(len(parts))) and all(part.seamless for part in parts)
+
+
+def _is_alike(parts: Sequence[Part]) -> bool:
+    """Whether each part was read as one process would have, which remembers what it saw in the parts before.
+
+    Times: it reads them as they are spelled from the first on that a float would not hold. Ids: it looks for the
+    spelling of 2021 until a launch has another.
+    """
+    exact = after_2021 = False
+    for part in parts:
+        if (exact and not part.first_exact) or (after_2021 and part.took_2021):
+            return False
+        exact |= part.exact
+        after_2021 |= part.after_2021
+    return True
+
+
+def _taken(columns: MergedColumns, parts: Sequence[Part]) -> Taken:
+    metadata, damage = Metadata(), Damage()
+    for part in parts:
+        metadata.add_later(part.metadata)
+        damage.add(part.damage)
+    damage.unpaired_end_count += columns.pairs.stray_count
+    return Taken(columns, metadata, damage, sum(part.event_count for part in parts))
+
+
+def _outline(parts: Sequence[Part]) -> Outline:
+    """The last part knows how the file ends; what was skipped adds up."""
+    outline = parts[-1].outline
+    outline.damaged_entry_count = sum(part.outline.damaged_entry_count for part in parts)
+    return outline

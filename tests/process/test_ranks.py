@@ -1,0 +1,129 @@
+"""The ranks of a simulated job: what the tab is answered, what a report holds, what the commands print."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.ingest.places import parse_places
+from tb_steptime.serve.refusals import UnknownSpan
+from tb_steptime.serve.report import recorded
+from tb_steptime.serve.store import Store
+from tests.drawn.demo import measure_all
+from tests.truth.simulate.rank_jobs import Declared, run, write
+
+MS = 1_000_000
+#: Rank 1 computes 6 ms longer than the others in each of four steps, of which the first is not matched.
+LATE = Declared(3, steps=4, late={1: 6 * MS})
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    write(run(LATE), folder / "job")
+    write(run(Declared(2, steps=4)), folder / "part")
+    (folder / "part" / "rank1_trace.json.gz").unlink()
+    measure_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(logs):
+    made = Store(parse_places(str(logs), ""))
+    yield made
+    made.close()
+
+
+def spans_of(store, name):
+    (found,) = (run for run in store.index(work=False).runs if run.name == name)
+    return [worker.spans[0].id for worker in found.workers]
+
+
+def matrix(page):
+    return np.frombuffer(page.values, "<f4").reshape(len(page.spans), len(page.steps))
+
+
+def test_every_span_of_a_job_has_the_page_of_the_job(store):
+    spans = spans_of(store, "job")
+    page = store.ranks.page(spans[2], work=False)
+    assert page.spans == spans
+    assert (page.read, page.found) == (3, 3)
+    assert page.headline.verdict.template.startswith("[Rank {rank} makes the others wait {wait} a step]")
+    assert page.headline.verdict.values["rank"].value == "1"
+    assert page.caused_ns == pytest.approx([0, 6 * MS, 0], rel=0.02)
+    assert [len(page.causes), page.insights[0].id] == [1, "straggler"]
+    assert page.job.step_time.values == [], "a map has them"
+    assert store.ranks.page(spans[0], work=False) == page
+
+
+def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
+    spans = spans_of(store, "job")
+    page = store.ranks.map(spans[1], "kernel_time")
+    assert (page.spans, page.steps, page.reason) == (spans, ["5", "6", "7", "8"], None)
+    assert (matrix(page)[1] - matrix(page)[0]).tolist() == pytest.approx([6 * MS] * 4, rel=0.02)
+
+
+def test_waits_are_known_where_collectives_are_matched(store):
+    caused, waits = (matrix(store.ranks.map(spans_of(store, "job")[0], f"rank_{of}_ns")) for of in ("caused", "wait"))
+    assert np.isnan(caused[:, 0]).all(), "ranks wait for each other's profiler in the first step"
+    assert caused[:, 1:].tolist() == [pytest.approx(row, rel=0.02) for row in ([0] * 3, [6 * MS] * 3, [0] * 3)]
+    assert waits[:, 1:].tolist() == [pytest.approx(row, rel=0.02) for row in ([6 * MS] * 3, [0] * 3, [6 * MS] * 3)]
+
+
+def test_what_no_rank_measures_says_why(store):
+    page = store.ranks.map(spans_of(store, "job")[0], "mfu")
+    assert np.isnan(matrix(page)).all()
+    assert page.reason is not None
+
+
+@pytest.mark.parametrize(("run", "metric"), [("job", "nothing"), ("part", "rank_wait_ns")])
+def test_there_is_no_such_metric(store, run, metric):
+    with pytest.raises(UnknownSpan):
+        store.ranks.map(spans_of(store, run)[0], metric)
+
+
+def test_one_rank_of_a_job_says_what_is_missing(store):
+    page = store.ranks.page(spans_of(store, "part")[0], work=False)
+    assert page.job is None
+    assert page.headline.verdict.template == "[One of {all} ranks was recorded here.]"
+
+
+def test_ranks_that_are_not_read_yet_are_counted(logs, tmp_path):
+    write(run(LATE), tmp_path / "job")
+    unread = Store(parse_places(str(tmp_path), ""))
+    page = unread.ranks.page(spans_of(unread, "job")[0], work=False)
+    unread.close()
+    assert (page.job, page.found - page.read) == (None, 3)
+
+
+def test_a_report_holds_each_job_once_and_its_waits(store):
+    held = recorded(store)
+    assert [page.spans for page in held.jobs] == [spans_of(store, "job"), spans_of(store, "part")]
+    assert [page.metric for page in held.waits] == ["rank_wait_ns", "rank_caused_ns"]
+
+
+def test_the_command_prints_the_late_rank_first(logs, capsys):
+    assert cli.main(["ranks", str(logs)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "job · 3 ranks · 4 steps"
+    assert lines[1].startswith("Rank 1 makes the others wait 6.0 ms a step (13 % of it):")
+    first = next(line for line in lines if line.startswith("rank "))
+    assert first.split() == ["rank", "1", "47.6", "ms", "0", "ms", "6.0", "ms", "100.0", "%"]
+
+
+def test_the_summary_has_the_jobs_of_the_command(logs, capsys):
+    assert cli.main(["ranks", str(logs), "--format", "json"]) == 0
+    jobs = json.loads(capsys.readouterr().out)["jobs"]
+    assert cli.main(["summarize", str(logs), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ranks"] == jobs
+    (job,) = jobs
+    assert (job["run"], job["balance"], job["world_size"], job["missing"]) == ("job", "straggler", 3, [])
+    assert [row["makes_others_wait_ns"] for row in job["ranks"]] == pytest.approx([0, 6 * MS, 0], rel=0.02)
+    assert [step["late"] for step in job["steps"]] == [None, 1, 1, 1]
+    assert [row["bus_rate"] for row in job["collectives"]] == pytest.approx([50e9] * len(job["collectives"]), rel=0.02)
+
+
+def test_without_a_job_the_command_says_so(logs, capsys):
+    assert cli.main(["ranks", str(logs / "part")]) == 0
+    assert capsys.readouterr().out == "No two recordings here are of ranks of one job, at the same time.\n"

@@ -1,0 +1,129 @@
+"""Several processes that read one file leave nothing behind, however one of them ends."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+
+#: Reads the file as a large one, in three processes, and says how many events it has.
+_READ = """
+import sys
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.parts import whole
+whole.LEAST_BYTES = whole.LEAST_PACKED_BYTES = 0
+print(len(read_trace(sys.argv[1], processes=3).events))
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same events, plain and packed."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
+    text = json.dumps({"traceEvents": [event | {"ts": number} for number in range(200_000)]}).encode()
+    folder = tmp_path_factory.mktemp("large")
+    plain, packed = folder / "trace.json", folder / "trace.json.gz"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text, 1))
+    return {"plain": plain, "packed": packed}
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
+    """Starts a process that reads a file; its temporary files would lie in tmp_path."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(path: Path) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _READ, str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("packing", ["plain", "packed"])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_whoever_is_ended_takes_its_children_along(
+    packing: str,
+    ending: signal.Signals,
+    large: dict[str, Path],
+    reading: Callable[[Path], subprocess.Popen[str]],
+    tmp_path: Path,
+) -> None:
+    process = reading(large[packing])
+    children = _paused_children(process.pid, 2 if packing == "plain" else 3)
+    os.killpg(process.pid, ending)
+    assert process.wait(20) == -ending
+    for child in children:
+        _signal(child, signal.SIGCONT)
+    _wait_until(lambda: not any(map(_runs, children)))
+    words = process.stderr.read() if process.stderr else ""
+    assert [line for line in words.splitlines() if "Error" in line or "resource_tracker" in line] == []
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("packing", ["plain", "packed"])
+def test_a_child_that_is_killed_costs_time_and_no_event(
+    packing: str, large: dict[str, Path], reading: Callable[[Path], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = reading(large[packing])
+    for child in _paused_children(process.pid, 2 if packing == "plain" else 3):
+        _signal(child, signal.SIGKILL)
+    assert process.communicate(timeout=60) == ("200000\n", "")
+    assert os.listdir(tmp_path) == []
+
+
+def _paused_children(pid: int, count: int) -> list[int]:
+    """So many children of a process, each stopped as soon as it runs its own program: who starts it waits for that."""
+    paused: list[int] = []
+
+    def all_paused() -> bool:
+        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            if child not in paused and b"kineto.parts." in Path(f"/proc/{child}/cmdline").read_bytes():
+                _signal(child, signal.SIGSTOP)
+                paused.append(child)
+        return len(paused) == count
+
+    _wait_until(all_paused)
+    return paused
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _runs(pid: int) -> bool:
+    """Zombies do not: nobody may be left that collects them."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.001)

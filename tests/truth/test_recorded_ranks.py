@@ -1,0 +1,64 @@
+"""Real jobs of several processes over gloo: the rank that sleeps is found, and why, whatever else the machine does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.ingest.found import spans_of_files
+from tb_steptime.ingest.job_ranks import at_the_same_time, job_of, recorded_ranks
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.terminal.printer import plain
+from tests import PROJECT
+from tests.drawn.simulated_ranks import MS
+
+SCRIPT = PROJECT / "examples" / "record_ranks.py"
+
+
+def job_in(folder: Path) -> JobRanks:
+    found = spans_of_files(sorted(folder.glob("*.pt.trace.json.gz")))
+    (job,) = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
+    return job_of(job)
+
+
+def test_the_demo_s_late_rank_loads_its_batches_slowly():
+    """Rank 2 sleeps 50 ms for each batch."""
+    job = job_in(PROJECT / "demo_logs" / "cpu_late_rank")
+    assert (job.world_size, [row.rank for row in job.ranks], job.missing, job.notes) == (4, [0, 1, 2, 3], [], [])
+    assert (job.balance, job.late[0].rank) == ("straggler", 2)
+    (cause, *_) = job.late[0].causes
+    assert (cause.id, cause.metric) == ("data_loading", "data_loading_exposed")
+    assert 50 * MS < cause.own_ns < 55 * MS
+    assert sum(row.wait_ns for row in job.ranks) == sum(row.caused_ns for row in job.ranks)
+    assert plain(judge_job(job)[0].title) == "Load batches faster on rank 2"
+    # four processes on two cores leave a collective at different times
+    assert job.clocks.reason is not None
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("wrap", "ranks", "late"), [("ddp", 3, 1), ("fsdp", 2, 1)])
+def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late: int):
+    record(tmp_path, "--wrap", wrap, "--ranks", str(ranks), "--late", str(late), "--delay", "0.2")
+    job = job_in(tmp_path)
+    assert (job.balance, job.late[0].rank) == ("straggler", late)
+    (cause, *_) = job.late[0].causes
+    assert cause.id == "data_loading"
+    assert cause.own_ns - cause.others_ns == pytest.approx(200 * MS, rel=0.1)
+    # on a machine with fewer cores than processes, what the others compute takes from their waits
+    assert 100 * MS < job.late[0].gain_ns < 220 * MS
+
+
+@pytest.mark.live
+def test_nobody_is_blamed_where_nobody_sleeps(tmp_path: Path):
+    record(tmp_path, "--ranks", "2", "--late", "-1")
+    assert job_in(tmp_path).balance != "straggler"
+
+
+def record(folder: Path, *arguments: str) -> None:
+    pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+    subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
