@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +45,8 @@ def read_in_parts(
     That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
     or anything fails; whoever reads it then finds out what it was.
     """
-    local = path if isinstance(path, Path) and processes > 1 and os.name == "posix" else None
+    can_start = os.name == "posix" and bool(sys.executable)
+    local = path if isinstance(path, Path) and processes > 1 and can_start else None
     packed = _is_packed(local) if local else None
     if local is None or packed is None:
         yield None
