@@ -34,7 +34,7 @@ class RemoteFile:
     def __init__(self, system: System, inner: str, size: int, shown: str) -> None:
         self.size = size
         self._system, self._inner, self._shown = system, inner, shown
-        self._next = 0
+        self._at = self._next = 0
         self._is_first = True
         self._fetched: deque[Future[bytes]] = deque()
         self._rest = memoryview(b"")
@@ -50,11 +50,16 @@ class RemoteFile:
                 return b""
             self._rest = memoryview(block)
         part, self._rest = self._rest[:size], self._rest[size:]
+        self._at += len(part)
         return bytes(part)
 
     def seek(self, position: int) -> None:
+        ahead = position - self._at
+        if 0 <= ahead < len(self._rest):
+            self._at, self._rest = position, self._rest[ahead:]
+            return
         self._forget()
-        self._next = min(position, self.size)
+        self._at = self._next = min(position, self.size)
 
     def close(self) -> None:
         self._forget()
