@@ -71,3 +71,8 @@ def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
         if any(each.found.id == chosen.found.id for each in recorded):
             return Job([by_id[each.found.id] for each in recorded], recorded, unread)
     return Job([chosen], [], unread)
+
+
+def alone(span: ServedSpan) -> Job:
+    """A span that does not say its rank, as the one rank of its job. Raises FileNotFoundError where it is not read."""
+    return Job([span], [RecordedRank(span.found, span.at_hand(), 0)], 0)

@@ -65,8 +65,8 @@ export function TrendPicture({
   tools,
 }: TrendPictureProps) {
   const { lines, hidden, scale, level, measured } = useMemo(
-    () => drawnFrom(metric, { runs, group, of, compared }, axis, changes),
-    [metric, runs, group, of, compared, axis, changes],
+    () => drawnFrom(metric, { runs, group, of, compared, small }, axis, changes),
+    [metric, runs, group, of, compared, small, axis, changes],
   );
   const points = useMemo(() => pointsByStop([...lines, ...hidden]), [lines, hidden]);
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
@@ -125,16 +125,24 @@ interface Drawn {
   group: readonly Run[];
   of: Cast["of"];
   compared: string | null;
+  small: boolean;
 }
 
-function drawnFrom(metric: Metric, { runs, group, of, compared }: Drawn, axis: TrendAxis, changes: readonly Change[]) {
+function drawnFrom(
+  metric: Metric,
+  { runs, group, of, compared, small }: Drawn,
+  axis: TrendAxis,
+  changes: readonly Change[],
+) {
   const changed = changes.filter((change) => change.metric === metric.id);
   const alone = runs.map((run): ChartLine => {
     const focus = run === runs[runs.length - 1];
     const line = lineOf(run, axis, metric.id, focus, spansOf(changed, run));
     return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
   });
-  const hidden = group.map((run) => lineOf(run, axis, metric.id, false, new Set()));
+  // small pictures are too small to point at one of many
+  const isDrawnFrom = of === "runs" || !small;
+  const hidden = isDrawnFrom ? group.map((run) => lineOf(run, axis, metric.id, false, new Set())) : [];
   // of workers, the line of their run is that of all of them
   const lines = group.length > 0 && of === "runs" ? [groupLine(hidden, axis), ...alone] : alone;
   const values = lines
@@ -173,7 +181,7 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
       aggregate && {
         stop,
         ...stepValue(aggregate, metric),
-        slow: isSlow(aggregate),
+        slow: focus && isSlow(aggregate), // no other line has rings
         changed: focus && changed.delete(aggregate.number),
       }
     );
