@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.document import Outline
@@ -17,8 +17,10 @@ from tb_steptime.trace.kineto.parts.merging import MergedColumns
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
 from tb_steptime.trace.kineto.parts.seams import plain_orders
 from tb_steptime.trace.kineto.parts.taking import Taken
-from tb_steptime.trace.kineto.parts.team import Team
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto.parts.team import Team
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
@@ -69,6 +71,8 @@ def _read(
     processes: int,
     stack: contextlib.ExitStack,
 ) -> WholeRead | None:
+    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import; few files need it
+
     try:
         team = Team(path, processes)
         stack.callback(team.end)
