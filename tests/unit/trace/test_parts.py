@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import merging, seams, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, seams, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader
