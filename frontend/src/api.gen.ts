@@ -1635,10 +1635,10 @@ export interface Largest {
 /**
  * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
  * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
- * the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
- * the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
- * like those of the others.
+ * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean over
+ * them and over steps; own_wait_ns: what it so waits itself a step. gain_ns: in the median step at most, if it arrived
+ * together with the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own
+ * figures are like those of the others.
  */
 export interface LateRank {
   rank: number;

@@ -30,6 +30,8 @@ def packed(values: Int64) -> PackedColumn:
     >>> packed(np.array([1000, 1010, 1025]))
     PackedColumn(count=3, width=2, planes=b'\\x00\\xd0\\x14\\x1e\\x07\\x00\\x00')
     """
+    if not len(values):
+        return PackedColumn()
     change: Int64 = values - np.append(0, values[:-1])
     signed = (change << 1) ^ (change >> 63)
     width = (int(signed.max(initial=0)).bit_length() + 7) // 8
