@@ -32,6 +32,7 @@ VIEWS = {
     "Operators": "operators",
     "Memory": "memory",
     "Compare": "compare",
+    "Ranks": "ranks",
     "Timeline": "timeline",
 }
 

@@ -25,6 +25,7 @@ COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-c
 RUN = "num_dataloaders_simulated"
 #: With what this one lacks: memory, modules and lines.
 RECORDED_MORE = re.compile("kept_graph")
+OF_RANKS = re.compile("late_rank")
 
 
 def open_picker(tab: Frame) -> None:
@@ -132,15 +133,19 @@ def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
 
 
 def of_recorded_more(one: Tab) -> list[str]:
-    """In the same page, where the other run is chosen."""
-    open_picker(one.frame)
-    one.frame.get_by_role("option", name=RECORDED_MORE).click()
+    """In the same page, where other runs are chosen."""
     found = []
-    for title, view in (("Memory", "memory"), ("Operators", "operators")):
+    for run, title, view in (
+        (RECORDED_MORE, "Memory", "memory"),
+        (RECORDED_MORE, "Operators", "operators"),
+        (OF_RANKS, "Ranks", "ranks"),
+    ):
+        open_picker(one.frame)
+        one.frame.get_by_role("option", name=run).click()
         one.go_to(title)
         one.view(view)
         expect(one.frame.get_by_role("grid").first).to_be_visible()
-        found += violations(one, f"{view} of {RECORDED_MORE.pattern}", "body")
+        found += violations(one, f"{view} of {run.pattern}", "body")
         assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
     return found
 

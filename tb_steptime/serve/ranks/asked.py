@@ -19,6 +19,9 @@ from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Phrase
 
+#: What reading results raises; ValueError: bytes of a packed column are not as many as they should be.
+_UNREADABLE = (OSError, DamagedSummary, KeyError, ValueError)
+
 
 class Ranks:
     """All methods may be called from any thread."""
@@ -34,7 +37,7 @@ class Ranks:
             self.reader.want(each for each in of_run if each.found.number == span.found.number)
         try:
             return ranks_page(find_job(span, of_run), self.jobs)
-        except (OSError, DamagedSummary, KeyError) as error:
+        except _UNREADABLE as error:
             self.reader.again(span, error, work=work)
             return ranks_page(Job([span], [], 1), self.jobs)
 
@@ -54,7 +57,7 @@ class Ranks:
         Raises UnknownSpan."""
         try:
             jobs = [self._scaled(id) for id in (base, candidate)]
-        except (OSError, DamagedSummary, KeyError):
+        except _UNREADABLE:
             return None
         several = max(len(each.spans) for each in jobs) > 1 and all(each.job.steps for each in jobs)
         return held_text(scaling(*jobs)) if several else None
@@ -68,7 +71,7 @@ class Ranks:
     def _waits(self, job: Job, span: ServedSpan, metric: str) -> RankMap:
         try:
             known = self.jobs.of(job) if job.recorded else None
-        except (OSError, DamagedSummary, KeyError) as error:
+        except _UNREADABLE as error:
             self.reader.again(span, error, work=False)
             known = None
         if known is None or known.waits is None:
