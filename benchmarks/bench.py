@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.generate import size_of, write_trace
+from benchmarks.together import MemoryTogether
 
 #: Above this size one round is enough to tell, and more would take minutes.
 ROUNDS_BELOW_BYTES = 400_000_000
@@ -32,7 +33,14 @@ with (gzip.open if sys.argv[1].endswith(".gz") else open)(sys.argv[1]) as file:
 _READ_TRACE = """
 import sys
 from tb_steptime.trace.kineto import read_trace
-read_trace(sys.argv[1])
+read_trace(sys.argv[2], processes=int(sys.argv[1]))
+"""
+#: As on a machine with one core: it starts no other process.
+_SUMMARIZE_ALONE = """
+import os, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from tb_steptime.cli import main
+sys.exit(main(["summarize", "--format", "json", *sys.argv[1:]]))
 """
 #: As where the extension could not be built.
 _READ_IN_PYTHON = f"""
@@ -60,9 +68,11 @@ class Contender:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a whole process. peak_bytes is the most memory that it or a child of it held; failed: it ended badly."""
+    """Of a whole process with all that it started. cpu_seconds: of all cores; peak_bytes: the most memory that they
+    held together; failed: it ended badly."""
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     failed: bool
 
@@ -71,8 +81,14 @@ JSON_LOAD = Contender("json.load", (sys.executable, "-c", _JSON_LOAD))
 PEER = Contender("torch-tb-profiler, its loader", (sys.executable, "-c", _TORCH_TB_PROFILER))
 CONTENDERS = (
     JSON_LOAD,
-    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON)),
-    Contender("tb_steptime, read only", (sys.executable, "-c", _READ_TRACE)),
+    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON, "1")),
+    Contender("tb_steptime, read only, 1 process", (sys.executable, "-c", _READ_TRACE, "1")),
+    Contender("tb_steptime, read only, 2 processes", (sys.executable, "-c", _READ_TRACE, "2")),
+    *(
+        [Contender("tb-steptime summarize, one core", (sys.executable, "-c", _SUMMARIZE_ALONE))]
+        if hasattr(os, "sched_setaffinity")
+        else []
+    ),
     Contender("tb-steptime summarize", (sys.executable, "-m", "tb_steptime.cli", "summarize", "--format", "json")),
 )
 
@@ -81,8 +97,8 @@ def main() -> None:
     arguments = _arguments()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print()
-    print("| JSON | read by | seconds | MB/s | peak memory, MB | times json.load |")
-    print("|---:|---|---:|---:|---:|---:|")
+    print("| JSON | read by | seconds | of all cores | s/GB | MB/s | peak memory, MB | times json.load |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.") as folder:
         for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
             _bench(Path(folder), size, arguments)
@@ -134,19 +150,22 @@ def _read_through(path: Path) -> None:
 def _cost(contender: Contender, path: Path) -> Cost:
     start = time.perf_counter()
     process = subprocess.Popen([*contender.command, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    with MemoryTogether(process.pid) as memory:
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - start
     unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(seconds, usage.ru_maxrss * unit, process.returncode != 0)
+    peak_bytes = max(memory.peak_bytes, usage.ru_maxrss * unit)
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, peak_bytes, process.returncode != 0)
 
 
 def _row(size: int, contender: Contender, cost: Cost, plain: Cost | None) -> str:
     cells = [f"{size / 1e6:,.0f} MB", contender.name]
     if cost.failed:
-        return f"| {' | '.join(cells)} | failed after {cost.seconds:.0f} | | {cost.peak_bytes / 1e6:,.0f} | |"
+        return f"| {' | '.join(cells)} | failed after {cost.seconds:.0f} | | | | {cost.peak_bytes / 1e6:,.0f} | |"
     times = f"{plain.seconds / cost.seconds:.1f}" if plain and not plain.failed else ""
-    cells += [f"{cost.seconds:.2f}", f"{size / 1e6 / cost.seconds:,.0f}", f"{cost.peak_bytes / 1e6:,.0f}", times]
+    cells += [f"{cost.seconds:.2f}", f"{cost.cpu_seconds:.2f}", f"{cost.seconds / size * 1e9:.2f}"]
+    cells += [f"{size / 1e6 / cost.seconds:,.0f}", f"{cost.peak_bytes / 1e6:,.0f}", times]
     return f"| {' | '.join(cells)} |"
 
 

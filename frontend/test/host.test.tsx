@@ -124,6 +124,13 @@ describe("the Host view", () => {
     expect(page).not.toContain("Launched from");
   });
 
+  test("a range that began before the steps has no count, and says why", () => {
+    const [first] = RESULT.ranges;
+    const page = hostPage({ ...RESULT, ranges: [{ ...first!, count: 0 }] });
+    const html = renderToString(<Host page={page} tab={hostTab()} compared={null} />);
+    expect(html).toContain("It began before the steps, and is open in them.");
+  });
+
   test("of a job on the CPU its ops stand first, and no GPU is asked about", () => {
     const work = {
       groups: [],

@@ -14,7 +14,7 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Int32, Int64
 
 #: Collectives x ranks: of more, those of the first steps are matched, so that a job of a thousand ranks fits in memory.
-MOST_CELLS = 2_000_000
+MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tb_steptime.analyses.compare import CompareResult
@@ -13,6 +15,7 @@ from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tb_steptime.trace.table import Float64
 from tests.truth.simulate.rank_jobs import EPOCH_NS, Ns, Ran
 
 MS = 1_000_000
@@ -47,3 +50,14 @@ def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
     trends = TrendsResult(EPOCH_NS + int(ran.clock[rank]), marks, series, [], [])
     results = {"trends": trends, "ranks": RanksResult(kept), "compare": CompareResult()}
     return rank_span(RankFacts(str(rank), f"rank{rank}", rank, None, world), results)
+
+
+def with_parts(ran: Ran) -> list[RankSpan]:
+    """With the parts of the step: kernels, and what of the rest collectives take."""
+    spans = [span_of(ran, rank) for rank in range(ran.declared.ranks)]
+    return [replace(span, figures={**span.figures, "communication_time": _rest(span)}) for span in spans]
+
+
+def _rest(span: RankSpan) -> Float64:
+    rest: Float64 = span.figures["step_time"] - span.figures["kernel_time"]
+    return rest

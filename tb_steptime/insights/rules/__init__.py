@@ -45,6 +45,7 @@ from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
+from tb_steptime.insights.rules.memory.room import larger_batch
 from tb_steptime.insights.rules.steps.one_time import one_time
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
@@ -104,6 +105,7 @@ RULES: dict[Rule, Gain] = {
     peak_of_activations: Gain.OVERLAPS,
     gradients_kept: Gain.OVERLAPS,
     fragmented: Gain.OVERLAPS,
+    larger_batch: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,

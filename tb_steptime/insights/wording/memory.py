@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.facts import Facts
@@ -20,7 +22,7 @@ _KINDS: dict[CategoryId, str] = {
     "activations": "activations",
     "inputs": "inputs",
     "temporary": "temporary",
-    "unknown": "of unknown kind",
+    "unknown": "kept for no known use",
     "before_recording": "from before the recording",
 }
 
@@ -69,7 +71,23 @@ def _parts(device: DeviceMemory) -> Phrase:
     if most is None or most.bytes < MOST * device.peak.allocated_bytes:
         return phrase("What is alive at the peak?")
     share = fraction(most.bytes / device.peak.allocated_bytes)
-    return phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
+    said = phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
+    makers = _makers_of_unknown(device) if most.category == "unknown" else None
+    return said if makers is None else joined(said, makers, by=": ")
+
+
+def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:
+    """The op that made most of what is listed as unknown; None where most was made outside of ops."""
+    by_op: Counter[str | None] = Counter()
+    for row in device.largest:
+        if row.category == "unknown":
+            by_op[row.op] += row.bytes
+    (op, made), *others = by_op.most_common() or [(None, 0)]
+    if op is None:
+        return None
+    if made >= MOST * by_op.total():
+        return phrase("{op} made most of it" if others else "{op} made it", op=text(op))
+    return phrase("{op} and other ops made it", op=text(op))
 
 
 def _growth(device: DeviceMemory) -> Phrase:

@@ -77,6 +77,8 @@ REASONS: dict[str, str] = {
     "role_not_shown": "Neither its name nor what it exchanges shows what the group is for.",
     "role_shown_by_exchanges": "The kinds of its collectives show it, and where in the step they are launched.",
     "role_shown_by_name": "Its name says it.",
+    "scaling_work_not_known": "How the two jobs scale is not known: their ranks compute neither as long as each other, "
+    "nor as much shorter as there are more of them.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
     "tf32_off": "FP32 inputs, and TF32 is off.",

@@ -34,6 +34,7 @@ COLUMNS = (
         "Pageable memory cannot be copied while the host goes on: the call stages it first.",
     ),
     # named ranges
+    Metric("range_count", "Count", Unit.NUMBER, "How often the range begins within the steps."),
     Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open."),
     Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open, without the ranges inside it."),
     Metric("range_device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs."),

@@ -25,7 +25,11 @@ MEMORY_PARTS = (
         "the backward pass differentiates.", "data",
     ),
     PartMeaning("temporary", "Temporary", "Freed in the phase of the step that made it.", "copy"),
-    PartMeaning("unknown", "Unknown", "Nothing in the recording tells what it is; leaks are here.", "other"),
+    PartMeaning(
+        "unknown", "Unknown",
+        "Kept longer than the phase that made it, and nothing in the recording tells what for; leaks are here. The "
+        "table of the largest allocations says what made it.", "other",
+    ),
     PartMeaning(
         "before_recording", "Before the recording",
         "Allocated before the recording began, and not freed yet: parameters above all. The recording does not tell "

@@ -7,32 +7,38 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.insights.base import Severity
+from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
 from tests.drawn.memory import with_memory
 from tests.drawn.timeline import A100, timeline
 
-CARDS = {"memory_grows", "peak_of_activations", "gradients_kept", "fragmented"}
+CARDS = {"memory_grows", "peak_of_activations", "gradients_kept", "fragmented", "larger_batch"}
 NODE = "autograd::engine::evaluate_function: AddmmBackward0"
 MB = 1_000_000
 FULL = replace(A100, memory_bytes=1000 * MB)
 
 
-def training(steps: int = 6, driver: str = "..........") -> Trace:
+def training(
+    steps: int = 6,
+    driver: str = "..........",
+    kernels: str = "..k.......",
+    inputs: dict[str, tuple[str, ...]] | None = None,
+) -> Trace:
     """Of steps of 10 us: forward from 1, backward from 4, optimizer from 7. driver: calls of the allocator in each but
     the first."""
     lines = {
         "step": "".join(str(step) * 10 for step in range(steps)),
         "op": ".ff.nn...." * steps,
         "runtime": ".k........" * steps,
-        "kernel 7": "..k......." * steps,
+        "kernel 7": kernels * steps,
         "user Optimizer.step#Adam.step": ".......oo." * steps,
         "driver": ".........." + driver * (steps - 1),
     }
     drawing = "\n".join(f"{label} | {cells} |" for label, cells in lines.items())
     names = {"f": "aten::linear", "n": NODE}
     stacks = {"f": "net.py(7): forward;train.py(9): step"}
-    return timeline(drawing, names=names, stacks=stacks, calls={"m": "cuMemCreate"}, devices={0: FULL})
+    return timeline(drawing, names=names, stacks=stacks, calls={"m": "cuMemCreate"}, devices={0: FULL}, inputs=inputs)
 
 
 def every_step(*what: str, steps: int = 6) -> str:
@@ -58,6 +64,11 @@ def test_growth_names_its_maker():
     assert (grows.severity, grows.gain_ns, grows.view) == (Severity.WARNING, 0, "memory")
     assert grows.row is not None and grows.row.key == "aten::linear"
     assert grows.instead is not None and grows.instead.template == "less memory"
+
+
+def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
+    titles = judged(with_memory(training(), every_step("kept +2000000 @+1.5"))).titles["memory"]
+    assert plain(titles["memory_parts.0"]) == "83 % of the peak is kept for no known use: aten::linear made it"
 
 
 def test_growth_of_several_places_names_the_first():
@@ -136,3 +147,47 @@ def test_a_cache_that_does_not_fit_is_fragmented():
 def test_a_cache_that_no_step_adds_to_is_not_fragmented():
     memory = every_step("x +1000 @+1.5", "x -1000 @+2")
     assert fired(with_memory(training(), memory, before=500 * MB, reserved=900 * MB)) == set()
+
+
+BATCH = every_step("act +90000000 @+1.5", "act -90000000 @+5")
+IMAGES = {"f": ("[[30,3,64,64],[8,3,3,3]]", '["float","float"]')}
+
+
+def test_a_gpu_that_waits_for_launches_and_has_room_may_take_more_samples():
+    """90 MB of 190 MB are activations; 900 MB is taken as full, and 300 MB are reserved: 600 MB are free."""
+    trace = with_memory(training(inputs=IMAGES), BATCH, before=100 * MB, reserved=300 * MB)
+    assert fired(trace) == {"larger_batch"}
+    assert said(sure(trace, "larger_batch")) == (
+        "30 samples take 90.0 MB of NVIDIA A100-SXM4-80GB, 3.0 MB each, and 600 MB are free: 7 times as many fit."
+    )
+    assert sure(trace, "larger_batch").gain_ns == 0
+
+
+def test_without_shapes_the_batch_is_whatever_it_is():
+    trace = with_memory(training(), BATCH, before=100 * MB, reserved=300 * MB)
+    assert said(sure(trace, "larger_batch")) == (
+        "A batch takes 90.0 MB of NVIDIA A100-SXM4-80GB, and 600 MB are free: about 7 times as large fits."
+    )
+
+
+@pytest.mark.parametrize(
+    ("memory", "reserved"),
+    [
+        (BATCH, 820),  # under twice the batch
+        (every_step("act +9000000 @+1.5", "act -9000000 @+5"), 300),  # hardly any of the peak is of the batch
+        (every_step("x +90000000 @+7.2", "x -90000000 @+8"), 300),  # the optimizer's own
+        (
+            BATCH.replace("act5 +90000000", "act5 +60000000").replace("act5 -90000000", "act5 -60000000"),
+            300,
+        ),  # sizes differ
+        ("kept +90000000 @11.5, " + BATCH, 300),  # of something that is not known
+    ],
+)
+def test_no_larger_batch_where_room_or_what_takes_it_is_not_sure(memory: str, reserved: int):
+    assert "larger_batch" not in fired(with_memory(training(), memory, before=100 * MB, reserved=reserved * MB))
+
+
+def test_no_larger_batch_for_a_gpu_that_is_busy_or_whose_memory_is_not_recorded():
+    busy = training(kernels=".kkkkkkkkk")
+    assert "larger_batch" not in fired(with_memory(busy, BATCH, before=100 * MB, reserved=300 * MB))
+    assert "larger_batch" not in fired(training())

@@ -81,7 +81,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           <p class="quiet small aside">
             {bounds.map((bound) => (
               <span key={bound} class="legend-entry" {...hint(tab.meanings.metric(`bound_${bound}`).meaning)}>
-                <DotSample {...LOOKS[bound]!} /> {tab.meanings.metric(`bound_${bound}`).label}{" "}
+                <DotSample {...LOOKS[bound]!} /> {tab.meanings.metric(`bound_${bound}`).label}
               </span>
             ))}
             {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}

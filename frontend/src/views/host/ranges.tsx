@@ -49,7 +49,13 @@ const INDENT = 14;
 
 const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
   { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
-  { id: "count", label: "Count", width: "50px", figures: { of: ({ row }) => row.count, unit: "number", adds: "step" } },
+  {
+    id: "count",
+    ...columnHead(meanings, "range_count"),
+    width: "50px",
+    figures: { of: ({ row }) => begun(row), unit: "number", adds: "step" },
+    missing: "It began before the steps, and is open in them.",
+  },
   {
     id: "host",
     ...columnHead(meanings, "range_host_ns"),
@@ -76,6 +82,9 @@ const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
   },
 ];
 
+/** None where all of its time is that of a range which began before the steps. */
+const begun = (row: RangeRow): number | null => (row.count === 0 ? null : row.count);
+
 function Name({ line }: { line: RangeLine }) {
   return (
     <span class="range-name" style={{ paddingLeft: `${INDENT * line.depth}px` }} data-hint={line.row.path.join("\n")}>
@@ -93,7 +102,7 @@ function tableOf(rows: readonly RangeRow[]): TableData {
     columns: [{ label: "Range" }, { label: "Count", unit: "number" }, ...times, { label: "Launches", unit: "number" }],
     rows: rows.map((row) => [
       row.path.join(" / "),
-      row.count,
+      begun(row),
       row.host_ns,
       row.self_ns,
       row.device_ns,

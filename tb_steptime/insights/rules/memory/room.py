@@ -1,0 +1,128 @@
+"""A GPU that waits for its launches and has memory to spare: a larger batch gives each launch more to do.
+
+memory of the GPU   |========================================|
+reserved            |=============|                            90 % of the memory is taken as full
+what a batch takes      |=========|                            twice and more of it fits beside the rest: a card
+the rest            |===|                                      parameters, gradients, optimizer state: stays as it is
+"""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.analyses.memory import DeviceMemory
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.memory.cards import MemoryCard, memory_card
+from tb_steptime.metrics.idle.reasons import HOST_BOUND
+from tb_steptime.metrics.memory.categories import CategoryId
+from tb_steptime.text import Phrase, count, nbytes, phrase, text
+
+#: A GPU is taken as full with this share of its memory: CUDA itself, libraries and other batches need some.
+FULL = 0.9
+#: Under twice the batch a step's launches are hardly spread over more samples.
+LEAST_TIMES = 2
+#: Share of the step in which the GPU waits for launches that a larger batch would give more to do.
+WAITS = 0.2
+#: What may be anything, at most, and what a batch takes, at least, as shares of the peak: else the split is a guess.
+MOST_UNKNOWN, LEAST_OF_BATCH = 0.1, 0.1
+#: Peaks of the steps that differ by more are of batches of several sizes.
+EVEN = 0.05
+#: What grows with the batch. What is not known is counted so that the room is rather too small.
+_OF_BATCH: tuple[CategoryId, ...] = ("activations", "inputs", "temporary", "unknown")
+#: Of an input with as many dimensions the first is the batch; matrices may be batch x tokens.
+_BATCHED = 3
+
+_HOW = (
+    "DataLoader(dataset, batch_size=2 * batch_size, ...)\n"
+    "# the learning rate may need to grow with it; check torch.cuda.max_memory_allocated()"
+)
+
+
+def larger_batch(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits for launches in a fifth of the step, and twice the batch or more fits into its memory.
+
+    Similar pattern: a GPU that waits for the loader or for other ranks, or is busy: a larger batch takes as much more
+    time there, and there is no card. A peak in the optimizer's step, or one that differs from step to step, tells
+    nothing of the batch.
+
+    Needs: `profile_memory=True`, addresses (PyTorch 1.11 or later), and the GPU's memory in the trace's head; steps
+    with one peak, and nine tenths of the peak with a known kind.
+
+    Jobs: eager training with one GPU a process.
+
+    Gain: how many times the batch fits: (90 % of the memory - what is reserved at most) / what a batch takes, and the
+    batch itself. No time is promised.
+
+    Left out: what a larger batch does to the training; memory that grows faster than the batch, as that of attention
+    with longer sequences, or of other processes on the GPU.
+    """
+    gpus = [device for device in facts.memory.devices if device.device is not None]
+    if len(gpus) != 1 or facts.job.purpose != "training" or not _waits_for_launches(facts):
+        return None
+    device, taken = gpus[0], _of_batch(gpus[0])
+    free = _free(device)
+    if taken is None or free is None or not _even(device) or free < (LEAST_TIMES - 1) * taken:
+        return None
+    return memory_card(
+        MemoryCard(
+            id="larger_batch",
+            title=phrase("Try a larger batch: memory has room"),
+            why=_why(facts, device, taken, free),
+            how=_HOW,
+            saves=phrase("No time is computed: launches would be spread over more samples."),
+            why_confidence=phrase(
+                "Kinds are told by when memory is made and freed; that of a batch is taken to scale."
+            ),
+            confidence=Confidence.LOW,
+        )
+    )
+
+
+def _waits_for_launches(facts: Facts) -> bool:
+    idle = facts.idle
+    return idle is not None and facts.share(sum(getattr(idle, reason) for reason in HOST_BOUND)) >= WAITS
+
+
+def _of_batch(device: DeviceMemory) -> int | None:
+    """Bytes at the peak that grow with the batch; None where they are not known well, or are hardly any."""
+    parts = {part.category: part.bytes for part in device.categories or []}
+    taken, peak = sum(parts.get(category, 0) for category in _OF_BATCH), device.peak.allocated_bytes
+    known = parts.get("unknown", 0) <= MOST_UNKNOWN * peak and taken >= LEAST_OF_BATCH * peak
+    return taken if device.whole and parts and known else None
+
+
+def _free(device: DeviceMemory) -> int | None:
+    most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
+    return None if most is None or not device.total_bytes else int(FULL * device.total_bytes) - most
+
+
+def _even(device: DeviceMemory) -> bool:
+    """The peak is in a pass, the steps have the same one, and what was there before the recording stays to its end."""
+    in_pass = device.peak.step is not None and device.peak.phase in ("forward", "backward")
+    before = sum(part.bytes for part in device.categories or [] if part.category == "before_recording")
+    ends, peaks = device.growth.at_step_ends, device.step_peaks
+    return in_pass and len(peaks) > 1 and min(peaks) >= (1 - EVEN) * max(peaks) and before <= min(ends, default=0)
+
+
+def _why(facts: Facts, device: DeviceMemory, taken: int, free: int) -> Phrase:
+    times, samples = 1 + free // taken, _samples(facts)
+    values = {"batch": nbytes(taken), "free": nbytes(free), "times": count(times), "device": text(device.name)}
+    if samples is None:
+        return phrase(
+            "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits.", **values
+        )
+    return phrase(
+        "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit.",
+        samples=count(samples),
+        each=nbytes(taken / samples),
+        **values,
+    )
+
+
+def _samples(facts: Facts) -> int | None:
+    """Of the first product with a batch among its dimensions; None where no such is recorded."""
+    for inputs in facts.result("compare", CompareResult).setup.first_inputs:
+        first = inputs.shapes.lstrip("[").partition("]")[0].split(",")
+        if len(first) >= _BATCHED and first[0].strip().isdigit():
+            return int(first[0]) or None
+    return None

@@ -1,0 +1,155 @@
+"""Two jobs that train the same in other numbers of ranks: how much of the added GPUs' time is lost, and to what.
+
+     8 ranks   step 100 ms   kernels 92   exposed transfers  6   waits 1   rest 1
+    64 ranks   step 141 ms   kernels 92   exposed transfers 33   waits 8   rest 8
+    each rank does as much in both: 100 / 141 = 71 % efficient; 19 % of the larger step are lost to longer transfers
+
+Where the whole job does as much in both, each rank of the larger one has less to do: a step that is shorter by the
+number of ranks would be the ideal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.text import Reason
+
+#: Computing time a step that differs by at most so much is the same work.
+SAME_WORK = 0.15
+#: Of less work on each rank, kernels are less efficient: so much more than its share is still that.
+SPLIT_WORK = 0.5
+
+#: weak: each rank does as much in both jobs; strong: the whole job does.
+ScalingKind = Literal["weak", "strong"]
+PartId = Literal["kernels", "transfers", "waits", "loading", "copies", "host"]
+
+#: Parts of the step, in the words of the catalogue, that a part here consists of.
+_PARTS: dict[PartId, tuple[str, ...]] = {
+    "kernels": ("kernel_time",),
+    "transfers": ("communication_time",),
+    "waits": (),
+    "loading": ("data_loader_time",),
+    "copies": ("memcpy_time", "memset_time"),
+    "host": ("runtime_time", "cpu_exec_time", "other_time"),
+}
+
+
+class ScalingPart(msgspec.Struct, frozen=True):
+    """A part of the mean step of the mean rank, ns. transfers, waits: no computation hides them. lost_ns: how much
+    longer it is than it would be in the ideal step. kind: of transfers, what is exchanged in most of them."""
+
+    id: PartId
+    base_ns: int
+    ns: int
+    lost_ns: int
+    kind: str | None = None
+
+
+class Scaling(msgspec.Struct, frozen=True):
+    """From base_ranks to ranks. step_ns: the mean step; parts sum to the steps, and lost_ns to step_ns - ideal_ns.
+
+    efficiency: ideal_ns / step_ns; None, with the reason, where it is not known whether ranks do the same work.
+    """
+
+    base_ranks: int
+    ranks: int
+    base_step_ns: int
+    step_ns: int
+    kind: ScalingKind | None
+    ideal_ns: int | None
+    efficiency: float | None
+    parts: list[ScalingPart]
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
+class ScaledJob:
+    """A job and the spans that it was made of."""
+
+    spans: Sequence[RankSpan]
+    job: JobRanks
+
+    @property
+    def ranks(self) -> int:
+        """In all, with those that were not recorded."""
+        return self.job.world_size or len(self.job.ranks)
+
+    def parts(self) -> dict[PartId, int]:
+        """They sum to the mean step of the mean rank, but for what rounds."""
+        found = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
+        of = self.job.exchange
+        exposed = of.exposed_transfer_ns + of.exposed_wait_ns if of else 0
+        if of and exposed:
+            found["waits"] = found["transfers"] * of.exposed_wait_ns // exposed
+            found["transfers"] -= found["waits"]
+        return found
+
+    def _mean(self, metric: str) -> float:
+        means = [float(np.nanmean(span.figures[metric])) for span in self.spans if metric in span.figures]
+        return float(np.mean(means)) if means else 0.0
+
+    def largest_exchange(self) -> str | None:
+        """What it is called; its transfers take most."""
+        shares = {row.label: 0 for row in self.job.collectives}
+        for row in self.job.collectives:
+            shares[row.label] += row.exposed_ns * row.transfer_ns // max(1, row.running_ns)
+        return max(shares, key=lambda label: shares[label], default=None)
+
+    def inputs(self) -> list[str]:
+        """Shapes of the first products of a step, empty where they are not recorded."""
+        compared = self.spans[0].results.get("compare", CompareResult())
+        assert isinstance(compared, CompareResult)
+        return [each.shapes for each in compared.setup.first_inputs]
+
+
+def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
+    """Raises what reading results raises."""
+    before, after = base.parts(), job.parts()
+    step_ns, base_step_ns = sum(after.values()), sum(before.values())
+    kind, factor = _kind(base, job), base.ranks / job.ranks
+    ideal = None if kind is None else base_step_ns if kind == "weak" else round(base_step_ns * factor)
+    return Scaling(
+        base_ranks=base.ranks,
+        ranks=job.ranks,
+        base_step_ns=base_step_ns,
+        step_ns=step_ns,
+        kind=kind,
+        ideal_ns=ideal,
+        efficiency=None if ideal is None or not step_ns else ideal / step_ns,
+        parts=_lost(before, after, 1.0 if kind != "strong" else factor, job.largest_exchange()),
+        reason=Reason("scaling_work_not_known") if kind is None else None,
+    )
+
+
+def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
+    """By the inputs of a step where both are recorded, else by the time that kernels take."""
+    if base.inputs() and base.inputs() == job.inputs():
+        return "weak"
+    before, after = base.parts()["kernels"], job.parts()["kernels"]
+    if not before or not after:
+        return None
+    if abs(after / before - 1) <= SAME_WORK:
+        return "weak"
+    share = after / before * job.ranks / base.ranks
+    return "strong" if 1 - SAME_WORK <= share <= 1 + SPLIT_WORK else None
+
+
+def _lost(
+    before: dict[PartId, int], after: dict[PartId, int], factor: float, exchange: str | None
+) -> list[ScalingPart]:
+    """Most lost first. Ideals are rounded so that they sum to that of the step."""
+    ends = np.rint(np.cumsum([before[id] for id in before]) * factor).astype(np.int64)
+    ideal = np.diff(ends, prepend=0).tolist()
+    rows = [
+        ScalingPart(id, before[id], after[id], after[id] - least, exchange if id == "transfers" else None)
+        for id, least in zip(before, ideal, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -row.lost_ns)
