@@ -12,11 +12,14 @@ from __future__ import annotations
 import errno
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from tb_steptime.files.problems import RemoteLost, RemoteProblem, said_plainly
 from tb_steptime.files.systems import System
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 #: The head of a summary, or what shows that a file is a trace, is in the first block.
 FIRST_BYTES = 256 * 1024
@@ -96,6 +99,8 @@ class RemoteFile:
         return start, self._next
 
     def _ask_ahead(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         while len(self._fetched) < AHEAD - 1 and self._next < self.size:
             self._pool = self._pool or ThreadPoolExecutor(AHEAD - 1, "tb_steptime fetching")
             self._fetched.append(self._pool.submit(self._fetch, *self._range(BLOCK_BYTES)))

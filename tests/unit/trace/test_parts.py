@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import merging, seams, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, seams, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader
@@ -229,7 +229,7 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "Team", None)
+    monkeypatch.setattr(team, "Team", None)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=8).events) == 4
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=1).events) == 4
