@@ -396,7 +396,7 @@ def test_an_old_terminal_gets_what_it_can_show(tmp_path):
     assert b"Mean step" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"]])
 def test_help_needs_no_package_that_is_slow_to_import(arguments):
     """numpy and msgspec alone take twice as long as all that help needs."""
     slow = {"numpy", "msgspec", "torch", "tensorboard", "isal", "fsspec", "distributed", "concurrent"}

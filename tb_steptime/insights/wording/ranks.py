@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean
+from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
@@ -147,7 +147,7 @@ def _waits_title(job: JobRanks) -> Phrase:
 
 def _clocks(job: JobRanks) -> Phrase:
     if job.clocks.reason is not None:
-        return joined(phrase("Times of different ranks are not shown beside each other."), explain(job.clocks.reason))
+        return explain(job.clocks.reason)
     return phrase(
         "The clocks of the ranks are aligned by collectives that end together, to within {residual}.",
         residual=ns(job.clocks.residual_ns),
@@ -155,23 +155,24 @@ def _clocks(job: JobRanks) -> Phrase:
 
 
 def step_ns(job: JobRanks) -> float:
-    """The mean step of the job: the slowest rank decides. ns; at least 1, so that it may divide."""
-    return max(1.0, fmean(step.slowest_ns for step in job.steps)) if job.steps else 1.0
+    """Of the slowest rank, in the median step; at least 1, so that it may divide."""
+    return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
 
 
-def one_rank_headline(world_size: int | None, recorded: int, unread: int) -> Headline:
-    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not."""
+def one_rank_headline(world_size: int | None, recorded: int, unread: int, workers: int) -> Headline:
+    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not;
+    workers: of the run, whether they say their rank or not."""
     if unread:
         words = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
         return Headline(Phrase(words, {"unread": count(unread)}))
-    if recorded == 0:
+    if recorded == 0 and workers > 1:
         return Headline(
             phrase("[These recordings do not say which rank of a job they are of.]"),
             phrase("Name files for their ranks, such as {name}.", name=text("rank3_trace.json.gz")),
         )
     record = phrase("Record every rank at the same steps, into one folder, to see which one the others wait for.")
     if world_size is None or world_size < 2:
-        return Headline(phrase("[One rank was recorded here,] so there is nothing to compare it with."), None)
+        return Headline(phrase("[One process was recorded here,] so there is nothing to compare it with."), None)
     return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
 
 

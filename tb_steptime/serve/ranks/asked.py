@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.wording.scaling import held_text
+from tb_steptime.insights.wording.ranks import held_text
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.serve.directory import LogDirectory

@@ -9,7 +9,7 @@ import msgspec
 
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.states import Problem
-from tb_steptime.insights.wording.scaling import held_text
+from tb_steptime.insights.wording.ranks import held_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.terminal.compared import WorkerOfRun

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.document import Outline
@@ -17,8 +18,10 @@ from tb_steptime.trace.kineto.parts.merging import MergedColumns
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
 from tb_steptime.trace.kineto.parts.seams import plain_orders
 from tb_steptime.trace.kineto.parts.taking import Taken
-from tb_steptime.trace.kineto.parts.team import Team
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto.parts.team import Team
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
@@ -42,7 +45,8 @@ def read_in_parts(
     That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
     or anything fails; whoever reads it then finds out what it was.
     """
-    local = path if isinstance(path, Path) and processes > 1 and os.name == "posix" else None
+    can_start = os.name == "posix" and bool(sys.executable)
+    local = path if isinstance(path, Path) and processes > 1 and can_start else None
     packed = _is_packed(local) if local else None
     if local is None or packed is None:
         yield None
@@ -69,6 +73,8 @@ def _read(
     processes: int,
     stack: contextlib.ExitStack,
 ) -> WholeRead | None:
+    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import
+
     try:
         team = Team(path, processes)
         stack.callback(team.end)
