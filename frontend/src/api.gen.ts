@@ -525,7 +525,8 @@ export interface Communication {
 /**
  * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
  * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
- * residuals: of each prediction, what explains that another gain was measured.
+ * residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
+ * one has several.
  */
 export interface ComparePage {
   headline: Phrase;
@@ -536,6 +537,7 @@ export interface ComparePage {
   residuals: Phrase[];
   base: ComparedSpans;
   candidate: ComparedSpans;
+  scaling: Phrase | null;
 }
 
 /**
@@ -1425,6 +1427,7 @@ export interface JobKind {
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
  * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
  * a straggler.
+ * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * notes: what is missing, twice, cut off, or could not be matched, with counts.
  */
 export interface JobRanks {
@@ -1444,6 +1447,7 @@ export interface JobRanks {
   balance: "balanced" | "imbalance" | "straggler" | null;
   late: LateRank[];
   imbalance_gain_ns: number;
+  imbalance_causes: Cause[];
   notes: Note[];
 }
 
@@ -1631,10 +1635,10 @@ export interface Largest {
 /**
  * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
  * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
- * the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
- * the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
- * like those of the others.
+ * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean over
+ * them and over steps; own_wait_ns: what it so waits itself a step. gain_ns: in the median step at most, if it arrived
+ * together with the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own
+ * figures are like those of the others.
  */
 export interface LateRank {
   rank: number;
@@ -2290,7 +2294,10 @@ export interface OverviewResult {
   cut_short: boolean;
 }
 
-/** count values; planes: width bytes of each, the low bytes of all first. */
+/**
+ * count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
+ * begins with a letter: what begins with a slash would be taken for a path (`ingest.private_paths`).
+ */
 export interface PackedColumn {
   count: number;
   width: number;
@@ -2523,9 +2530,10 @@ export interface RangeRow {
 
 /**
  * One metric of a job by rank and step.
- * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
- * row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
- * far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
+ * spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian: a zero,
+ * so that no text begins like a path (`ingest.private_paths`), then row by row; NaN where a rank has no such step or
+ * the metric is not known in it. least_high: the colours reach at least so far up, so that what is small looks small;
+ * 0: as far as the values. reason: why none of them is known.
  */
 export interface RankMap {
   metric: string;

@@ -12,11 +12,14 @@ from __future__ import annotations
 import errno
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from tb_steptime.files.problems import RemoteLost, RemoteProblem, said_plainly
 from tb_steptime.files.systems import System
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 #: The head of a summary, or what shows that a file is a trace, is in the first block.
 FIRST_BYTES = 256 * 1024
@@ -34,7 +37,7 @@ class RemoteFile:
     def __init__(self, system: System, inner: str, size: int, shown: str) -> None:
         self.size = size
         self._system, self._inner, self._shown = system, inner, shown
-        self._next = 0
+        self._at = self._next = 0
         self._is_first = True
         self._fetched: deque[Future[bytes]] = deque()
         self._rest = memoryview(b"")
@@ -50,11 +53,16 @@ class RemoteFile:
                 return b""
             self._rest = memoryview(block)
         part, self._rest = self._rest[:size], self._rest[size:]
+        self._at += len(part)
         return bytes(part)
 
     def seek(self, position: int) -> None:
+        ahead = position - self._at
+        if 0 <= ahead < len(self._rest):
+            self._at, self._rest = position, self._rest[ahead:]
+            return
         self._forget()
-        self._next = min(position, self.size)
+        self._at = self._next = min(position, self.size)
 
     def close(self) -> None:
         self._forget()
@@ -91,6 +99,8 @@ class RemoteFile:
         return start, self._next
 
     def _ask_ahead(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         while len(self._fetched) < AHEAD - 1 and self._next < self.size:
             self._pool = self._pool or ThreadPoolExecutor(AHEAD - 1, "tb_steptime fetching")
             self._fetched.append(self._pool.submit(self._fetch, *self._range(BLOCK_BYTES)))

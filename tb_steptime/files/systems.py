@@ -52,7 +52,7 @@ def _found(url_to_fs: Any, url: str, shown: str) -> tuple[System, str]:
     except ImportError:
         raise _not_installed(scheme_of(url), shown) from None
     except ValueError:
-        hint = "See docs/remote.md for the kinds that are."
+        hint = "Known are s3, gs, az, hdfs, and what `fsspec.available_protocols()` lists."
         raise RemoteProblem(errno.EINVAL, f"{scheme_of(url)}:// is no known kind of store", hint, shown) from None
     return system, str(inner)
 

@@ -53,18 +53,23 @@ class FoundSpan:
     @property
     def path(self) -> str:
         """The file that represents it, as it is shown."""
-        return str(self.trace or self.summary)
+        return str(file_of(self))
 
     @property
     def folder(self) -> str:
         """The name of the folder that this file is in."""
-        there = self.trace or self.summary
+        there = file_of(self)
         return there.absolute().parent.name if there else ""
 
     @property
     def stamp(self) -> tuple[bool, int, int, int]:
         """Changes whenever the file does, or what is read with it."""
         return self.trace is not None, self.bytes, self.mtime_ns, self.records
+
+
+def file_of(span: FoundSpan) -> AnyPath | None:
+    """The file that represents it."""
+    return span.trace or span.summary
 
 
 def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:

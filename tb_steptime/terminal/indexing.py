@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import posixpath
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.at_once import answers
 from tb_steptime.files.paths import AnyPath, identity
+from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.pool import REPORT, Job, ReadingQueue
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
@@ -49,22 +52,20 @@ class Indexed:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
 
-def find_work(spans: Iterable[FoundSpan], *, keep_paths: bool = False) -> Indexed:
+def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False) -> Indexed:
     """Whose summary is missing or stale, or has paths that are not wanted or the other way round; each trace once. A
     summary without its trace stays as it is, if it can be read."""
     found = Indexed()
     jobs: dict[str, Job] = {}
-    for span in spans:
-        try:
-            if _is_fresh(span, keep_paths):
-                found.fresh += 1
-            elif span.trace:
-                id = identity(span.trace)
-                jobs.setdefault(id, _job(id, span.trace, keep_paths))
-        except TraceError as error:
-            found.problems.append(Problem(error.problem, span.path, error.hint))
-        except OSError as error:
-            found.problems.append(_unreadable(span.path, error))
+    known = answers(functools.partial(_freshness, keep_paths=keep_paths), spans, file_of)
+    for span, fresh in zip(spans, known, strict=True):
+        if isinstance(fresh, Problem):
+            found.problems.append(fresh)
+        elif fresh:
+            found.fresh += 1
+        elif span.trace:
+            id = identity(span.trace)
+            jobs.setdefault(id, _job(id, span.trace, keep_paths))
     found.to_write = list(jobs.values())
     return found
 
@@ -177,6 +178,15 @@ def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
     return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths)
 
 
+def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:
+    try:
+        return _is_fresh(span, keep_paths)
+    except TraceError as error:
+        return Problem(error.problem, span.path, error.hint)
+    except OSError as error:
+        return _unreadable(span.path, error)
+
+
 def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
     """Raises OSError, and TraceError for a summary that cannot be read and has no trace."""
     if span.trace is None:
@@ -208,6 +218,8 @@ def _no_place(job: Job) -> Problem:
 
 
 def _unreadable(file: str, error: OSError) -> Problem:
+    if isinstance(error, RemoteProblem):
+        return Problem(error.fact, file, error.hint)
     if isinstance(error, FileNotFoundError):
         return Problem("There is no such file", file, "Check the path.")
     return Problem(f"The file cannot be read: {error.strerror}", file, "Check that it may be read.")

@@ -160,7 +160,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_file_loses_nothing(where, bucket,
         if where == "folder":
             trace.parent.mkdir(parents=True)
         trace.write_bytes(local.read_bytes())
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         codes = []
         command = ["index", str(logs), "--dask", cluster.scheduler_address]
         running = threading.Thread(target=lambda: codes.append(cli.main(command)))

@@ -14,6 +14,7 @@ import pytest
 from tb_steptime.metrics.data_loading.waits import loader_iterators, loader_waits
 from tb_steptime.metrics.gpu.utilization import busy_intervals, est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.idle.sums import idle_partition
+from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.intervals import Intervals
@@ -30,6 +31,7 @@ from tests.truth.simulate.loading import Workers
 from tests.truth.simulate.machine import Machine
 from tests.truth.simulate.networks import read_back, small_cnn
 from tests.truth.simulate.occupancy import kineto_occupancy
+from tests.truth.simulate.truth import idle_of_ops
 
 MS = 1_000_000
 
@@ -76,7 +78,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     (span,) = simulate(declared)
     path = tmp_path_factory.mktemp(request.param) / "simulated.pt.trace.json.gz"
     write(path, declared, span)
-    return read_trace(path), span.truth
+    return read_trace(path), {**span.truth, "ops_idle_ns": idle_of_ops(span)}
 
 
 def test_steps_are_the_declared_ones(simulated):
@@ -113,6 +115,13 @@ def test_reasons_for_idleness_are_the_declared_ones(simulated):
     assert partition.host_bound_ns.tolist() == [
         idle["host_late"] + idle["launch_latency"] + idle["blocking"] for idle in expected
     ]
+
+
+def test_idle_time_of_ops_is_that_of_the_declared_launches(simulated):
+    trace, truth = simulated
+    (rows,) = operator_tables(trace, [Sort("name", "ran")])
+    assert {row.name: row.idle_ns for row in rows} == truth["ops_idle_ns"]
+    assert sum(truth["ops_idle_ns"].values())
 
 
 def test_gpu_figures_are_the_declared_ones(simulated):

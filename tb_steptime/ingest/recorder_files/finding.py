@@ -14,7 +14,9 @@ import functools
 import hashlib
 import os
 import re
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -36,6 +38,7 @@ MAX_FILES = 2048
 
 #: For so long what a folder of a store holds is taken as known.
 LISTED_SECONDS = 10.0
+_ASKING: defaultdict[RemotePath, threading.Lock] = defaultdict(threading.Lock)
 
 
 class SeenFile(msgspec.Struct, frozen=True):
@@ -75,7 +78,8 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
     """Names of the recorder's files in a folder; none where it cannot be read."""
     try:
         if isinstance(folder, RemotePath):
-            return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
+            with _ASKING[folder]:  # the spans of a folder ask at once: one of them for all
+                return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
         return _listed(str(folder), folder.stat().st_mtime_ns)
     except OSError:
         return ()

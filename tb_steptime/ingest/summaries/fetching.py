@@ -12,17 +12,14 @@ import functools
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 
+from tb_steptime.files.at_once import answers
 from tb_steptime.files.paths import AnyPath, identity, write_whole
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.ingest.summaries.writing import cache_directory
-
-#: A store answers many at once, each after some 30 ms.
-_AT_ONCE = 16
 
 
 def local_copy(path: AnyPath) -> Path:
@@ -37,12 +34,14 @@ def local_copy(path: AnyPath) -> Path:
     return _kept(RemotePath(path.url, known).read_bytes(), address, state)
 
 
-def fetch_all(paths: Iterable[RemotePath]) -> None:
+def fetch_all(paths: Sequence[RemotePath]) -> None:
     """Have copies of all at hand, as far as they can be had: what fails here is said by what reads it."""
-    with ThreadPoolExecutor(_AT_ONCE, "tb_steptime summaries") as pool:
-        for copy in [pool.submit(local_copy, path) for path in paths]:
-            with contextlib.suppress(OSError):
-                copy.result()
+
+    def fetch(path: RemotePath) -> None:
+        with contextlib.suppress(OSError):
+            local_copy(path)
+
+    answers(fetch, paths, RemotePath.absolute)
 
 
 def _kept(content: bytes, address: str, state: str) -> Path:

@@ -87,7 +87,7 @@ class ClusterReaders:
                 n_workers=workers or cores(),
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
         try:

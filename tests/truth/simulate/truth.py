@@ -92,6 +92,31 @@ def _charge_loader_first(gaps: Iterable[Gap], loads: list[Pair]) -> list[Gap]:
     return charged
 
 
+def idle_of_ops(span: Span) -> dict[str, int]:
+    """By op: the idle time that ended when what it launched began, without the loader's. An op within one of its own
+    name counts once, ops between the marks of the steps and idle time between their windows not at all."""
+    windows = step_windows(span)
+    calls = {row.correlation_id: row for row in span.rows if row.category == "cuda_runtime"}
+    loads = _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)"))
+    ops = [row for row in span.rows if row.category == "cpu_op"]
+    found = {row.name: 0 for row in ops if _marked(span, row)}
+    free = span.start_ns
+    for activity in _activities(span):
+        idle = total(both(windows, without([(free, activity.start_ns)], loads)))
+        call, free = calls[activity.correlation_id], activity.end_ns
+        for name in {row.name for row in ops if _holds(row, call) and _marked(span, row)} if idle else ():
+            found[name] += idle
+    return found
+
+
+def _holds(op: Row, call: Row) -> bool:
+    return op.thread == call.thread and op.start_ns <= call.start_ns and call.end_ns <= op.end_ns
+
+
+def _marked(span: Span, row: Row) -> bool:
+    return any(start <= row.start_ns < end for _, start, end in span.marks)
+
+
 def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window: Pair) -> dict[str, Any]:
     number, host_start, host_end = mark
     span = _around(span, window)

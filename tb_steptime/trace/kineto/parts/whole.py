@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +45,8 @@ def read_in_parts(
     That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
     or anything fails; whoever reads it then finds out what it was.
     """
-    local = path if isinstance(path, Path) and processes > 1 and os.name == "posix" else None
+    can_start = os.name == "posix" and bool(sys.executable)
+    local = path if isinstance(path, Path) and processes > 1 and can_start else None
     packed = _is_packed(local) if local else None
     if local is None or packed is None:
         yield None
@@ -71,7 +73,7 @@ def _read(
     processes: int,
     stack: contextlib.ExitStack,
 ) -> WholeRead | None:
-    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import; few files need it
+    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import
 
     try:
         team = Team(path, processes)
@@ -105,17 +107,19 @@ def _start_packed(team: Team, path: Path) -> int:
 
 
 class _Progress:
-    """Says how far all processes are."""
+    """Says how far all processes are; never less than before, since where a part ends may be known after the part."""
 
     def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
         self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
+        self._most = 0
 
     def tell(self) -> None:
         if self._on_progress:
             ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
             read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
             events = sum(part.event_count for part in self._team.parts[:])
-            self._on_progress(ReadProgress(max(0, min(read, self._total_bytes)), self._total_bytes, events))
+            self._most = max(self._most, min(read, self._total_bytes))
+            self._on_progress(ReadProgress(self._most, self._total_bytes, events))
 
 
 def _work(team: Team, progress: _Progress) -> None:
@@ -127,6 +131,7 @@ def _work(team: Team, progress: _Progress) -> None:
         progress.tell()
     while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
         progress.tell()
+    progress.tell()
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
