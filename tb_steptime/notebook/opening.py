@@ -27,9 +27,9 @@ def open_path(path: str | os.PathLike[str]) -> Spans:
     """
     place = Path(path).expanduser()
     problems: list[Problem] = []
-    if place.exists():
+    if os.path.exists(place):  # pathlib raises for a name that no file can have
         return _spans(place, find_spans([place], problems), problems)
-    in_folder = find_spans([place.parent], problems) if place.parent.is_dir() else ()
+    in_folder = find_spans([place.parent], problems) if os.path.isdir(place.parent) else ()
     return _spans(place, (span for span in in_folder if span.run == "." and span.worker == place.name), problems)
 
 
@@ -41,7 +41,7 @@ def _spans(path: Path, found: Iterable[FoundSpan], problems: list[Problem]) -> S
 
 
 def _nothing(path: Path, problems: list[Problem]) -> TraceError:
-    if problems and path.exists():
+    if problems and os.path.exists(path):
         return TraceError(problems[0].problem, path, problems[0].hint)
     hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
     return TraceError("There is no such file, folder or worker", path, hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -87,7 +88,7 @@ def measured_span(
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path, leave_out)
-    summary = fresh_summary(span.trace) if span.trace.is_file() else None
+    summary = fresh_summary(span.trace) if os.path.isfile(span.trace) else None
     if summary is not None:
         return whole(summary, span.path, leave_out)
     return measure_file(span.trace, on_progress, leave_out, processes=cores())
@@ -120,10 +121,10 @@ def _only(trace: Trace, span: FoundSpan) -> Trace:
 
 def find_spans(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
     """The spans under log directories, then the files that were named."""
-    for folder in (path for path in paths if path.is_dir()):
+    for folder in (path for path in paths if os.path.isdir(path)):  # pathlib raises for some names
         found = Discovery([Place("", folder, str(folder))]).scan()
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
             problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
         yield from (span.under(folder) for span in found.spans)
-    yield from spans_of_files([path for path in paths if not path.is_dir()])
+    yield from spans_of_files([path for path in paths if not os.path.isdir(path)])
