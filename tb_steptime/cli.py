@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from tb_steptime import __version__
+from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.terminal.commands import COMMANDS
 
 
@@ -20,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
     try:
         return next(command.run(options) for command in COMMANDS if command.name == options.command)
+    except RemoteProblem as problem:  # of a store that cannot even say what an address is
+        sys.stderr.write(f"{problem.filename}: {problem.fact}. {problem.hint}\n")
+        return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `| head` has seen enough

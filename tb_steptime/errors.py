@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 
 class TraceError(Exception):
     """A trace that cannot be read, in three parts that are fit for the user.
 
     problem: the fact, one sentence without a full stop ("The file holds no traceEvents").
-    path:    the file that it is about.
+    path:    the file that it is about, as it may be shown.
     hint:    the way out, one or two sentences.
     """
 
-    def __init__(self, problem: str, path: str | Path, hint: str) -> None:
+    def __init__(self, problem: str, path: object, hint: str) -> None:
         super().__init__(problem, str(path), hint)
         self.problem = problem
         self.path = str(path)

@@ -40,7 +40,7 @@ SECTIONS = (
     Section("Cards: GPU", ("insights/rules/gpu/*.py",)),
     Section("Cards: communication", ("insights/rules/communication/*.py", "insights/rules/ranks/*.py")),
     Section("Cards: steps", ("insights/rules/steps/*.py",)),
-    Section("Notes about a trace", ("insights/wording/notes.py",)),
+    Section("Notes about a trace", ("insights/wording/notes/*.py",)),
     Section("Titles, remarks and reasons", ("insights/wording/*.py",)),
     Section("Other sentences of results", ("timeline/*.py",), _PHRASES),
     Section("Errors and warnings", ("**/*.py",), _ERRORS),

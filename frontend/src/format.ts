@@ -122,13 +122,11 @@ export function clockSeconds(time_ms: number): string {
   return `${clock(time_ms)}:${String(new Date(time_ms).getSeconds()).padStart(2, "0")}`;
 }
 
+/** Made once: lists of a thousand spans have a date each. */
+const LONG_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
+
 /** "8 June 2021" */
-export function date(epoch_ns: number): string {
-  const written = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(
-    new Date(epoch_ns / 1e6),
-  );
-  return written.replaceAll(" ", NBSP);
-}
+export const date = (epoch_ns: number): string => LONG_DATE.format(new Date(epoch_ns / 1e6)).replaceAll(" ", NBSP);
 
 /** "5–10", or "5" where both are the same. */
 export function rangeText(first: string, last: string): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { spread } from "../src/charts/lines/line_ends";
-import { type Casting, castOf, isBetterHigh, ranked, withShortNames, worst } from "../src/views/trends/cast";
+import { type Casting, castOf, ranked, withShortNames, worst } from "../src/views/trends/cast";
 import { bandOf, MANY_WORKERS, runsOf, stepValue, workersOf } from "../src/views/trends/runs";
 import { trendSpan, trendsPage } from "./fixtures/figures";
 import { CATALOGUE } from "./fixtures/meanings";
@@ -16,12 +16,12 @@ const runs = (count: number) => runsOf(pageOf(count));
 const names = (all: readonly { label: string }[]) => all.map(({ label }) => label);
 
 const STEP_TIME = CATALOGUE.metrics.find(({ id }) => id === "step_time")!;
-const UTILIZATION = CATALOGUE.metrics.find(({ id }) => id === "gpu_utilization")!;
 const asked = (of: Partial<Casting> = {}): Casting => ({
   focus: null,
   compared: null,
   typed: "",
   metric: STEP_TIME,
+  moreIsBetter: ["gpu_utilization"],
   ...of,
 });
 
@@ -83,8 +83,9 @@ describe("one run of many workers", () => {
 });
 
 test("the worst are those with long steps, or with a GPU that does little", () => {
-  expect(worst(runs(9), STEP_TIME).map(({ run }) => run.label)).toEqual(["run_8", "run_7", "run_6"]);
-  expect([STEP_TIME, UTILIZATION].map(isBetterHigh)).toEqual([false, true]);
+  const labels = (moreIsBetter: string[]) => worst(runs(9), STEP_TIME, moreIsBetter).map(({ run }) => run.label);
+  expect(labels([])).toEqual(["run_8", "run_7", "run_6"]);
+  expect(labels(["step_time"])).toEqual(["run_0", "run_1", "run_2"]);
 });
 
 test("a band goes from the 10th to the 90th percentile", () => {

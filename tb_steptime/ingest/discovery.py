@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.problems import RemoteProblem
+from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.found import FoundSpan, numbered, span_id
 from tb_steptime.ingest.listing import Entry, Files, Listing
 from tb_steptime.ingest.local_files import LocalFiles
 from tb_steptime.ingest.names import JSON_NAME, trace_name
 from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.remote_files import RemoteFiles
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
@@ -63,13 +65,8 @@ class Discovery:
     def scan(self) -> Found:
         scan = _Scan(self._folders)
         for number, place in enumerate(self.places):
-            if place.is_remote:
-                scan.report(
-                    "Remote directories are not read", place.shown, "Copy the traces to a local or mounted folder."
-                )
-                continue
             if number not in self._files:
-                self._files[number] = LocalFiles(place.root)
+                self._files[number] = _files_of(place.root)
             scan.walk(number, place, self._files[number])
         before, self._folders = self._folders, scan.found
         problems = scan.all_problems()
@@ -94,7 +91,6 @@ class _Scan:
 
     def walk(self, number: int, place: Place, files: Files) -> None:
         files.begin()
-        root = Path(os.path.realpath(place.root))
         pending = [""]
         while pending:
             relative = pending.pop()
@@ -106,7 +102,7 @@ class _Scan:
                 return
             self.folders += bool(relative)
             pending += [f"{relative}{name}/" for name in reversed(listing.folders)]
-            folder = self._folder(self.known.get((number, relative)), listing, _Where(place, root, relative, files))
+            folder = self._folder(self.known.get((number, relative)), listing, _Where(place, relative, files))
             self.found[number, relative] = folder
             self.spans += len(folder.spans)
 
@@ -147,8 +143,8 @@ class _Scan:
                 worker=named.worker,
                 number=0,
                 file=file,
-                trace=where.root / file if trace else None,
-                summary=where.root / (file + SUFFIX) if summary else None,
+                trace=where.files.path(where.relative, trace) if trace else None,
+                summary=where.files.path(where.relative, summary) if summary else None,
                 time=named.time,
                 bytes=entry.bytes,
                 mtime_ns=entry.mtime_ns,
@@ -182,7 +178,6 @@ class _Where:
     """A folder of a place, "" or "a/b/", and whose files they are."""
 
     place: Place
-    root: Path
     relative: str
     files: Files
 
@@ -214,9 +209,15 @@ class _Records:
         return self.marks[bisect.bisect_left(self.times_ns, trace_ns + RECORDS_PATIENCE_NS)]
 
 
-def _folder_hint(error: OSError, folder: Path) -> str:
+def _files_of(root: AnyPath) -> Files:
+    return RemoteFiles(root) if isinstance(root, RemotePath) else LocalFiles(root)
+
+
+def _folder_hint(error: OSError, folder: AnyPath) -> str:
     if isinstance(error, FileNotFoundError):
         return "It appears here as soon as a job writes its first trace."
+    if isinstance(error, RemoteProblem):
+        return error.hint
     if isinstance(error, NotADirectoryError):
         return "Point --logdir at the folder that holds the trace."
     return f"Give the user that runs TensorBoard the right to read it: chmod u+rx {folder}"

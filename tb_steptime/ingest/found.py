@@ -6,8 +6,8 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.names import TraceName, natural_order, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.summaries.layout import SUFFIX
@@ -30,8 +30,8 @@ class FoundSpan:
     worker: str
     number: int
     file: str
-    trace: Path | None
-    summary: Path | None
+    trace: AnyPath | None
+    summary: AnyPath | None
     time: int = -1
     bytes: int = 0
     mtime_ns: int = 0
@@ -41,24 +41,35 @@ class FoundSpan:
     only_steps: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, place: Place, name: TraceName, file: str, trace: Path | None, summary: Path | None) -> FoundSpan:
+    def of(cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None) -> FoundSpan:
         """Not numbered yet."""
         return cls(span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time)
 
-    def under(self, root: Path) -> FoundSpan:
+    def under(self, root: AnyPath) -> FoundSpan:
         """The same with paths that begin as the user wrote the folder."""
         trace = root / self.file if self.trace else None
         return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None)
 
     @property
     def path(self) -> str:
-        """The file that represents it."""
-        return str(self.trace or self.summary)
+        """The file that represents it, as it is shown."""
+        return str(file_of(self))
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder that this file is in."""
+        there = file_of(self)
+        return there.absolute().parent.name if there else ""
 
     @property
     def stamp(self) -> tuple[bool, int, int, int]:
         """Changes whenever the file does, or what is read with it."""
         return self.trace is not None, self.bytes, self.mtime_ns, self.records
+
+
+def file_of(span: FoundSpan) -> AnyPath | None:
+    """The file that represents it."""
+    return span.trace or span.summary
 
 
 def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
@@ -71,14 +82,14 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
             yield replace(span, number=number)
 
 
-def spans_of_files(files: Sequence[Path]) -> list[FoundSpan]:
+def spans_of_files(files: Sequence[AnyPath]) -> list[FoundSpan]:
     """Files that the user named are spans whatever their names, in their order, of the run that their folder is named
     for; they need not exist. A summary file represents its trace."""
     known = {span.file: span for span in numbered(map(_named_by_user, files))}
     return [known[str(path)] for path in files]
 
 
-def _named_by_user(path: Path) -> FoundSpan:
+def _named_by_user(path: AnyPath) -> FoundSpan:
     name = path.name.removesuffix(SUFFIX)
     place = Place(path.absolute().parent.name, path.parent, str(path.parent))
     trace, summary = (None, path) if path.name.endswith(SUFFIX) else (path, None)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.names import JSON_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
@@ -46,6 +47,9 @@ class Files(Protocol):
 
     def listing(self, folder: str) -> Listing | None:
         """None where this scan had the same folder already, by another way. Raises OSError."""
+
+    def path(self, folder: str, entry: Entry) -> AnyPath:
+        """Of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
         """Whether the file's first bytes look like a trace; False where it cannot be read."""

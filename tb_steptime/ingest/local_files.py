@@ -88,6 +88,9 @@ class LocalFiles:
         self._known[folder] = _Known(same, listing, settled)
         return listing
 
+    def path(self, folder: str, entry: Entry) -> Path:
+        return Path(self._top, folder + entry.name)
+
     def is_trace(self, file: str) -> bool:
         return looks_like_trace(f"{self._top}/{file}")
 

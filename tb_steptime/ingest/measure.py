@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.analyses import ANALYSES, quality
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.allocator import give_back_large_blocks
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
@@ -30,7 +30,7 @@ _WIDE = ("operators", "host")
 
 
 def measure_file(
-    path: str | Path,
+    path: str | AnyPath,
     on_progress: Callable[[ReadProgress], None] | None = None,
     leave_out: Collection[str] = (),
     *,
@@ -63,7 +63,7 @@ def _results(trace: Trace, leave_out: Collection[str]) -> dict[str, msgspec.Stru
 
 
 def read_file(
-    path: str | Path,
+    path: str | AnyPath,
     on_progress: Callable[[ReadProgress], None] | None = None,
     *,
     whole_recording: bool = False,
@@ -71,9 +71,9 @@ def read_file(
 ) -> Trace:
     """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
     with contextlib.suppress(OSError):
-        if Path(path).stat().st_size >= LARGE_FILE_BYTES:
+        if any_path(path).stat().st_size >= LARGE_FILE_BYTES:
             give_back_large_blocks()
-    trace = read_trace(str(path), on_progress, processes)
+    trace = read_trace(path, on_progress, processes)
     return as_one_step(trace) if whole_recording else trace
 
 
@@ -83,7 +83,7 @@ def facts_of(trace: Trace) -> SpanFacts:
     durations = [step.duration_ns for step in steps.steps]
     devices = sorted(trace.devices.values(), key=lambda device: device.id)
     return SpanFacts(
-        file=Path(trace.path).name,
+        file=any_path(trace.path).name,
         file_bytes=trace.file_bytes,
         json_bytes=trace.json_bytes,
         events=trace.event_count,

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9.+-]*://")
+from tb_steptime.files.paths import AnyPath, any_path, is_address
+from tb_steptime.files.remote import RemotePath, masked
 
 
 @dataclass(frozen=True)
 class Place:
-    """A directory that is searched: name as --logdir_spec gives it ("" for --logdir), shown as the user wrote it."""
+    """A directory that is searched: name as --logdir_spec gives it ("" for --logdir), shown as the user wrote it,
+    without secrets."""
 
     name: str
-    root: Path
+    root: AnyPath
     shown: str
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether it names another machine ("s3://bucket"), whose files are not read."""
-        return _REMOTE.match(self.shown) is not None
 
 
 def parse_places(logdir: str, logdir_spec: str) -> list[Place]:
@@ -35,10 +31,13 @@ def _named_part(part: str) -> tuple[str, str]:
     """A colon parts name and folder, but not the one of a scheme, an absolute path or a Windows drive. A folder
     without a name is named after itself, so that the runs of two folders stay apart."""
     name, colon, folder = part.partition(":")
-    if not colon or part.startswith("/") or _REMOTE.match(part) or os.path.splitdrive(part)[0]:
+    if not colon or part.startswith("/") or is_address(part) or os.path.splitdrive(part)[0]:
         return part.rstrip("/"), part
     return name, folder
 
 
 def _place(name: str, folder: str) -> Place:
-    return Place(name, Path(os.path.abspath(os.path.expanduser(folder))), folder)
+    path = any_path(folder)
+    if isinstance(path, RemotePath):
+        return Place(masked(name), path, str(path))
+    return Place(name, Path(os.path.abspath(path.expanduser())), folder)

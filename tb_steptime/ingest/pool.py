@@ -26,6 +26,7 @@ from typing import IO
 import msgspec
 
 import tb_steptime
+from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.ingest.cores import cores, share_of
 from tb_steptime.ingest.read_one import (
     KEEP_PATHS,
@@ -58,7 +59,7 @@ class Job:
     one step. keep_paths: its summary has the whole paths of files. processes: how many may read it together."""
 
     id: str
-    trace: Path
+    trace: AnyPath
     file: str
     events: Path | None = None
     steps: tuple[int, int] | None = None
@@ -87,7 +88,7 @@ class ReadingQueue:
     on_end(job, path of what was made or Problem) is called from a thread of the queue.
     """
 
-    on_end: Callable[[Job, Path | Problem], None]
+    on_end: Callable[[Job, AnyPath | Problem], None]
     processes: int = 0
     waiting: OrderedDict[str, Job] = field(default_factory=OrderedDict)
     running: dict[str, Job] = field(default_factory=dict)
@@ -161,14 +162,14 @@ class ReadingQueue:
     def _most(self) -> int:
         return self.processes or cores()
 
-    def _outcome(self, job: Job) -> Path | Problem:
+    def _outcome(self, job: Job) -> AnyPath | Problem:
         try:
             return self._read(job)
         except (OSError, msgspec.MsgspecError) as error:
             logger.exception("tb_steptime could not read %s", job.trace)
             return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT)
 
-    def _read(self, job: Job) -> Path | Problem:
+    def _read(self, job: Job) -> AnyPath | Problem:
         with tempfile.TemporaryFile() as words:
             with _start(job, job.events or self._fallback(), words) as process:
                 job.process = process
@@ -177,7 +178,7 @@ class ReadingQueue:
                 last = _listen(job, process)
                 code = process.wait()
             if isinstance(last, Done):
-                return Path(last.path)
+                return any_path(last.path)
             if isinstance(last, Refused):
                 return Problem(last.problem, job.file, last.hint)
             if not self.closed:
@@ -201,7 +202,7 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
     options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
     options.append(processes_option(job.processes))
-    module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
+    module, trace = "tb_steptime.ingest.read_one", address(job.trace.absolute())
     command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent

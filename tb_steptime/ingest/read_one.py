@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tb_steptime.files.paths import AnyPath, address, any_path
+
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto import ReadProgress
 
@@ -78,7 +80,7 @@ def _processes(options: Set[str]) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
     options = frozenset(arguments[3:])
     say = _take_stdout()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
@@ -86,24 +88,27 @@ def main(arguments: list[str]) -> None:
     say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
 
 
-def _read(make: Callable[[], Path]) -> Message:
+def _read(make: Callable[[], AnyPath]) -> Message:
     from tb_steptime.errors import TraceError
+    from tb_steptime.files.problems import RemoteProblem
 
     try:
-        return Done(str(make()))
+        return Done(address(make()))
     except TraceError as error:
         return Refused(error.problem, error.hint)
     except MemoryError:
         return Refused(
             "There is not enough memory to read the trace", "Record fewer steps, or open it on a larger machine."
         )
+    except RemoteProblem as problem:
+        return Refused(problem.fact, problem.hint)
     except OSError as error:
         return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
 
 
 def _summary(
-    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
-) -> Path:
+    trace: AnyPath, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+) -> AnyPath:
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
@@ -126,7 +131,7 @@ def _summary(
 
 
 def _events(
-    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+    trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
@@ -138,7 +143,7 @@ def _events(
 
 
 def _slice(
-    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+    trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.errors import TraceError
     from tb_steptime.trace.kineto import plan_slice, write_slice
@@ -156,7 +161,7 @@ def _slice(
 
 
 @contextlib.contextmanager
-def _keeping(trace: Path) -> Iterator[None]:
+def _keeping(trace: AnyPath) -> Iterator[None]:
     """What goes wrong with writing is not the trace's fault, and is reported as another problem."""
     from tb_steptime.errors import TraceError
 
@@ -167,7 +172,7 @@ def _keeping(trace: Path) -> Iterator[None]:
         raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
-_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", Set[str]], Path]
+_Maker = Callable[[AnyPath, Path, "Callable[[ReadProgress], None]", Set[str]], AnyPath]
 _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tb_steptime.comparison.comparison import compare as compare_sides
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.notebook.columns import Kind, kinds_of
 from tb_steptime.notebook.opening import open_path
@@ -142,15 +142,15 @@ def compare(base: Comparable, candidate: Comparable) -> RunComparison:
 def _run(of: Comparable) -> tuple[WorkerOfRun, list[Span]]:
     """The spans of the first worker, as the command takes them."""
     if isinstance(of, Span):
-        return _of_worker(Path(of.path), [of], 1)
+        return _of_worker(any_path(of.path), [of], 1)
     spans = of if isinstance(of, Spans) else open_path(of)
     if len(spans.runs) != 1:
         raise ValueError(f"{spans.path} holds {len(spans.runs)} runs: choose one of {', '.join(spans.runs)}")
     first = sorted((span for span in spans if span.worker == spans[0].worker), key=lambda span: span.number)
-    return _of_worker(Path(spans.path), first, len(spans.workers))
+    return _of_worker(any_path(spans.path), first, len(spans.workers))
 
 
-def _of_worker(path: Path, spans: list[Span], workers: int) -> tuple[WorkerOfRun, list[Span]]:
+def _of_worker(path: AnyPath, spans: list[Span], workers: int) -> tuple[WorkerOfRun, list[Span]]:
     first = spans[0].found
     return WorkerOfRun(path, first.run, first.worker, [span.found for span in spans], workers), spans
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, any_path, is_file, is_folder
+from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
@@ -25,23 +26,33 @@ def open_path(path: str | os.PathLike[str]) -> Spans:
     >>> spans
     Spans(demo_logs/cpu_baseline: 2 of 1 run)
     """
-    place = Path(path).expanduser()
+    try:
+        return _opened(any_path(path).expanduser())
+    except RemoteProblem as problem:
+        raise TraceError(problem.fact, problem.filename, problem.hint) from None
+
+
+def _opened(place: AnyPath) -> Spans:
     problems: list[Problem] = []
-    if os.path.exists(place):  # pathlib raises for a name that no file can have
+    if _is_there(place):
         return _spans(place, find_spans([place], problems), problems)
-    in_folder = find_spans([place.parent], problems) if os.path.isdir(place.parent) else ()
+    in_folder = find_spans([place.parent], problems) if is_folder(place.parent) else ()
     return _spans(place, (span for span in in_folder if span.run == "." and span.worker == place.name), problems)
 
 
-def _spans(path: Path, found: Iterable[FoundSpan], problems: list[Problem]) -> Spans:
+def _is_there(path: AnyPath) -> bool:
+    return is_folder(path) or is_file(path)
+
+
+def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem]) -> Spans:
     spans = [Span(each) for each in found]
     if not spans:
         raise _nothing(path, problems)
     return Spans(str(path), spans, problems)
 
 
-def _nothing(path: Path, problems: list[Problem]) -> TraceError:
-    if problems and os.path.exists(path):
+def _nothing(path: AnyPath, problems: list[Problem]) -> TraceError:
+    if problems and _is_there(path):
         return TraceError(problems[0].problem, path, problems[0].hint)
     hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
     return TraceError("There is no such file, folder or worker", path, hint)

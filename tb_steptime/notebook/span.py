@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -56,7 +55,7 @@ class Span:
     @property
     def run(self) -> str:
         """The name of the run; that of its folder where the folder itself was opened."""
-        return self.found.run if self.found.run != "." else Path(self.found.path).absolute().parent.name
+        return self.found.run if self.found.run != "." else self.found.folder
 
     @property
     def worker(self) -> str:
@@ -79,7 +78,7 @@ class Span:
         if trace is None:
             assert self.found.summary is not None
             return whole(read_summary(self.found.summary), self.path)
-        summary = fresh_summary(trace) if trace.is_file() else None
+        summary = fresh_summary(trace, self.found.summary) if trace.is_file() else None
         if summary:
             return whole(summary, self.path)
         from tb_steptime.ingest.cores import cores

@@ -40,17 +40,28 @@ _KERNELS = "kernel_time"
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
     """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first."""
-    on_device = _KERNELS in spans[place].figures and bool(np.nansum(spans[place].figures[_KERNELS]))
-    found = [_cause(id, metrics, spans, place, steps) for id, metrics in (_ON_DEVICE if on_device else _ON_HOST)]
-    if on_device:
+    found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
+    if _on_device(spans[place]):
         found.append(_of_kernels(spans, place, steps))
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
-    shared = [_with_share(cause, delay_ns) for cause in late]
+    shared = [with_share(cause, delay_ns) for cause in late]
     return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
 
 
-def _with_share(cause: Cause, delay_ns: int) -> Cause:
+def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseId, tuple[str, ...]]]:
+    """What a rank may take longer in, and the metrics that it sums."""
+    if not _on_device(span):
+        return list(_ON_HOST)
+    return [*_ON_DEVICE, ("more_work", (_KERNELS,))] if with_kernels else list(_ON_DEVICE)
+
+
+def _on_device(span: RankSpan) -> bool:
+    return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
+
+
+def with_share(cause: Cause, delay_ns: int) -> Cause:
+    """Of a delay of the others a step."""
     share = (cause.own_ns - cause.others_ns) / max(1, delay_ns)
     return Cause(cause.id, cause.own_ns, cause.others_ns, share, cause.metric, cause.name, cause.factor)
 

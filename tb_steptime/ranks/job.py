@@ -20,9 +20,10 @@ from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
 from tb_steptime.ranks.messages import messages
-from tb_steptime.ranks.result import Clocks, JobRanks, JobStep, LateRank, RankRow
+from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
+from tb_steptime.ranks.turns import causes_of_turns
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
 
@@ -129,6 +130,7 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
         balance=balance,
         late=late,
         imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,
+        imbalance_causes=_turns(found) if balance == "imbalance" else [],
     )
 
 
@@ -141,6 +143,10 @@ def _late(found: _Exchanged) -> list[LateRank]:
         msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps))
         for each in late
     ]
+
+
+def _turns(found: _Exchanged) -> list[Cause]:
+    return causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
 
 
 def _with_waits(row: RankRow, of: Arrivals, place: int, offset_ns: int | None) -> RankRow:

@@ -63,15 +63,16 @@ def _late(found: Arrivals, spans: Sequence[RankSpan], place: int, steps: Int64) 
     late = found.exposed_ns[steps]
     worst = (late.argmax(axis=1) == place) & (late.max(axis=1) > 0)
     others = max(1, int((found.matched > 0).sum()) - 1)
+    wait_ns = round(float(late[:, place].mean()) / others)
     return LateRank(
         rank=spans[place].rank,
         last_share=int(found.last[place]) / max(1, int(found.matched[place])),
         late_steps=int(worst.sum()),
         steps=len(steps),
         caused_share=int(found.caused_ns[place]) / int(found.wait_ns.sum()),
-        wait_ns=round(float(np.median(late[:, place])) / others),
+        wait_ns=wait_ns,
         own_wait_ns=round(int(found.exposed_wait_ns[place]) / len(steps)),
-        gain_ns=round(float(np.median(found.gain_ns[steps, place]))),
+        gain_ns=min(wait_ns, round(float(np.median(found.gain_ns[steps, place])))),
     )
 
 

@@ -182,10 +182,10 @@ class LateRank(msgspec.Struct, frozen=True):
     """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
 
     late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
-    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean, in
-    the median step; own_wait_ns: what it so waits itself a step. gain_ns: a step at most, if it arrived together with
-    the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own figures are
-    like those of the others.
+    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean over
+    them and over steps; own_wait_ns: what it so waits itself a step. gain_ns: in the median step at most, if it arrived
+    together with the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own
+    figures are like those of the others.
     """
 
     rank: int
@@ -210,6 +210,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
     first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
     a straggler.
+    imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
     notes: what is missing, twice, cut off, or could not be matched, with counts.
     """
 
@@ -229,4 +230,5 @@ class JobRanks(msgspec.Struct, frozen=True):
     balance: Balance | None = None
     late: list[LateRank] = []
     imbalance_gain_ns: int = 0
+    imbalance_causes: list[Cause] = []
     notes: list[Note] = []

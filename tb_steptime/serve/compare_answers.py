@@ -22,7 +22,8 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 class ComparePage(msgspec.Struct, frozen=True):
     """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
     id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
-    residuals: of each prediction, what explains that another gain was measured."""
+    residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
+    one has several."""
 
     headline: Phrase
     comparison: Comparison
@@ -32,6 +33,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     residuals: list[Phrase]
     base: ComparedSpans
     candidate: ComparedSpans
+    scaling: Phrase | None = None
 
 
 class LinkOfChain(msgspec.Struct, frozen=True):

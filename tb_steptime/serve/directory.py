@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from tb_steptime.files.at_once import answers
 from tb_steptime.ingest.discovery import Discovery, Found
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve.served import ServedSpan, open_span
 
@@ -109,7 +110,8 @@ class LogDirectory:
         began = time.monotonic()
         try:
             found = self._discovery.scan()
-            spans = {span.id: self._served(span) for span in found.spans}
+            served = answers(self._served, found.spans, file_of)
+            spans = {span.id: each for span, each in zip(found.spans, served, strict=True)}
             with self._lock:
                 self.found, self._spans = found, spans
         except Exception:  # a thread of its own: nobody else would hear of it

@@ -40,9 +40,10 @@ class RanksPage(msgspec.Struct, frozen=True):
 class RankMap(msgspec.Struct, frozen=True):
     """One metric of a job by rank and step.
 
-    spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian, row by
-    row; NaN where a rank has no such step or the metric is not known in it. least_high: the colours reach at least so
-    far up, so that what is small looks small; 0: as far as the values. reason: why none of them is known.
+    spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian: a zero,
+    so that no text begins like a path (`ingest.private_paths`), then row by row; NaN where a rank has no such step or
+    the metric is not known in it. least_high: the colours reach at least so far up, so that what is small looks small;
+    0: as far as the values. reason: why none of them is known.
     """
 
     metric: str

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
 from tb_steptime.ingest.states import Problem, SpanState
@@ -128,7 +129,7 @@ class Reader:
             return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
-    def _want_events(self, found: FoundSpan, trace: Path) -> None:
+    def _want_events(self, found: FoundSpan, trace: AnyPath) -> None:
         self._want_folder(_wanted(found, trace), lambda: self.events.new_folder(_state_of(found)))
 
     def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
@@ -140,7 +141,7 @@ class Reader:
             problem = f"There is no room for single events in the temporary folder: {error.strerror}"
             raise SpanFailed(Problem(problem, job.file, hint)) from error
 
-    def _on_end(self, job: Job, outcome: Path | Problem) -> None:
+    def _on_end(self, job: Job, outcome: AnyPath | Problem) -> None:
         """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
         span = self.directory.get(job.id)
         if job.steps:
@@ -149,7 +150,7 @@ class Reader:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):
             self._on_problem(span, outcome)
-        elif span and isinstance(outcome, Path) and span.found.trace:
+        elif span and not isinstance(outcome, Problem) and span.found.trace:
             with contextlib.suppress(OSError):
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
 
@@ -161,7 +162,7 @@ class Reader:
         else:
             span.problem = problem
 
-    def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: Path | Problem) -> None:
+    def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: AnyPath | Problem) -> None:
         problem: Problem | None = None
         if isinstance(outcome, Problem):
             problem = outcome
@@ -172,7 +173,7 @@ class Reader:
             span.events_problem = problem
 
 
-def _wanted(found: FoundSpan, trace: Path) -> Job:
+def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
     return Job(found.id, trace, found.file, whole_recording=found.whole_recording)
 
 

@@ -72,7 +72,7 @@ def open_span(found: FoundSpan) -> ServedSpan:
     """With the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
     if found.trace is not None:
         with contextlib.suppress(OSError):
-            return ServedSpan(found, fresh_summary(found.trace))
+            return ServedSpan(found, fresh_summary(found.trace, found.summary))
         return ServedSpan(found)
     assert found.summary is not None
     try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import Job
 from tb_steptime.ingest.states import Problem
@@ -58,7 +59,7 @@ class Slices:
                 atexit.register(self.close)
             return Path(tempfile.mkdtemp(dir=self.folder))
 
-    def ended(self, job: Job, outcome: Path | Problem) -> None:
+    def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         """What became of a slice; others are removed where there are too many."""
         assert job.events is not None
         with self.lock:
@@ -66,6 +67,7 @@ class Slices:
                 self.problems[job.id] = outcome
                 shutil.rmtree(job.events, ignore_errors=True)
                 return
+            assert isinstance(outcome, Path)
             self.made[job.id] = outcome
             while len(self.made) > MAX_SLICES:
                 _, oldest = self.made.popitem(last=False)

@@ -175,7 +175,8 @@ class Store:
             if span.measured is None:
                 return self.reader.wait(span, work=work)
         try:
-            return compare_page(*map(self._pooled, spans, reversed(spans)))
+            page = compare_page(*map(self._pooled, spans, reversed(spans)))
+            return msgspec.structs.replace(page, scaling=self.ranks.scaling(base, candidate))
         except TraceError as error:
             raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
         except KeyError:

@@ -11,6 +11,7 @@ from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.gates import GateResult
 from tb_steptime.comparison.matching import MatchedBy
 from tb_steptime.comparison.samples import Status
+from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.terminal.contract import ErrorReport, NoteReport
 
 
@@ -105,7 +106,8 @@ class PredictionReport(msgspec.Struct, frozen=True):
 
 class CandidateReport(msgspec.Struct, frozen=True):
     """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
-    where one has no GPU. text is the headline. changes: what the traces show that the candidate does otherwise."""
+    where one has no GPU. text is the headline. changes: what the traces show that the candidate does otherwise.
+    scaling: of all ranks, with --ranks, where one of the two has several."""
 
     run: str
     worker: str
@@ -123,6 +125,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     changes: list[ChangeId]
     predictions: list[PredictionReport]
     warnings: list[NoteReport]
+    scaling: Scaling | None
 
 
 class ComparisonReport(msgspec.Struct, frozen=True):

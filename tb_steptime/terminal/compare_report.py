@@ -9,6 +9,7 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, mean_step_ns
 from tb_steptime.insights.wording.compare import comparison_headline, warning_texts
+from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.terminal.compare_contract import (
     CandidateReport,
     ChangeReport,
@@ -28,7 +29,7 @@ def side_report(run: WorkerOfRun, side: Side) -> SideReport:
     return SideReport(side.name, run.worker, _files(run), len(side.step_ns), mean_step_ns(side))
 
 
-def candidate_report(run: WorkerOfRun, comparison: Comparison) -> CandidateReport:
+def candidate_report(run: WorkerOfRun, comparison: Comparison, scaling: Scaling | None = None) -> CandidateReport:
     step = comparison.step
     return CandidateReport(
         run=comparison.candidate,
@@ -51,6 +52,7 @@ def candidate_report(run: WorkerOfRun, comparison: Comparison) -> CandidateRepor
         warnings=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in warning_texts(comparison)
         ],
+        scaling=scaling,
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -25,7 +25,7 @@ class AskedWronglyError(Exception):
 class WorkerOfRun:
     """Spans of one run and worker in time order. workers: how many the run has; the first one stands for it."""
 
-    path: Path
+    path: AnyPath
     run: str
     worker: str
     spans: Sequence[FoundSpan]
@@ -38,7 +38,9 @@ class WorkerOfRun:
         return first.time, first.mtime_ns
 
 
-def compared_sides(paths: Sequence[Path], problems: list[Problem], steps: StepChoice) -> list[tuple[WorkerOfRun, Side]]:
+def compared_sides(
+    paths: Sequence[AnyPath], problems: list[Problem], steps: StepChoice
+) -> list[tuple[WorkerOfRun, Side]]:
     """The base, then the candidates: a run for each path, or all runs of one log directory in the order in which they
     were recorded. What cannot be read becomes problems.
 
@@ -61,7 +63,7 @@ def compared_sides(paths: Sequence[Path], problems: list[Problem], steps: StepCh
     ]
 
 
-def _runs_under(path: Path, problems: list[Problem]) -> list[WorkerOfRun]:
+def _runs_under(path: AnyPath, problems: list[Problem]) -> list[WorkerOfRun]:
     workers: dict[str, dict[str, list[FoundSpan]]] = defaultdict(lambda: defaultdict(list))
     for span in find_spans([path], problems):
         workers[span.run][span.worker].append(span)
@@ -72,7 +74,7 @@ def _runs_under(path: Path, problems: list[Problem]) -> list[WorkerOfRun]:
     ]
 
 
-def _the_one(path: Path, runs: list[WorkerOfRun]) -> WorkerOfRun:
+def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:
     if len(runs) != 1:
         names = ", ".join(run.run for run in runs)
         raise AskedWronglyError(f"{path} holds {len(runs)} runs: name the folder of one of them. They are: {names}.")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-import os
+import posixpath
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.at_once import answers
+from tb_steptime.files.paths import AnyPath, identity
+from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
-from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
+from tb_steptime.ingest.found import FoundSpan, file_of
+from tb_steptime.ingest.pool import REPORT, Job, ReadingQueue
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.writing import places_for
-from tb_steptime.terminal.printer import counted, nbytes
+from tb_steptime.terminal.printer import counted, nbytes, printable
 from tb_steptime.terminal.progress_bar import StatusLine, bar, time_left
 
 #: How often the bar is drawn.
@@ -26,7 +30,7 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 #: So much of a trace's time goes by while it is read; the rest is for the analyses, whose progress is not known.
 _READING_SHARE = 0.5
 
-Ended = tuple[Job, Path | Problem]
+Ended = tuple[Job, AnyPath | Problem]
 
 
 @dataclass
@@ -40,60 +44,89 @@ class Indexed:
     in_cache: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def take(self, job: Job, outcome: Path | Problem) -> None:
-        if isinstance(outcome, Path) and outcome in places_for(job.trace):
+    def take(self, job: Job, outcome: AnyPath | Problem) -> None:
+        if not isinstance(outcome, Problem) and outcome in places_for(job.trace):
             self.written += 1
             self.in_cache += outcome != places_for(job.trace)[0]
         else:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
 
-def find_work(spans: Iterable[FoundSpan], *, keep_paths: bool = False) -> Indexed:
+def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False) -> Indexed:
     """Whose summary is missing or stale, or has paths that are not wanted or the other way round; each trace once. A
     summary without its trace stays as it is, if it can be read."""
     found = Indexed()
     jobs: dict[str, Job] = {}
-    for span in spans:
-        try:
-            if _is_fresh(span, keep_paths):
-                found.fresh += 1
-            elif span.trace:
-                id = os.path.realpath(span.trace)
-                jobs.setdefault(id, _job(id, span.trace, keep_paths))
-        except TraceError as error:
-            found.problems.append(Problem(error.problem, span.path, error.hint))
-        except OSError as error:
-            found.problems.append(_unreadable(span.path, error))
+    known = answers(functools.partial(_freshness, keep_paths=keep_paths), spans, file_of)
+    for span, fresh in zip(spans, known, strict=True):
+        if isinstance(fresh, Problem):
+            found.problems.append(fresh)
+        elif fresh:
+            found.fresh += 1
+        elif span.trace:
+            id = identity(span.trace)
+            jobs.setdefault(id, _job(id, span.trace, keep_paths))
     found.to_write = list(jobs.values())
     return found
 
 
-def write_summaries(indexed: Indexed, processes: int) -> None:
-    """Read the traces with so many processes at once, and show on stderr how far that is. Interrupted, it ends them and
-    leaves whole files only."""
+class Readers(Protocol):
+    """Whoever reads traces for their summaries: processes of this machine, or workers of a cluster."""
+
+    def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
+        """Read them all; each ends with the place of its summary, or a problem. on_end is called by other threads."""
+
+    def read_bytes(self) -> Mapping[str, int]:
+        """Of each job that is being read, by its id, how far that is."""
+
+    def close(self) -> None:
+        """End, or forget, what has not ended. No file is left half written."""
+
+
+class LocalReaders:
+    """So many processes at once; 0: one for each core."""
+
+    def __init__(self, processes: int = 0) -> None:
+        self.processes = processes
+        self.queue: ReadingQueue | None = None
+
+    def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
+        self.queue = ReadingQueue(on_end, self.processes)
+        for job in jobs:
+            self.queue.want(job, urgent=False)
+
+    def read_bytes(self) -> Mapping[str, int]:
+        places = self.queue.places() if self.queue else {}
+        return {id: each.progress.read_bytes for id, each in places.items() if each.progress}
+
+    def close(self) -> None:
+        if self.queue:
+            self.queue.close()
+
+
+def write_summaries(indexed: Indexed, readers: Readers) -> None:
+    """Have the traces read, and show on stderr how far that is. Interrupted, it leaves whole files only."""
     ended: SimpleQueue[Ended] = SimpleQueue()
-    queue = ReadingQueue(lambda job, outcome: ended.put((job, outcome)), processes)
     bytes_of = {job.id: _size(job.trace) for job in indexed.to_write}
     log = logging.getLogger(pool.__name__)
     log.disabled = True  # what failed is printed, a line each
     try:
-        for job in indexed.to_write:
-            queue.want(job, urgent=False)
+        readers.begin(indexed.to_write, lambda job, outcome: ended.put((job, outcome)))
         with _IndexBar(bytes_of) as status:
-            for job, outcome in _each(ended, len(indexed.to_write), queue, status):
+            for job, outcome in _each(ended, len(indexed.to_write), readers, status):
                 indexed.take(job, outcome)
                 status.ended(job, outcome)
     finally:
-        queue.close()
+        readers.close()
         log.disabled = False
 
 
-def _each(ended: SimpleQueue[Ended], count: int, queue: ReadingQueue, status: _IndexBar) -> Iterator[Ended]:
+def _each(ended: SimpleQueue[Ended], count: int, readers: Readers, status: _IndexBar) -> Iterator[Ended]:
     while count:
         try:
             job_and_outcome = ended.get(timeout=_SECONDS_BETWEEN_LOOKS)
         except Empty:
-            status.show(queue.places())
+            status.show(readers.read_bytes())
             continue
         count -= 1
         yield job_and_outcome
@@ -110,20 +143,23 @@ class _IndexBar(StatusLine):
     def __enter__(self) -> _IndexBar:
         return self
 
-    def ended(self, job: Job, outcome: Path | Problem) -> None:
+    def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         self.left.pop(job.id)
-        if not self.shown and isinstance(outcome, Path):
+        if not self.shown and not isinstance(outcome, Problem):
             print(f"{self.files - len(self.left)} of {self.files}  {outcome}", file=sys.stderr, flush=True)
 
-    def show(self, places: Mapping[str, QueuePlace]) -> None:
+    def show(self, read_bytes: Mapping[str, int]) -> None:
+        """read_bytes: of each job that is being read."""
         if not self.is_due():
             return
-        read = {id: each.progress.read_bytes for id, each in places.items() if each.progress and id in self.left}
-        ended = self.bytes - sum(self.left.values())
+        read = {id: count for id, count in read_bytes.items() if id in self.left}
+        ended, seconds = self.bytes - sum(self.left.values()), time.monotonic() - self.began
+        known = ended + sum(read.values())
         work = (ended + _READING_SHARE * sum(read.values())) / max(1, self.bytes)
         files = f"{self.files - len(self.left)} of {counted(self.files, 'file')}"
-        share = f"{nbytes(ended + sum(read.values()))} of {nbytes(self.bytes)}"
-        self.draw(f"{bar(work)} {files}, {share}{time_left(time.monotonic() - self.began, work)}")
+        share = f"{nbytes(known)} of {nbytes(self.bytes)}, {nbytes(round(known / max(seconds, 1e-3)))}/s"
+        present = f"  {printable(posixpath.basename(next(iter(read))))}" if read else ""
+        self.draw(f"{bar(work)} {files}, {share}{time_left(seconds, work)}{present}")
 
 
 def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[str]:
@@ -138,8 +174,17 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
     return lines
 
 
-def _job(id: str, trace: Path, keep_paths: bool) -> Job:
-    return Job(id, Path(os.path.abspath(trace)), str(trace), keep_paths=keep_paths)
+def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
+    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths)
+
+
+def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:
+    try:
+        return _is_fresh(span, keep_paths)
+    except TraceError as error:
+        return Problem(error.problem, span.path, error.hint)
+    except OSError as error:
+        return _unreadable(span.path, error)
 
 
 def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
@@ -149,11 +194,11 @@ def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
         read_summary(span.summary)
         return True
     span.trace.stat()
-    known = fresh_summary(span.trace)
+    known = fresh_summary(span.trace, span.summary)
     return known is not None and known.keeps_paths == keep_paths
 
 
-def _size(trace: Path) -> int:
+def _size(trace: AnyPath) -> int:
     try:
         return trace.stat().st_size
     except OSError:
@@ -173,6 +218,8 @@ def _no_place(job: Job) -> Problem:
 
 
 def _unreadable(file: str, error: OSError) -> Problem:
+    if isinstance(error, RemoteProblem):
+        return Problem(error.fact, file, error.hint)
     if isinstance(error, FileNotFoundError):
         return Problem("There is no such file", file, "Check the path.")
     return Problem(f"The file cannot be read: {error.strerror}", file, "Check that it may be read.")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.terminal.contract import ErrorReport
@@ -68,7 +68,7 @@ def _csv_value(value: object) -> object:
 def kernel_text(span: SpanKernels, width: int) -> str:
     """The table for a terminal of that width, without a line end at the end."""
     devices = sorted({row.device for row in span.kernels})
-    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
+    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     lines = [printable(f"{run} · {span.worker} · span {span.span}")]
     for device in devices:
         lines += ["", f"GPU {device}", *_table([row for row in span.kernels if row.device == device], span.by, width)]

@@ -6,8 +6,8 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
@@ -24,7 +24,7 @@ _RECORD_ONE = (
 
 
 @contextmanager
-def opened_store(folder: Path, problems: list[Problem]) -> Iterator[Store]:
+def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
     """Reads what has no fresh summary file, with a progress bar. What cannot be read becomes problems."""
     store = Store([Place("", folder, folder.name)])
     try:

@@ -9,8 +9,8 @@ BertModel                3  40 ms
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
@@ -48,7 +48,7 @@ def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int
 
 
 def operator_text(span: SpanOperators, width: int) -> str:
-    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
+    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     over = "the steps" if span.window == "steps" else "the recording"
     head = printable(f"{run} · {span.worker} · span {span.span}") + f" · {over}, {duration(span.window_ns)}"
     shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]

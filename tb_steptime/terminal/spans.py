@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, is_file, is_folder
+from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
@@ -40,7 +40,7 @@ class NoSuchStepsError(TraceError):
 
 
 def read_each(
-    paths: Sequence[Path],
+    paths: Sequence[AnyPath],
     problems: list[Problem],
     read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
     steps: StepChoice = "found",
@@ -88,7 +88,7 @@ def measured_span(
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path, leave_out)
-    summary = fresh_summary(span.trace) if os.path.isfile(span.trace) else None
+    summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) else None
     if summary is not None:
         return whole(summary, span.path, leave_out)
     return measure_file(span.trace, on_progress, leave_out, processes=cores())
@@ -119,12 +119,14 @@ def _only(trace: Trace, span: FoundSpan) -> Trace:
         raise NoSuchStepsError(f"It has no steps {first} to {last}", span.path, f"Its steps are {steps}.") from None
 
 
-def find_spans(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
-    """The spans under log directories, then the files that were named."""
-    for folder in (path for path in paths if os.path.isdir(path)):  # pathlib raises for some names
+def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
+    """The spans under log directories, then the files that were named. Raises RemoteProblem where it cannot be known
+    what an address is."""
+    folders = [path for path in paths if is_folder(path)]
+    for folder in folders:
         found = Discovery([Place("", folder, str(folder))]).scan()
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
             problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
-        yield from (span.under(folder) for span in found.spans)
-    yield from spans_of_files([path for path in paths if not os.path.isdir(path)])
+        yield from found.spans if isinstance(folder, RemotePath) else (span.under(folder) for span in found.spans)
+    yield from spans_of_files([path for path in paths if path not in folders])

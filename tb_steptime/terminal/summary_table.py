@@ -6,7 +6,6 @@ import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
@@ -110,7 +109,7 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
 
 def _run(found: FoundSpan) -> str:
     """The run, which for the log directory itself is called as its folder is."""
-    return found.run if found.run != "." else Path(found.path).absolute().parent.name
+    return found.run if found.run != "." else found.folder
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:

@@ -16,7 +16,7 @@ import bisect
 import functools
 import itertools
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ class EventFile:
 
     head: Head
     mapped: npt.NDArray[np.uint8]
+    _columns: dict[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def open(folder: Path) -> EventFile:
@@ -113,9 +114,11 @@ class EventFile:
         (folder / _HEAD).write_bytes(msgspec.json.encode(head))
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A column as it was written."""
-        lies = self.head.columns[name]
-        column: npt.NDArray[Any] = np.ndarray(lies.count, lies.type, self.mapped.data, lies.offset)
+        """A column as it was written. An answer asks for the same ones ten thousand times, for names of boxes."""
+        column = self._columns.get(name)
+        if column is None:
+            lies = self.head.columns[name]
+            column = self._columns[name] = np.ndarray(lies.count, lies.type, self.mapped.data, lies.offset)
         return column
 
     def bytes(self) -> int:

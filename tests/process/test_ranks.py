@@ -11,6 +11,7 @@ from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
 from tb_steptime.serve.store import Store
 from tests.drawn.demo import measure_all
+from tests.drawn.small_trace import write_trace
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
 MS = 1_000_000
@@ -41,7 +42,7 @@ def spans_of(store, name):
 
 
 def matrix(page):
-    return np.frombuffer(page.values, "<f4").reshape(len(page.spans), len(page.steps))
+    return np.frombuffer(page.values, "<f4")[1:].reshape(len(page.spans), len(page.steps))
 
 
 def test_every_span_of_a_job_has_the_page_of_the_job(store):
@@ -87,6 +88,28 @@ def test_one_rank_of_a_job_says_what_is_missing(store):
     page = store.ranks.page(spans_of(store, "part")[0], work=False)
     assert page.job is None
     assert page.headline.verdict.template == "[One of {all} ranks was recorded here.]"
+
+
+def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
+    write_trace(tmp_path / "alone" / "host.1.pt.trace.json.gz")
+    measure_all(tmp_path)
+    made = Store(parse_places(str(tmp_path), ""))
+    page = made.ranks.page(spans_of(made, "alone")[0], work=False)
+    made.close()
+    assert page.headline.verdict.template.startswith("[One process was recorded here,]")
+
+
+def test_two_runs_are_compared_over_all_their_ranks(store, logs, capsys):
+    """The job with a late rank against one rank of two: nothing says what that one waited for."""
+    said = store.compare(spans_of(store, "part")[0], spans_of(store, "job")[0], work=False).scaling
+    assert said.template.startswith("{base} to {ranks} ranks:")
+    assert (said.values["base"].value, said.values["ranks"].value) == (2, 3)
+    folders = [str(logs / name) for name in ("part", "job")]
+    assert cli.main(["compare", *folders, "--ranks"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 to 3 ranks: ")
+    assert cli.main(["compare", *folders, "--format", "json"]) == 0
+    (candidate,) = json.loads(capsys.readouterr().out)["candidates"]
+    assert candidate["scaling"] is None, "all ranks are read only where that is asked for"
 
 
 def test_ranks_that_are_not_read_yet_are_counted(logs, tmp_path):

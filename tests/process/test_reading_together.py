@@ -74,7 +74,7 @@ def test_whoever_is_ended_takes_its_children_along(
     process = reading(large[packing])
     children = _paused_children(process.pid, 2 if packing == "plain" else 3)
     os.killpg(process.pid, ending)
-    assert process.wait(20) == -ending
+    assert process.wait(20) == -ending, process.stderr.read() if process.stderr else ""
     for child in children:
         _signal(child, signal.SIGCONT)
     _wait_until(lambda: not any(map(_runs, children)))

@@ -56,6 +56,8 @@ def test_ranks_that_take_turns_are_no_straggler(ranks: int):
     waits = ran.waits()
     assert [row.wait_ns for row in job.ranks] == waits.tolist()
     assert job.imbalance_gain_ns == pytest.approx(np.median(waits) / 39, rel=0.25)  # a median of steps, not a mean
+    assert [(cause.id, cause.metric) for cause in job.imbalance_causes] == [("more_work", "kernel_time")]
+    assert job.imbalance_causes[0].share > 0.8  # the median of the others, not their mean
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 64])

@@ -104,8 +104,8 @@ export function namesApart(chosen: Selection, other: Selection): { own: string; 
 }
 
 /** Which of its run's workers and spans it is, where there are several: "rank 1", "span 3". */
-export function namesIn({ run, worker, span }: Selection): string[] {
-  const workers = run.workers.length > 1 ? [workerLabels(run.workers).get(worker.name)!] : [];
+export function namesIn({ run, worker, span }: Selection, labels = workerLabels(run.workers)): string[] {
+  const workers = run.workers.length > 1 ? [labels.get(worker.name)!] : [];
   return [...workers, ...(worker.spans.length > 1 ? [`span ${span.number}`] : [])];
 }
 

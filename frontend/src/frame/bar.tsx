@@ -1,5 +1,6 @@
 /** The slim bar: which run, worker and span, what is being read, and a link to share. */
 
+import { useMemo } from "preact/hooks";
 import {
   comparedWith,
   compareKey,
@@ -134,7 +135,11 @@ function ComparePicker({
   selection: Selection;
   tab: Pick<Tab, "state" | "update">;
 }) {
-  const others = selections(index).filter(({ span }) => span.id !== selection.span.id);
+  const { id } = selection.span;
+  const entries = useMemo(() => {
+    const others = selections(index).filter(({ span }) => span.id !== id);
+    return [NONE, ...compareEntries(others, index)];
+  }, [index, id]);
   const compared = comparedWith(index, tab.state, selection);
   return (
     <>
@@ -143,7 +148,7 @@ function ComparePicker({
         label="Compare with"
         many="spans"
         firm={compared === null}
-        entries={[NONE, ...compareEntries(others, index)]}
+        entries={entries}
         chosen={compared ? compareKey(compared) : NONE.id}
         {...(compared && { value: shortly(selection, compared) })}
         choose={(key) => tab.update({ with: key === NONE.id ? null : key })}

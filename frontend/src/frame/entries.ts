@@ -24,12 +24,14 @@ export function runEntries(runs: readonly RunEntry[], like: Selection, now_ms = 
 /** Of spans to compare with: all but the chosen one, each with its run. */
 export function compareEntries(others: readonly Selection[], index: Index, now_ms = Date.now()): PickerEntry[] {
   const names = shortNames(index.runs.map(({ name }) => name));
+  const kinds = new Map(index.runs.map((run) => [run.name, kindOf(run)]));
+  const workers = new Map(index.runs.map((run) => [run.name, workerLabels(run.workers)]));
   return grouped(
     others.map((other): [Kind, PickerEntry] => {
       const { run, span } = other;
-      const place = namesIn(other);
+      const place = namesIn(other, workers.get(run.name));
       const [label, full] = [names.get(run.name)!, run.name].map((name) => [name, ...place].join(", "));
-      return [kindOf(run), { ...spanAside(span, now_ms), id: compareKey(other), label: label!, full: full! }];
+      return [kinds.get(run.name)!, { ...spanAside(span, now_ms), id: compareKey(other), label: label!, full: full! }];
     }),
   );
 }

@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { comparedWith, namesApart, type Selection } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
+import { Sentence } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Asked, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
@@ -105,6 +106,11 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
       <PairLine {...names} chosen={chosen} other={other} tab={tab}>
         {`. Changes: ${names.own} less ${names.name}${pooledText(found)}.`}
       </PairLine>
+      {found.scaling && (
+        <p class="scaling">
+          <Sentence phrase={found.scaling} terms />
+        </p>
+      )}
       <AboutContext.Provider value={aboutRuns("compare", runs, tab.meanings.version)}>
         <View {...shown} pair={{ ...names, found }} />
         <PrintedFoot />

@@ -30,10 +30,10 @@ function valuesOf(result: TrendsResult | null, metric: string, steps: readonly s
   });
 }
 
-/** Base64 of 32-bit floats, little endian. */
+/** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
 function letters(values: Float32Array): string {
-  const bytes = new DataView(new ArrayBuffer(4 * values.length));
-  for (const [at, value] of values.entries()) bytes.setFloat32(4 * at, value, true);
+  const bytes = new DataView(new ArrayBuffer(4 * (values.length + 1)));
+  for (const [at, value] of values.entries()) bytes.setFloat32(4 * (at + 1), value, true);
   let said = "";
   for (const byte of new Uint8Array(bytes.buffer)) said += String.fromCharCode(byte);
   return btoa(said);

@@ -36,9 +36,10 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const metric = drawnMetric(page, tab);
   const workers = useMemo(() => manyWorkers(chosen), [chosen]);
   const { worker } = tab.state;
+  const { more_is_better: moreIsBetter } = tab.meanings;
   const cast = useMemo(
-    () => castOf(chosen, workers, { focus, compared, worker, typed, metric }),
-    [chosen, workers, focus, compared, worker, typed, metric],
+    () => castOf(chosen, workers, { focus, compared, worker, typed, metric, moreIsBetter }),
+    [chosen, workers, focus, compared, worker, typed, metric, moreIsBetter],
   );
   return (
     <div class="view" data-view="trends">

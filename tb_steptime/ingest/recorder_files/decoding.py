@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.record.file import format as layout
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.table import Int64
@@ -39,7 +39,7 @@ class RecorderFile:
     overwritten_rows: int
 
 
-def read_all(folder: Path, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
+def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
     """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot. Neither has
     the files that hold nothing yet: a process creates one, and writes its header next."""
     read: list[RecorderFile] = []

@@ -14,11 +14,15 @@ import functools
 import hashlib
 import os
 import re
+import threading
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
+from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.remote import RemotePath, RemoteStat
 from tb_steptime.record.file import format as layout
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind, distinct_in
@@ -30,6 +34,11 @@ NAME = re.compile(
 
 #: More than any loader has workers; further files are not opened.
 MAX_FILES = 2048
+
+
+#: For so long what a folder of a store holds is taken as known.
+LISTED_SECONDS = 10.0
+_ASKING: defaultdict[RemotePath, threading.Lock] = defaultdict(threading.Lock)
 
 
 class SeenFile(msgspec.Struct, frozen=True):
@@ -51,7 +60,7 @@ class SeenRecords(msgspec.Struct, frozen=True):
     host: str | None = None
 
 
-def are_current(seen: SeenRecords, folder: Path) -> bool:
+def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
     """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
     known = {each.file: each for each in seen.files}
     for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
@@ -65,9 +74,12 @@ def are_current(seen: SeenRecords, folder: Path) -> bool:
     return True
 
 
-def recorder_files(folder: Path) -> tuple[str, ...]:
+def recorder_files(folder: AnyPath) -> tuple[str, ...]:
     """Names of the recorder's files in a folder; none where it cannot be read."""
     try:
+        if isinstance(folder, RemotePath):
+            with _ASKING[folder]:  # the spans of a folder ask at once: one of them for all
+                return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
         return _listed(str(folder), folder.stat().st_mtime_ns)
     except OSError:
         return ()
@@ -78,6 +90,12 @@ def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
     """A folder's time changes when files come or go, and thousands of its traces may ask."""
     with os.scandir(folder) as entries:
         return tuple(sorted(entry.name for entry in entries if NAME.fullmatch(entry.name)))
+
+
+@functools.lru_cache(maxsize=64)
+def _listed_remote(folder: RemotePath, period: int) -> tuple[str, ...]:
+    """A folder of a store has no time of its own."""
+    return tuple(name for name in folder.names() if NAME.fullmatch(name))
 
 
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
@@ -92,7 +110,7 @@ def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> lis
 def host_of(trace: Trace, pids: Sequence[int]) -> str | None:
     """Digest of the machine that the trace's file is named for, as torch's handler does:
     <host>_<pid>.<time>.pt.trace.json."""
-    host, _, rest = Path(trace.path).name.rpartition("_")
+    host, _, rest = any_path(trace.path).name.rpartition("_")
     number = rest.partition(".")[0]
     return digest_of(host) if host and number.isdecimal() and int(number) in pids else None
 
@@ -114,7 +132,7 @@ def process_ids(trace: Trace) -> list[int]:
     return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})
 
 
-def stamp_of(path: Path) -> os.stat_result | None:
+def stamp_of(path: AnyPath) -> os.stat_result | RemoteStat | None:
     try:
         return path.stat()
     except OSError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.recorder_files import finding, missing
 from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
@@ -23,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     """The trace with what the files in its folder recorded, and which those are."""
     pids = finding.process_ids(trace)
-    folder = Path(trace.path).absolute().parent
+    folder = any_path(trace.path).absolute().parent
     names = finding.recorder_files(folder)
     host = finding.host_of(trace, pids)
     mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]

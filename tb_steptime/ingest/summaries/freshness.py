@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.recorder_files import are_current
 from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
 from tb_steptime.ingest.summaries.layout import SummaryHead, TraceStamp
@@ -14,22 +14,22 @@ from tb_steptime.ingest.summaries.layout import SummaryHead, TraceStamp
 _END_BYTES = 64 * 1024
 
 
-def stamp(trace: Path) -> TraceStamp:
+def stamp(trace: AnyPath) -> TraceStamp:
     """Raises OSError."""
     stat = trace.stat()
     return TraceStamp("", stat.st_size, stat.st_mtime_ns, _digest(trace, stat.st_size))
 
 
-def _digest(trace: Path, size: int) -> str:
+def _digest(trace: AnyPath, size: int) -> str:
     digest = hashlib.blake2b(str(size).encode(), digest_size=16)
-    with open(trace, "rb") as file:
+    with trace.open("rb") as file:
         digest.update(file.read(_END_BYTES))
         file.seek(max(_END_BYTES, size - _END_BYTES))
         digest.update(file.read(_END_BYTES))
     return digest.hexdigest()
 
 
-def is_fresh(head: SummaryHead, trace: Path) -> bool:
+def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
     """Whether this code made it, of exactly this trace and the recorder's files that are there now. Raises OSError."""
     return (
         head.code == code_fingerprint()
@@ -38,7 +38,7 @@ def is_fresh(head: SummaryHead, trace: Path) -> bool:
     )
 
 
-def is_of(known: TraceStamp, trace: Path) -> bool:
+def is_of(known: TraceStamp, trace: AnyPath) -> bool:
     """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
     file decide. Raises OSError."""
     stat = trace.stat()

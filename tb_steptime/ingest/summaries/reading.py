@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.problems import RemoteProblem
+from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.summaries.fetching import local_copy
 from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
 from tb_steptime.ingest.summaries.layout import (
     FORMAT,
@@ -73,35 +77,43 @@ class StoredResults(Mapping[str, msgspec.Struct]):
             return file.read(self.head.view_bytes[view])
 
 
-def read_summary(path: Path) -> MeasuredSpan:
+def read_summary(path: AnyPath) -> MeasuredSpan:
     """The measured span of a summary file. Raises TraceError where this release cannot read it."""
-    return _span(path, *_head(path), path.name.removesuffix(SUFFIX))
+    return _span(_opened(path), path.name.removesuffix(SUFFIX))
 
 
-def summary_of(trace: Path, path: Path) -> MeasuredSpan | None:
+def summary_of(trace: AnyPath, path: AnyPath) -> MeasuredSpan | None:
     """The span of the summary at `path`, or None where it is not one of this trace. Raises OSError."""
     with contextlib.suppress(TraceError):
-        head, head_bytes = _head(path)
-        if is_of(head.trace, trace):
-            return _span(path, head, head_bytes, trace.name)
+        opened = _opened(path)
+        if is_of(opened.head.trace, trace):
+            return _span(opened, trace.name)
     return None
 
 
-def fresh_summary(trace: Path) -> MeasuredSpan | None:
-    """The span that this code measured of exactly this trace and the recorder's files next to it, or None. Raises
-    OSError when the trace is gone."""
-    for place in places_for(trace):
+def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan | None:
+    """The span that this code measured of exactly this trace and the recorder's files next to it, or None. beside:
+    the summary next to it as it was listed, if it was. Raises OSError when the trace is gone."""
+    for place in _places(trace, beside):
         with contextlib.suppress(TraceError):
-            head, head_bytes = _head(place)
-            if head.format == FORMAT and is_fresh(head, trace):
-                return _span(place, head, head_bytes, trace.name)
+            opened = _opened(place)
+            if opened.head.format == FORMAT and is_fresh(opened.head, trace):
+                return _span(opened, trace.name)
     return None
 
 
-def is_newer(path: Path) -> bool:
+def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
+    """Where its summary may be. A store that was listed just now and told of none need not be asked."""
+    next_to_it, in_cache = places_for(trace)
+    if beside is None and isinstance(trace, RemotePath) and trace.listed:
+        return (in_cache,)
+    return beside or next_to_it, in_cache
+
+
+def is_newer(path: AnyPath) -> bool:
     """Whether a later release wrote this summary, which is then left as it is."""
     try:
-        return _format(_head_line(path)[0]) > FORMAT
+        return _format(_head_line(local_copy(path))[0]) > FORMAT
     except (OSError, ValueError, zlib.error):
         return False
 
@@ -116,19 +128,31 @@ def whole(span: MeasuredSpan, path: str, leave_out: Collection[str] = ()) -> Mea
     return msgspec.structs.replace(span, results=results)
 
 
-def _span(path: Path, head: SummaryHead, head_bytes: int, trace: str) -> MeasuredSpan:
+class _Opened(NamedTuple):
+    """A head, its compressed length, and the file of this machine that it stands in."""
+
+    head: SummaryHead
+    head_bytes: int
+    file: Path
+
+
+def _span(opened: _Opened, trace: str) -> MeasuredSpan:
+    head = opened.head
     facts = msgspec.structs.replace(head.facts, file=head.facts.file or trace)
-    return MeasuredSpan(facts, StoredResults(path, head, head_bytes), head.records, head.keeps_paths)
+    return MeasuredSpan(facts, StoredResults(opened.file, head, opened.head_bytes), head.records, head.keeps_paths)
 
 
-def _head(path: Path) -> tuple[SummaryHead, int]:
-    """The head and its compressed length. Raises TraceError."""
+def _opened(path: AnyPath) -> _Opened:
+    """Raises TraceError."""
     try:
-        line, head_bytes = _head_line(path)
+        file = local_copy(path)
+        line, head_bytes = _head_line(file)
         format = _format(line)
         if format > FORMAT:
-            raise _newer(path, format)
-        return upgraded_head(line, format), head_bytes
+            raise _newer(str(path), format)
+        return _Opened(upgraded_head(line, format), head_bytes, file)
+    except RemoteProblem as problem:
+        raise TraceError(problem.fact, path, problem.hint) from problem
     except (OSError, ValueError, zlib.error) as error:
         raise _damaged(str(path)) from error
 
@@ -142,10 +166,10 @@ def _format(line: bytes) -> int:
     return msgspec.json.decode(line, type=_Format).format
 
 
-def _newer(path: str | os.PathLike[str], format: int) -> TraceError:
+def _newer(path: str, format: int) -> TraceError:
     problem = f"A newer release of tb-steptime wrote this summary file (format {format}; this one reads up to {FORMAT})"
     hint = "Update with `pip install --upgrade tb-steptime`, or put the trace next to the summary."
-    return TraceError(problem, str(path), hint)
+    return TraceError(problem, path, hint)
 
 
 def _damaged(path: str) -> TraceError:

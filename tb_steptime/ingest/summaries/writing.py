@@ -1,4 +1,4 @@
-"""A measured span -> its summary file, next to the trace or, where that folder is read-only, in the user's cache
+"""A measured span -> its summary file, next to the trace or, where that may not be written, in the user's cache
 directory."""
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from tb_steptime.files.paths import AnyPath, identity, write_whole
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
 from tb_steptime.ingest.summaries.layout import FORMAT, SUFFIX, SummaryHead, TraceStamp, member
-from tb_steptime.ingest.whole_file import whole_file
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
@@ -25,9 +25,9 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
     return b"".join([member(msgspec.json.encode(head)), *views.values()])
 
 
-def places_for(trace: Path) -> tuple[Path, Path]:
-    """Next to the trace, and in the user's cache directory by its real path."""
-    name = hashlib.blake2b(os.path.realpath(trace).encode(), digest_size=16).hexdigest()
+def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
+    """Next to the trace, and in the user's cache directory by its real path or its address."""
+    name = hashlib.blake2b(identity(trace).encode(), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
 
 
@@ -39,23 +39,17 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "tb_steptime"
 
 
-def write_summary(content: bytes, places: Iterable[Path]) -> Path:
+def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
     """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
 
-    A reader sees the old file or the whole new one: a temporary file is written and renamed.
+    A reader sees the old file or the whole new one.
     """
     failure: OSError | None = None
     for place in places:
         try:
-            _replace(place, content)
+            write_whole(place, content, SUFFIX)
         except OSError as error:
             failure = error
         else:
             return place
     raise failure or OSError("no place to write a summary file to")
-
-
-def _replace(place: Path, content: bytes) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(place, SUFFIX) as file:
-        file.write(content)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean
+from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.scaling import scaling_text
 from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
-from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
+from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -146,7 +147,7 @@ def _waits_title(job: JobRanks) -> Phrase:
 
 def _clocks(job: JobRanks) -> Phrase:
     if job.clocks.reason is not None:
-        return joined(phrase("Times of different ranks are not shown beside each other."), explain(job.clocks.reason))
+        return explain(job.clocks.reason)
     return phrase(
         "The clocks of the ranks are aligned by collectives that end together, to within {residual}.",
         residual=ns(job.clocks.residual_ns),
@@ -154,52 +155,34 @@ def _clocks(job: JobRanks) -> Phrase:
 
 
 def step_ns(job: JobRanks) -> float:
-    """The mean step of the job: the slowest rank decides. ns; at least 1, so that it may divide."""
-    return max(1.0, fmean(step.slowest_ns for step in job.steps)) if job.steps else 1.0
+    """Of the slowest rank, in the median step; at least 1, so that it may divide."""
+    return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
 
 
-def one_rank_headline(world_size: int | None, recorded: int, unread: int) -> Headline:
-    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not."""
+def one_rank_headline(world_size: int | None, recorded: int, unread: int, workers: int) -> Headline:
+    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not;
+    workers: of the run, whether they say their rank or not."""
     if unread:
         words = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
         return Headline(Phrase(words, {"unread": count(unread)}))
-    if recorded == 0:
+    if recorded == 0 and workers > 1:
         return Headline(
             phrase("[These recordings do not say which rank of a job they are of.]"),
             phrase("Name files for their ranks, such as {name}.", name=text("rank3_trace.json.gz")),
         )
     record = phrase("Record every rank at the same steps, into one folder, to see which one the others wait for.")
     if world_size is None or world_size < 2:
-        return Headline(phrase("[One rank was recorded here,] so there is nothing to compare it with."), None)
+        return Headline(phrase("[One process was recorded here,] so there is nothing to compare it with."), None)
     return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
 
 
-#: What time is lost to.
-_LOST_TO: dict[PartId, str] = {
-    "kernels": "longer kernels",
-    "transfers": "exposed transfers",
-    "waits": "waits for late ranks",
-    "loading": "data loading",
-    "copies": "copies",
-    "host": "the CPU",
-}
-#: Losses below this share of the step are not named.
-WORTH_NAMING = 0.02
-
-
-def scaling_text(found: Scaling) -> Phrase:
-    """ "8 to 64 ranks: 71 % efficient, 19 % lost to exposed all-gather"; why not, where the efficiency is not known."""
-    ranks = {"base": count(found.base_ranks), "ranks": count(found.ranks)}
-    if found.reason is not None or found.efficiency is None:
-        why = explain(found.reason) if found.reason else phrase("")
-        return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
-    said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
-    most = found.parts[0]
-    if most.lost_ns < WORTH_NAMING * found.step_ns:
-        return joined(said, phrase("."), by="")
-    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
-    return joined(said, lost, by="")
-
-
-def _part(part: ScalingPart) -> str:
-    return f"exposed {part.kind}" if part.id == "transfers" and part.kind else _LOST_TO[part.id]
+def held_text(found: Scaling) -> Phrase:
+    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
+    if found.base_ranks != found.ranks:
+        return scaling_text(found)
+    return phrase(
+        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
+        ranks=count(found.ranks),
+        after=ns(found.step_ns),
+        before=ns(found.base_step_ns),
+    )

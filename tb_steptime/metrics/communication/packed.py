@@ -16,7 +16,8 @@ from tb_steptime.trace.table import Int64
 
 
 class PackedColumn(msgspec.Struct, frozen=True):
-    """count values; planes: width bytes of each, the low bytes of all first."""
+    """count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
+    begins with a letter: what begins with a slash would be taken for a path (`ingest.private_paths`)."""
 
     count: int = 0
     width: int = 0
@@ -27,18 +28,20 @@ def packed(values: Int64) -> PackedColumn:
     """Of any integers of 62 bits.
 
     >>> packed(np.array([1000, 1010, 1025]))
-    PackedColumn(count=3, width=2, planes=b'\\xd0\\x14\\x1e\\x07\\x00\\x00')
+    PackedColumn(count=3, width=2, planes=b'\\x00\\xd0\\x14\\x1e\\x07\\x00\\x00')
     """
+    if not len(values):
+        return PackedColumn()
     change: Int64 = values - np.append(0, values[:-1])
     signed = (change << 1) ^ (change >> 63)
     width = (int(signed.max(initial=0)).bit_length() + 7) // 8
     planes = signed.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
-    return PackedColumn(len(values), width, planes.tobytes())
+    return PackedColumn(len(values), width, b"\0" + planes.tobytes())
 
 
 def unpacked(column: PackedColumn) -> Int64:
     """Raises ValueError where the bytes are not as many as they should be."""
-    planes = np.frombuffer(column.planes, np.uint8).reshape(column.width, column.count)
+    planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)
     signed = np.zeros((column.count, 8), np.uint8)
     signed[:, : column.width] = planes.T
     whole = signed.view("<i8").ravel()

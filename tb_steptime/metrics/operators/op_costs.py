@@ -24,10 +24,12 @@ from tb_steptime.metrics.operators.op_memory import allocated_by_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import activity_ops
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
 #: Costs that are measured where anything ran on a device. idle: by the gaps before what it launched, the loader's waits
@@ -125,8 +127,12 @@ class OutsideOps:
 
 
 def outside_ops(trace: Trace) -> OutsideOps:
-    launches = find_launches(trace)
+    """What was launched before the recording runs while the host is in the first step, and before the device is: work
+    without a launch is of a step where the device is in it."""
+    launches, steps = find_launches(trace), find_steps(trace)
     lost = np.flatnonzero(activity_ops(trace) < 0)
-    began = np.where(launches.call[lost] >= 0, launches.call[lost], launches.activity[lost])
-    inside = lost[in_steps(trace, began)]
+    call, activity = launches.call[lost], launches.activity[lost]
+    start = trace.events.start_ns[activity]
+    on_device = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    inside = lost[np.where(call >= 0, in_steps(trace, np.where(call >= 0, call, activity)), on_device)]
     return OutsideOps(inside, launches.call[inside].astype(np.int64))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.wording.ranks import held_text
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
-from tb_steptime.serve.ranks.jobs import Job, Jobs, find_job
+from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
 from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
 from tb_steptime.serve.ranks.page import ranks_page
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.text import Phrase
 
 
 class Ranks:
@@ -44,6 +48,22 @@ class Ranks:
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
         return rank_map(job.spans, metric)
+
+    def scaling(self, base: str, candidate: str) -> Phrase | None:
+        """The jobs of two spans held against each other; None where neither has several ranks, or one cannot be read.
+        Raises UnknownSpan."""
+        try:
+            jobs = [self._scaled(id) for id in (base, candidate)]
+        except (OSError, DamagedSummary, KeyError):
+            return None
+        several = max(len(each.spans) for each in jobs) > 1 and all(each.job.steps for each in jobs)
+        return held_text(scaling(*jobs)) if several else None
+
+    def _scaled(self, id: str) -> ScaledJob:
+        span, of_run = self._of_run(id)
+        found = find_job(span, of_run)
+        job = found if found.recorded else alone(span)
+        return ScaledJob(rank_spans(job.recorded), self.jobs.of(job).ranks)
 
     def _waits(self, job: Job, span: ServedSpan, metric: str) -> RankMap:
         try:

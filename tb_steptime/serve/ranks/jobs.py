@@ -22,11 +22,12 @@ KEPT_JOBS = 4
 @dataclass(frozen=True)
 class Job:
     """The spans that were recorded together, by rank as far as they are read; unread: those of the same number that
-    may be of it."""
+    may be of it; workers: of the run."""
 
     spans: Sequence[ServedSpan]
     recorded: Sequence[RecordedRank]
     unread: int
+    workers: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,13 @@ def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
     measured = [(span.found, span.measured) for span in of_run if span.measured]
     jobs = at_the_same_time(recorded_ranks(measured))
     unread = sum(not (span.measured or span.problem) and span.found.number == chosen.found.number for span in of_run)
+    workers = len({span.found.worker for span in of_run})
     for recorded in jobs:
         if any(each.found.id == chosen.found.id for each in recorded):
-            return Job([by_id[each.found.id] for each in recorded], recorded, unread)
-    return Job([chosen], [], unread)
+            return Job([by_id[each.found.id] for each in recorded], recorded, unread, workers)
+    return Job([chosen], [], unread, workers)
+
+
+def alone(span: ServedSpan) -> Job:
+    """A span that does not say its rank, as the one rank of its job. Raises FileNotFoundError where it is not read."""
+    return Job([span], [RecordedRank(span.found, span.at_hand(), 0)], 0)

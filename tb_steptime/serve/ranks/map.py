@@ -21,6 +21,7 @@ from tb_steptime.serve.rank_answers import RankMap
 from tb_steptime.serve.ranks.jobs import KnownJob
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Reason
+from tb_steptime.trace.table import Float64
 
 
 def rank_map(spans: Sequence[ServedSpan], metric: str) -> RankMap:
@@ -29,7 +30,7 @@ def rank_map(spans: Sequence[ServedSpan], metric: str) -> RankMap:
     read = [_step_values(span, metric) for span in spans]
     names = _in_order(name for values, _ in read for name in values)
     column = {name: place for place, name in enumerate(names)}
-    values = np.full((len(spans), len(names)), np.nan, np.dtype("<f4"))
+    values = np.full((len(spans), len(names)), np.nan)
     for row, (steps, _) in zip(values, read, strict=True):
         row[[column[name] for name in steps]] = list(steps.values())
     measured = bool((~np.isnan(values)).any())
@@ -37,7 +38,7 @@ def rank_map(spans: Sequence[ServedSpan], metric: str) -> RankMap:
         metric=metric,
         spans=[span.found.id for span in spans],
         steps=names,
-        values=values.tobytes(),
+        values=_packed(values),
         least_high=0.0,
         reason=None if measured else next((reason for _, reason in read if reason), None),
     )
@@ -51,10 +52,15 @@ def wait_map(job: KnownJob, metric: str) -> RankMap:
         metric=metric,
         spans=[row.key for row in job.ranks.ranks],
         steps=[step.name for step in job.ranks.steps],
-        values=values.astype("<f4").tobytes(),
+        values=_packed(values),
         least_high=NOTABLE_FRACTION * step_ns(job.ranks),
         reason=None,
     )
+
+
+def _packed(values: Float64) -> bytes:
+    """As `RankMap` has them."""
+    return np.append(0.0, values).astype("<f4").tobytes()
 
 
 def _step_values(span: ServedSpan, metric: str) -> tuple[dict[str, float], Reason | None]:

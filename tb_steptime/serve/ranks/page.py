@@ -17,7 +17,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     known = jobs.of(job) if job.recorded else None
     found = known.ranks if known else None
     if known is None or found is None or len(found.ranks) < 2:
-        headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread)
+        headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
         return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], simulated)
     return RanksPage(
         headline=ranks_headline(found),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.serve.scalars.reading import JobScalars
 
 
-def scalars_of(folder: Path) -> JobScalars | None:
-    """None where no event file lies in the folder: TensorBoard's reader takes long to import."""
-    if next(folder.rglob("*tfevents*"), None) is None:
+def scalars_of(folder: AnyPath) -> JobScalars | None:
+    """None where no event file lies in the folder: TensorBoard's reader takes long to import. None of a folder in a
+    store, too."""
+    if not isinstance(folder, Path) or next(folder.rglob("*tfevents*"), None) is None:
         return None
     from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
     from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer

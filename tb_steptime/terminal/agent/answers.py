@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -14,6 +13,7 @@ from tb_steptime.comparison.comparison import compare
 from tb_steptime.comparison.row_changes import RowChange
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import Contribution
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
@@ -141,7 +141,7 @@ def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:
     ]  # fmt: skip
 
 
-def _folder(logs: Logs, which: Which) -> Path:
+def _folder(logs: Logs, which: Which) -> AnyPath:
     """Of a run. Raises RefusalError where there is none."""
     run = logs.find(which).run
     return logs.folder if run == "." else logs.folder / run

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
@@ -43,7 +43,7 @@ class Which:
 class Logs:
     """folder: the log directory, or a trace file. Looks at it again for each question."""
 
-    folder: Path
+    folder: AnyPath
     _measured: OrderedDict[Hashable, MeasuredSpan] = field(default_factory=OrderedDict)
     _traces: OrderedDict[Hashable, Trace] = field(default_factory=OrderedDict)
 
@@ -77,7 +77,7 @@ def at_hand(span: FoundSpan) -> MeasuredSpan | None:
     """What its summary file says, where that needs no reading of the trace."""
     with contextlib.suppress(TraceError, OSError):
         if span.trace is not None:
-            return fresh_summary(span.trace)
+            return fresh_summary(span.trace, span.summary)
         return read_summary(span.summary) if span.summary else None
     return None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import msgspec
@@ -17,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from tb_steptime import __version__
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import answers, contract, events, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
@@ -35,12 +35,12 @@ Span = Annotated[int | None, Field(description="Recordings of a worker count fro
 Limit = Annotated[int, Field(description="Rows at most.", ge=1, le=200)]
 
 
-def serve(folder: Path) -> None:
+def serve(folder: AnyPath) -> None:
     """Answers until stdin ends."""
     server(folder).run("stdio")
 
 
-def server(folder: Path) -> MCPServer:
+def server(folder: AnyPath) -> MCPServer:
     logs = Logs(folder)
     made = MCPServer("tb-steptime", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (*_of_runs(logs), *_of_tables(logs), _definitions()):

@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tb_steptime.files.paths import any_path
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -30,7 +31,7 @@ class Command:
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a trace file or a log directory")
+    parser.add_argument("paths", nargs="+", metavar="PATH", type=any_path, help="a trace file or a log directory")
 
 
 def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from tb_steptime.comparison.gates import Gate, GateResult
     from tb_steptime.comparison.sides import Side
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.ranks.scaling import Scaling
     from tb_steptime.terminal.compared import WorkerOfRun
 
+    Scalings = Sequence[Scaling | None]
     Sides = Sequence[tuple[WorkerOfRun, Side]]
     Results = Sequence[tuple[Gate, GateResult]]
 
@@ -38,6 +40,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strict",
         action="store_true",
         help="a gate fails by the mean alone, not only where the whole interval is beyond",
+    )
+    parser.add_argument(
+        "--ranks",
+        action="store_true",
+        help="read all ranks of each run, and say how efficient more ranks are and what the rest is lost to",
     )
     add_format(parser, "table", "json", "markdown")
 
@@ -67,16 +74,23 @@ def _compare(
     base = [] if problems else [side for _, side in sides[:1]]
     results = [(gate, judge_gate(gate, one, side, strict=options.strict))
                for one in base for _, side in sides[1:] for gate in gates]  # fmt: skip
+    found = _scalings(sides, problems) if base and options.ranks else [None] * len(sides[1:])
     if options.format == "json":
-        _print_json(sides, results, problems)
+        _print_json(sides, found, results, problems)
     elif base:
-        _print_texts(sides, results, options.format)
+        _print_texts(sides, found, results, options.format)
     if exit_code(problems) or any(result.passed is None for _, result in results):
         return NOT_COMPARED
     return GATE_FAILED if any(result.passed is False for _, result in results) else 0
 
 
-def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> None:
+def _scalings(sides: Sides, problems: list[Problem]) -> list[Scaling | None]:
+    from tb_steptime.terminal.ranks.scaled import scalings
+
+    return scalings([run for run, _ in sides], problems)
+
+
+def _print_json(sides: Sides, found: Scalings, results: Results, problems: Sequence[Problem]) -> None:
     from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_contract import ComparisonReport
     from tb_steptime.terminal.compare_report import candidate_report, side_report
@@ -84,7 +98,8 @@ def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> 
     from tb_steptime.terminal.report import error_report
 
     whole = bool(sides) and not problems
-    candidates = [candidate_report(run, compare(sides[0][1], side)) for run, side in sides[1:]] if whole else []
+    pairs = zip(sides[1:], found, strict=True) if whole else ()
+    candidates = [candidate_report(run, compare(sides[0][1], side), scaled) for (run, side), scaled in pairs]
     print_json(
         ComparisonReport(
             base=side_report(*sides[0]) if whole else None,
@@ -95,18 +110,20 @@ def _print_json(sides: Sides, results: Results, problems: Sequence[Problem]) -> 
     )
 
 
-def _print_texts(sides: Sides, results: Results, format: str) -> None:
+def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) -> None:
     from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_table import comparison_markdown, comparison_table, gate_line, gates_markdown
     from tb_steptime.terminal.output import print_texts
+    from tb_steptime.terminal.ranks.scaled import scaling_paragraph
 
     width = max(80, min(100, shutil.get_terminal_size().columns))
     found = [compare(sides[0][1], side) for _, side in sides[1:]]
-    if format == "markdown":
-        texts = [comparison_markdown(each) for each in found] + ([gates_markdown(results)] if results else [])
-    else:
-        texts = [comparison_table(each, width) for each in found]
-        texts += ["\n".join(gate_line(gate, result) for gate, result in results)] if results else []
+    markdown = format == "markdown"
+    texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in found]
+    texts += [scaling_paragraph(each, width) for each in scaled if each is not None]
+    if results:
+        gates = gates_markdown(results) if markdown else "\n".join(gate_line(*each) for each in results)
+        texts.append(gates)
     print_texts(texts)
 
 

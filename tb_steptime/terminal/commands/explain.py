@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ ASKED_WRONGLY = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="TRACE", type=Path, help="a trace file or a log directory")
+    parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file or a log directory")
     parser.add_argument("card", metavar="CARD", nargs="?", help="the id of a card; default: all cards of the trace")
     add_steps(parser)
     add_format(parser, "table", "json")

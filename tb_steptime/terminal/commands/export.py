@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command, exit_code
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ FAILED, ASKED_WRONGLY = 1, 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="LOGDIR", type=Path, help="a log directory or a trace file")
+    parser.add_argument("path", metavar="LOGDIR", type=any_path, help="a log directory or a trace file")
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument(
         "--scalars",
@@ -53,8 +54,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.export.spans import exported_spans
 
-    if options.kind != "scalars" and options.output is None:
-        sys.stderr.write("Name a folder for the tables: -o DIR.\n")
+    if options.output is None and not (options.kind == "scalars" and isinstance(options.path, Path)):
+        sys.stderr.write(f"Name a folder for the {'scalars' if options.kind == 'scalars' else 'tables'}: -o DIR.\n")
         return ASKED_WRONGLY
     problems: list[Problem] = []
     spans = exported_spans(options.path, problems, keep_names=options.keep_paths)

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command, exit_code
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.indexing import Readers
+
+#: There is no such cluster.
+NOT_STARTED = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="LOGDIR", type=Path, help="a log directory or a trace file")
+    parser.add_argument("paths", nargs="+", metavar="LOGDIR", type=any_path, help="a log directory or a trace file")
     parser.add_argument(
         "--jobs",
         type=_positive,
         default=0,
         metavar="N",
         help="traces to read at the same time, each in a process of its own; default: one for each core, at most 8",
+    )
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="have the workers of a Dask cluster read the traces: the address of its scheduler, such as "
+        "tcp://host:8786, or local for a cluster of --jobs processes on this machine",
     )
     parser.add_argument(
         "--keep-paths",
@@ -36,6 +47,7 @@ def _positive(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.terminal.cluster.client import NoClusterError
     from tb_steptime.terminal.indexing import find_work, outcome_lines, write_summaries
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.terminal.spans import find_spans
@@ -45,7 +57,10 @@ def _run(options: argparse.Namespace) -> int:
     indexed = find_work(spans, keep_paths=options.keep_paths)
     indexed.problems[:0] = problems
     try:
-        write_summaries(indexed, options.jobs)
+        write_summaries(indexed, _readers(options.dask if indexed.to_write else None, options.jobs))
+    except NoClusterError as error:
+        sys.stderr.write(f"{error}\n")
+        return NOT_STARTED
     except KeyboardInterrupt:
         print_lines(outcome_lines(indexed, interrupted=True))
         raise
@@ -53,12 +68,21 @@ def _run(options: argparse.Namespace) -> int:
     return exit_code(indexed.problems)
 
 
+def _readers(scheduler: str | None, jobs: int) -> Readers:
+    """Raises NoClusterError."""
+    from tb_steptime.terminal.cluster.client import ClusterReaders
+    from tb_steptime.terminal.indexing import LocalReaders
+
+    return ClusterReaders(scheduler, jobs) if scheduler else LocalReaders(jobs)
+
+
 COMMAND = Command(
     "index",
     "write the summary files of log directories",
     "Write the summary file of each trace that has none or an outdated one, so that the tab opens the directory at "
-    "once. A summary file lies next to its trace, or in the cache directory where that folder is read-only. Traces are "
-    "read in parallel. After an interrupt all files are whole, and the next call writes the rest.",
+    "once. A summary file lies next to its trace, or in the cache directory where that folder is read-only. Traces "
+    "are read in parallel, on this machine or by a Dask cluster. After an interrupt all files are whole, and the next "
+    "call writes the rest.",
     _add_arguments,
     _run,
 )

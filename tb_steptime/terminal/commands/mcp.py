@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command
 
 #: The SDK is not installed, or there is no such folder.
@@ -13,7 +13,7 @@ NOT_STARTED = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="LOGDIR", type=Path, help="a log directory")
+    parser.add_argument("path", metavar="LOGDIR", type=any_path, help="a log directory")
 
 
 def _run(options: argparse.Namespace) -> int:

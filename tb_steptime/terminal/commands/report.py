@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.terminal.commands.base import Command, exit_code, step_numbers
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ FAILED, ASKED_WRONGLY = 1, 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="LOGDIR", type=Path, help="a log directory")
+    parser.add_argument("path", metavar="LOGDIR", type=any_path, help="a log directory")
     parser.add_argument(
         "-o",
         "--output",
@@ -53,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
         return _say(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
 
 
-def _refusal(folder: Path, output: Path, *, force: bool) -> str | None:
+def _refusal(folder: AnyPath, output: Path, *, force: bool) -> str | None:
     if not folder.is_dir():
         return f"{folder}: This is no folder. Name a log directory."
     if output.is_dir():
@@ -76,7 +77,7 @@ def _is_report(file: Path) -> bool:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from tb_steptime.ingest.whole_file import whole_file
+    from tb_steptime.files.whole_file import whole_file
     from tb_steptime.serve.report import recorded, report_page
     from tb_steptime.serve.scalars.of_folder import scalars_of
     from tb_steptime.terminal.opened import opened_store

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.terminal.commands.base import Command, step_numbers
 
 #: The file is no trace, or cannot be read or written; the command was asked for what cannot be.
@@ -13,7 +14,7 @@ FAILED, ASKED_WRONGLY = 1, 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="TRACE", type=Path, help="a trace file")
+    parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file")
     parser.add_argument(
         "--steps", type=step_numbers, required=True, metavar="STEPS", help="a step, or two of them such as 10-20"
     )
@@ -37,18 +38,18 @@ def _run(options: argparse.Namespace) -> int:
         return _say(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
 
 
-def _refusal(trace: Path, output: Path, *, force: bool) -> str | None:
+def _refusal(trace: AnyPath, output: Path, *, force: bool) -> str | None:
     if output.is_dir():
         return f"{output}: This is a folder. Name a file in it."
     if not output.exists():
         return None
-    if trace.exists() and output.samefile(trace):
+    if isinstance(trace, Path) and trace.exists() and output.samefile(trace):
         return f"{output}: This is the trace itself. Name another file."
     return None if force else f"{output}: The file is there. Name another one, or write over it with --force."
 
 
-def _slice(path: Path, steps: tuple[int, int], output: Path) -> int:
-    from tb_steptime.ingest.whole_file import whole_file
+def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
+    from tb_steptime.files.whole_file import whole_file
     from tb_steptime.terminal.printer import counted, nbytes
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.trace.kineto import plan_slice, write_slice

@@ -11,7 +11,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_p
 from tensorboard.plugins.scalar.metadata import create_summary_metadata
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_steptime.ingest.whole_file import whole_file
+from tb_steptime.files.whole_file import whole_file
 from tb_steptime.terminal.export.scalars import ScalarRun
 
 #: Numbered from 0. TensorBoard's own writer would name time, machine and process.

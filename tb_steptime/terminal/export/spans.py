@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from tb_steptime.analyses.trends import StepMark, TrendsResult
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import passed_on_workers
@@ -45,7 +45,7 @@ class ExportedSpan:
         return self.ends_ns + step.end_ns - self.trends.steps[-1].end_ns
 
 
-def exported_spans(path: Path, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
+def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
     """In the order of the pickers, one at a time. keep_names: workers are named as their files are, and summaries that
     have whole paths keep them. What cannot be read becomes problems."""
     found = list(find_spans([path], problems))
@@ -67,4 +67,5 @@ def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:
         return origin_ns + last_ns, "trace"
     if span.time >= _EPOCH_MS:
         return span.time if span.time >= _EPOCH_NS else span.time * 1_000_000, "file name"
-    return Path(span.path).stat().st_mtime_ns, "file date"
+    there = span.trace or span.summary
+    return there.stat().st_mtime_ns if there else 0, "file date"

@@ -137,6 +137,10 @@ class Columns:
         """Distinct ones, as the file spells them."""
         return {category for category, *_ in self.labels}
 
+    def has_stacks(self) -> bool:
+        """Frames of Python, or ops' call stacks."""
+        return len(self.stacked) > 0 or "python_function" in self.categories()
+
     def threads(self) -> list[Thread]:
         return [Thread(pid, tid, self.thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -26,15 +25,17 @@ _WANTED = {
 }
 #: Of whatever is counted; a base time, in ns, is below it until the year 2116.
 _TOO_MANY = 2**62
-_CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
 
 class Metadata:
-    """What the file holds other than its events."""
+    """What the file holds other than its events.
+
+    has_stacks: whether there were call stacks among these. Only some versions have a value for it.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
-        self._stacks_seen = False
+        self.has_stacks = False
 
     def add(self, key: str, text: bytes) -> bool:
         """Keep a value that is wanted; False when it is damaged."""
@@ -49,13 +50,7 @@ class Metadata:
     def add_later(self, later: Metadata) -> None:
         """Add what a later part of the file holds."""
         self._values |= later._values
-        self._stacks_seen |= later._stacks_seen
-
-    def look_for_stacks(self, events: bytes) -> None:
-        """Were call stacks recorded? Only some versions have a value for it."""
-        if not self._stacks_seen:
-            seen = b'"python_function"' in events or (b'"Call stack"' in events and _CALL_STACK.search(events))
-            self._stacks_seen = bool(seen)
+        self.has_stacks |= later.has_stacks
 
     @property
     def base_time_ns(self) -> int:
@@ -74,7 +69,7 @@ class Metadata:
         return Job(
             rank=_integer(group.get("rank")),
             world_size=_integer(group.get("world_size")),
-            with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
+            with_stack=self.has_stacks or bool(_flag(self._values.get("with_stack"))),
             with_memory=bool(_flag(self._values.get("profile_memory"))),
             runtime=self._runtime(),
             simulated=simulated if isinstance(simulated, str) else None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
@@ -30,7 +30,7 @@ class ReadRows(NamedTuple):
 
 
 def read_trace(
-    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, processes: int = 1
+    path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None = None, processes: int = 1
 ) -> Trace:
     """Read a whole trace, gzip or not. Raises TraceError for what is no trace or holds no event with a duration.
 
@@ -38,23 +38,23 @@ def read_trace(
     every quarter of a megabyte of JSON. processes: how many may read a large file, this one included; the trace is the
     same, and on_progress is called less often.
     """
-    with read_in_parts(Path(path), on_progress, processes) as read:
+    with read_in_parts(any_path(path), on_progress, processes) as read:
         if read:
             return Whole(*read, every_event=True).trace()
     return read_rows(path, on_progress).trace
 
 
 def read_rows(
-    path: str | Path,
+    path: str | AnyPath,
     on_progress: Callable[[ReadProgress], None] | None = None,
     wanted: Callable[[object, str], bool] | None = None,
 ) -> ReadRows:
     """A trace of the events alone that are wanted by their category and name, if it says which: their times and ids,
     and it may hold none. Otherwise as `read_trace`."""
     try:
-        return _read(Path(path), on_progress, wanted, trusting=True)
+        return _read(any_path(path), on_progress, wanted, trusting=True)
     except _Garbage:
-        return _read(Path(path), on_progress, wanted, trusting=False)
+        return _read(any_path(path), on_progress, wanted, trusting=False)
 
 
 class _Garbage(Exception):
@@ -62,7 +62,7 @@ class _Garbage(Exception):
 
 
 def _read(
-    path: Path,
+    path: AnyPath,
     on_progress: Callable[[ReadProgress], None] | None,
     wanted: Callable[[object, str], bool] | None,
     trusting: bool,
@@ -113,7 +113,7 @@ class Whole:
         accelerator = accelerator_of(columns.categories())
         tables = Tables(columns)
         return Trace(
-            path=str(self.extent.path),
+            path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,
             events=tables.events(),
             kernels=tables.kernels(),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.trace.kineto.source import Source
 
 _HEAD_BYTES = 64 * 1024
@@ -20,17 +20,17 @@ _EVENTS = re.compile(rb'"(?:traceEvents|ph)"\s*:')
 _OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 
 
-def looks_like_trace(path: str | Path) -> bool:
+def looks_like_trace(path: str | AnyPath) -> bool:
     """Does the file's first part look like a Kineto trace? False for what cannot be read at all."""
     try:
-        head = _head(Path(path))
+        head = _head(any_path(path))
     except TraceError:
         return False
     opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
 
 
-def _head(path: Path) -> bytes:
+def _head(path: AnyPath) -> bytes:
     source = Source(path)
     try:
         head = b""

@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.problems import RemoteProblem
+from tb_steptime.files.reading import RemoteFile
+from tb_steptime.files.remote import RemotePath
 
 GZIP_MAGIC = b"\x1f\x8b"
 #: Text per chunk: some five hundred events, which is little memory and amortizes what a chunk costs.
@@ -36,7 +40,7 @@ class ReadProgress(NamedTuple):
 class Extent(NamedTuple):
     """How long a file is, and what was wrong with its packing: see Source."""
 
-    path: Path
+    path: AnyPath
     total_bytes: int
     text_bytes: int
     cut_short: bool
@@ -50,14 +54,13 @@ class Source:
     cut_short     the gzip stream ends before its end;  corrupt  it holds what gzip cannot have written
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path = path
         self.packed_bytes = 0
         self.text_bytes = 0
         self.cut_short = False
         self.corrupt = False
-        self._file = _open(path)
-        self.total_bytes = os.fstat(self._file.fileno()).st_size
+        self._file, self.total_bytes = _open(path)
 
     @property
     def extent(self) -> Extent:
@@ -125,14 +128,25 @@ class Source:
             packed = member.unused_data or self._read(PACKED_BYTES)
 
 
-def _open(path: Path) -> io.FileIO:
+def _open(path: AnyPath) -> tuple[io.FileIO | RemoteFile, int]:
+    """And how many bytes it has."""
     try:
-        return open(path, "rb", buffering=0)
+        if isinstance(path, RemotePath):
+            remote = path.open()
+            return remote, remote.size
+        local = _open_local(path)
+        return local, os.fstat(local.fileno()).st_size
     except OSError as error:
         raise _refused(path, error) from error
 
 
-def _refused(path: Path, error: OSError) -> TraceError:
+def _open_local(path: Path) -> io.FileIO:
+    return open(path, "rb", buffering=0)
+
+
+def _refused(path: AnyPath, error: OSError) -> TraceError:
+    if isinstance(error, RemoteProblem):
+        return TraceError(error.fact, path, error.hint)
     if isinstance(error, IsADirectoryError):
         return TraceError("This is a folder, not a trace", path, "Name a trace file in it.")
     if isinstance(error, FileNotFoundError):

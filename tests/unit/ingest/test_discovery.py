@@ -171,14 +171,6 @@ def test_a_log_directory_may_come_later(tmp_path):
     assert [problem.problem for problem in found.problems] == ["The folder cannot be read: No such file or directory"]
 
 
-def test_a_remote_directory_says_that_it_is_not_read():
-    (place,) = parse_places("s3://bucket/logs", "")
-    found = Discovery([place]).scan()
-    assert [(each.problem, each.file) for each in found.problems] == [
-        ("Remote directories are not read", "s3://bucket/logs")
-    ]
-
-
 def test_a_huge_tree_is_cut_with_a_problem(tmp_path, monkeypatch):
     monkeypatch.setattr(discovery, "MAX_FOLDERS", 5)
     for number in range(20):

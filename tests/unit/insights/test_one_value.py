@@ -14,6 +14,8 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Phrase
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Kind
 from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import timeline
 
@@ -64,9 +66,27 @@ def _kernels_run(facts: Facts, judgement: Judgement) -> list[float | None]:
     return [tile, *([float(said.value)] if said and said.value is not None else [])]
 
 
+def work_of_ops(facts: Facts) -> int:
+    """What ops launched themselves, and what no op launched."""
+    assert facts.operators is not None
+    table = next((each for each in facts.operators.tables if (each.by, each.where) == ("name", "ran")), None)
+    own = 0 if table is None else sum(row.device_self_ns or 0 for row in table.rows) + (table.rest.device_self_ns or 0)
+    return own + facts.operators.outside.device_ns
+
+
+def work_of_steps(trace: Trace) -> int:
+    """Kernels, copies and sets that begin in the steps, as the trace has them."""
+    low, high = find_steps(trace).window
+    rows = trace.events.rows(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+    start = trace.events.start_ns[rows]
+    return int(trace.events.dur_ns[rows[(start >= low) & (start < high)]].sum())
+
+
 @pytest.mark.parametrize("name", REAL or ["none"])
 def test_on_real_traces_a_quantity_has_one_share(name: str, shared: Path):
-    facts, judgement = judged(read_real(shared / "traces" / name))
+    trace = read_real(shared / "traces" / name)
+    facts, judgement = judged(trace)
+    assert work_of_ops(facts) == work_of_steps(trace)
     for quantity, values in shares(facts, judgement).items():
         first, *others = values
         assert others == [first if first is None else pytest.approx(first, abs=EXACT)] * len(others), quantity

@@ -62,6 +62,7 @@ def test_ranks_that_take_turns_are_to_be_balanced():
     assert "straggler" not in found
     assert plain(found["imbalance"].title) == "Give all ranks equally much work in each step"
     assert found["imbalance"].severity in (Severity.WARNING, Severity.MAJOR)
+    assert "(of the late one: it computes" in plain(found["imbalance"].why)
 
 
 def test_a_slow_link_is_a_matter_of_transfers():
@@ -70,6 +71,19 @@ def test_a_slow_link_is_a_matter_of_transfers():
     assert plain(found["exposed_transfers"].title) == "Overlap transfers with computation"
     truth = sum(2 * 7 / 8 * size / 5e9 * 1e9 for size in Declared(8).bucket_bytes)
     assert found["exposed_transfers"].gain_ns == pytest.approx(truth, rel=0.02)
+
+
+@pytest.mark.parametrize(("hosts", "how"), [(("a", "a"), "reshard_after_forward"), (("a", "b"), "init_device_mesh")])
+def test_parameters_are_gathered_within_a_machine_where_there_are_several(hosts: tuple[str, str], how: str):
+    job = job_of(run(Declared(2, bus_rate=1e9)))
+    rows = [msgspec.structs.replace(row, host=host) for row, host in zip(job.ranks, hosts, strict=True)]
+    gathers = [
+        msgspec.structs.replace(row, kind="all_gather", role="fsdp", dtype="BFloat16") for row in job.collectives
+    ]
+    busy = msgspec.structs.replace(job.exchange, free_compute_ns=0)
+    (card,) = judge_job(msgspec.structs.replace(job, ranks=rows, collectives=gathers, exchange=busy))
+    assert plain(card.title) == "Send fewer bytes between ranks"
+    assert how in (card.how or "")
 
 
 def test_ranks_that_are_missing_make_it_less_sure():

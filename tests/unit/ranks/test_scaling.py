@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.wording.ranks import scaling_text
+from tb_steptime.insights.wording.scaling import scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.spans import RankSpan

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import seams, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, seams, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader
@@ -120,7 +120,7 @@ def drawn_parts(path: Path, chunk: int, part: int, reader_of: Chooser) -> tuple[
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_in_parts_is_the_file(path: Path) -> None:
     """Whole, damaged and cut ones, in chunks of many sizes."""
-    for chunk in (40, 97, 160, 333):
+    for chunk in (60, 250):
         drawn_parts(path, chunk, 2 * chunk, lambda number: number % 3)
 
 
@@ -198,6 +198,14 @@ def test_what_one_process_would_read_otherwise_is_not_taken(why: str, events: li
     assert (together, count > 4) == (None, True), why
 
 
+def test_texts_beyond_the_room_of_one_process_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which it leaves out depends on their order."""
+    path = tmp_path / "trace.json"
+    path.write_text(spelled(many()))
+    monkeypatch.setattr(merging, "MOST_BYTES", 20)
+    assert drawn_parts(path, 400, 800, lambda number: number % 2)[0] is None
+
+
 def test_every_column_is_known_to_be_a_number_of_something_or_a_value() -> None:
     """A new column has to be named among them, or it would be put together wrongly."""
     assert {*ROWS, *NUMBERED, *PLAIN} == set(owners(Columns()))
@@ -205,20 +213,23 @@ def test_every_column_is_known_to_be_a_number_of_something_or_a_value() -> None:
 
 @pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, text = tmp_path / f"trace.{suffix}", spelled(many(60_000)).encode()
+    monkeypatch.chdir(tmp_path)  # children work elsewhere
+    path, text = Path(f"trace.{suffix}"), spelled([event(number, note="." * 900) for number in range(12_000)]).encode()
     path.write_bytes(gzip.compress(text, 1) if suffix.endswith("gz") else text)
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     monkeypatch.setattr(whole, "LEAST_PACKED_BYTES", 0)
     told: list[ReadProgress] = []
     with whole.read_in_parts(path, None, 2) as read:
         assert read is not None
+        assert len(read.taken.columns) == 12_000
+        assert len(text) > 2**23  # more than one part, packed or not
     assert differences(read_trace(path), read_trace(path, told.append, processes=3)) == []
     assert [one.read_bytes for one in told] == sorted(one.read_bytes for one in told)
-    assert told[-1].events == 60_000
+    assert told[-1].events == 12_000
 
 
 def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "Team", None)
+    monkeypatch.setattr(team, "Team", None)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=8).events) == 4
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=1).events) == 4

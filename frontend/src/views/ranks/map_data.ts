@@ -41,9 +41,9 @@ export function matrixOf(map: RankMap): UnpackedMap {
   return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };
 }
 
-/** Base64 of 32-bit floats, little endian. */
+/** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
 export function unpacked(letters: string): Float64Array {
   const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
   const view = new DataView(bytes.buffer);
-  return Float64Array.from({ length: bytes.length / 4 }, (_, at) => view.getFloat32(4 * at, true));
+  return Float64Array.from({ length: bytes.length / 4 - 1 }, (_, at) => view.getFloat32(4 * (at + 1), true));
 }

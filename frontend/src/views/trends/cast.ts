@@ -29,6 +29,8 @@ export interface Casting {
   typed: string;
   /** By which the worst stand out. */
   metric: Metric;
+  /** Ids of metrics of which the least is the worst. */
+  moreIsBetter: readonly string[];
 }
 
 /** workers: those of the run, where it is the only one and has many; else none. */
@@ -46,26 +48,27 @@ export function castOf(runs: readonly Run[], workers: readonly Run[], asked: Cas
 }
 
 /** Of many those that are searched for, else the worst; and always what was chosen or is compared with. */
-function standingOut(others: readonly Run[], { compared, worker, typed, metric }: Casting): ReadonlySet<Run> {
+function standingOut(
+  others: readonly Run[],
+  { compared, worker, typed, metric, moreIsBetter }: Casting,
+): ReadonlySet<Run> {
   const found =
     typed === ""
-      ? worst(others, metric).map(({ run }) => run)
+      ? worst(others, metric, moreIsBetter).map(({ run }) => run)
       : others.filter((run) => matches(run, typed)).slice(0, MOST_FOUND);
   const chosen = others.filter((run) => run.name === compared || (worker !== undefined && run.worker === worker));
   return new Set([...found, ...chosen]);
 }
 
 /** Those at the end of the order that is the bad one. */
-export function worst(runs: readonly Run[], metric: Metric): { run: Run; value: number }[] {
+export function worst(
+  runs: readonly Run[],
+  metric: Metric,
+  moreIsBetter: readonly string[],
+): { run: Run; value: number }[] {
   const order = ranked(runs, metric.id);
-  return (isBetterHigh(metric) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
+  return (moreIsBetter.includes(metric.id) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
 }
-
-/** Shares of what a GPU does are better high; times, shares of waiting and memory are better low. */
-export const isBetterHigh = ({ id, unit, colour }: Metric): boolean =>
-  (unit === "fraction" && (colour === "kernel" || colour === "tensor")) ||
-  id === "run_ahead_p50" ||
-  id === "queue_mean";
 
 export const matches = ({ name, label }: Run, typed: string): boolean =>
   typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));

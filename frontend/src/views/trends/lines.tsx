@@ -9,7 +9,6 @@ import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import type { Overlay } from "../../charts/lines/overlay_data";
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
-import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { count, type Scale, scaleFor, shortened, text } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -18,6 +17,7 @@ import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { Hovered, type TrendSelection } from "./hover";
+import { tableOf } from "./line_table";
 import { bandOf, isSlow, MANY_WORKERS, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
@@ -65,8 +65,8 @@ export function TrendPicture({
   tools,
 }: TrendPictureProps) {
   const { lines, hidden, scale, level, measured } = useMemo(
-    () => drawnFrom(metric, { runs, group, of, compared }, axis, changes),
-    [metric, runs, group, of, compared, axis, changes],
+    () => drawnFrom(metric, { runs, group, of, compared, small }, axis, changes),
+    [metric, runs, group, of, compared, small, axis, changes],
   );
   const points = useMemo(() => pointsByStop([...lines, ...hidden]), [lines, hidden]);
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
@@ -125,16 +125,24 @@ interface Drawn {
   group: readonly Run[];
   of: Cast["of"];
   compared: string | null;
+  small: boolean;
 }
 
-function drawnFrom(metric: Metric, { runs, group, of, compared }: Drawn, axis: TrendAxis, changes: readonly Change[]) {
+function drawnFrom(
+  metric: Metric,
+  { runs, group, of, compared, small }: Drawn,
+  axis: TrendAxis,
+  changes: readonly Change[],
+) {
   const changed = changes.filter((change) => change.metric === metric.id);
   const alone = runs.map((run): ChartLine => {
     const focus = run === runs[runs.length - 1];
     const line = lineOf(run, axis, metric.id, focus, spansOf(changed, run));
     return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
   });
-  const hidden = group.map((run) => lineOf(run, axis, metric.id, false, new Set()));
+  // small pictures are too small to point at one of many
+  const isDrawnFrom = of === "runs" || !small;
+  const hidden = isDrawnFrom ? group.map((run) => lineOf(run, axis, metric.id, false, new Set())) : [];
   // of workers, the line of their run is that of all of them
   const lines = group.length > 0 && of === "runs" ? [groupLine(hidden, axis), ...alone] : alone;
   const values = lines
@@ -173,7 +181,7 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
       aggregate && {
         stop,
         ...stepValue(aggregate, metric),
-        slow: isSlow(aggregate),
+        slow: focus && isSlow(aggregate), // no other line has rings
         changed: focus && changed.delete(aggregate.number),
       }
     );
@@ -269,28 +277,4 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
     if (reason) return `${metric.label} cannot be measured here. ${sentence(meanings.explain(reason))}`;
   }
   return `${metric.label} cannot be measured here.`;
-}
-
-function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
-  const figure = (label: string) => ({ label, unit: metric.unit });
-  const byWorker = runs.some((run) => run.worker !== undefined);
-  const most = runs.reduce((many, run) => Math.max(many, run.workers), 0);
-  const [low, high] = most >= MANY_WORKERS ? ["10th percentile", "90th percentile"] : ["Least", "Greatest"];
-  const columns = [
-    { label: "Run" },
-    ...(byWorker ? [{ label: "Worker" }] : []),
-    { label: "Span", unit: "count" as const },
-    { label: "Step" },
-    figure(metric.label),
-    ...(most > 1 ? [figure(`${low} of its workers`), figure(`${high} of its workers`)] : []),
-  ];
-  const rows = runs.flatMap((run) =>
-    axis.pointsOf(run).flatMap(({ aggregate }) => {
-      if (!aggregate) return [];
-      const { value, low, high } = stepValue(aggregate, metric.id);
-      const place = byWorker ? [run.name.split("\n")[0]!, run.worker ?? ""] : [run.name];
-      return [[...place, aggregate.number, aggregate.step, value, low, high].slice(0, columns.length)];
-    }),
-  );
-  return { columns, rows };
 }

@@ -42,8 +42,23 @@ export interface Run {
 
 const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
 
+/** Of spans that came in an answer: going to another view and back makes nothing of them again. */
+const RUNS = new WeakMap<readonly TrendSpan[], readonly Run[]>();
+const WORKERS = new WeakMap<Run, readonly Run[]>();
+
+function kept<K extends object>(known: WeakMap<K, readonly Run[]>, of: K, make: (of: K) => Run[]): readonly Run[] {
+  const found = known.get(of) ?? make(of);
+  known.set(of, found);
+  return found;
+}
+
 /** Runs in the order of the pickers. The last one is in focus: the server's sentences speak of it. */
-export function runsOf({ spans }: TrendsPage): Run[] {
+export const runsOf = ({ spans }: TrendsPage): readonly Run[] => kept(RUNS, spans, makeRuns);
+
+/** The workers of a run, each as a run of one: no folder's name has a line break. */
+export const workersOf = (run: Run): readonly Run[] => kept(WORKERS, run, makeWorkers);
+
+function makeRuns(spans: readonly TrendSpan[]): Run[] {
   const byRun = new Map<string, ReadSpan[]>();
   for (const span of spans.filter(isRead)) {
     const known = byRun.get(span.run);
@@ -63,8 +78,7 @@ const runOf = (name: string, label: string, read: readonly ReadSpan[]): Run => (
   wholes: aggregatesOf(read, () => [{ name: "", at: null }]),
 });
 
-/** The workers of a run, each as a run of one: no folder's name has a line break. */
-export function workersOf(run: Run): Run[] {
+function makeWorkers(run: Run): Run[] {
   const byWorker = new Map<string, ReadSpan[]>();
   for (const span of run.spans) {
     const known = byWorker.get(span.worker);
@@ -116,10 +130,8 @@ export interface AggregateValue {
 export const MANY_WORKERS = 13;
 
 export function stepValue({ members }: StepAggregate, metric: string): AggregateValue {
-  const values = members.map(({ result, at }) => {
-    const series = result.series.find((each) => each.metric === metric);
-    return (at === null ? series?.value : series?.steps[at]) ?? null;
-  });
+  if (members.length === 1) return { value: memberValue(members[0]!, metric), low: null, high: null };
+  const values = members.map((member) => memberValue(member, metric));
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { value: null, low: null, high: null };
   if (known.length >= MANY_WORKERS) {
@@ -130,6 +142,11 @@ export function stepValue({ members }: StepAggregate, metric: string): Aggregate
   return known.length === 1
     ? { value, low: null, high: null }
     : { value, low: Math.min(...known), high: Math.max(...known) };
+}
+
+function memberValue({ result, at }: Member, metric: string): number | null {
+  const series = result.series.find((each) => each.metric === metric);
+  return (at === null ? series?.value : series?.steps[at]) ?? null;
 }
 
 export const isSlow = ({ members, step }: StepAggregate): boolean =>

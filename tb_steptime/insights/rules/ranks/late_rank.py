@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.wording.ranks import cause_text, rank_name
@@ -34,6 +36,14 @@ _HOW: dict[CauseId, str] = {
     "cpu_work": "taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
+}
+
+_SAME_TIME = """gc.disable()  # and on all ranks at the same step: if step % 500 == 0: gc.collect()"""
+_HOW_TURNS: dict[CauseId, str] = {
+    "data_loading": "DataLoader(..., num_workers=8, prefetch_factor=4)  # a few slow batches wait in a longer queue",
+    "more_work": _SAME_WORK,
+    "host": _SAME_TIME,
+    "python": _SAME_TIME,
 }
 
 _STRAGGLER_GAIN = phrase(
@@ -111,17 +121,22 @@ def imbalance(job: JobRanks) -> Insight | None:
         JobCard(
             id="imbalance",
             title=phrase("Give all ranks equally much work in each step"),
-            why=phrase(
-                "Ranks wait {wait} a step for each other, and no rank is always the last: rank {rank} most, with "
-                "{share} of all waits.",
-                wait=ns(job.imbalance_gain_ns),
-                rank=rank_name(job.late[0].rank),
-                share=fraction(job.late[0].caused_share),
-            ),
-            how=_SAME_WORK,
+            why=_why_turns(job),
+            how=_HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK,
             gain_ns=job.imbalance_gain_ns,
             formula=_IMBALANCE_GAIN,
             why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
             best=Confidence.MEDIUM,
         ),
     )
+
+
+def _why_turns(job: JobRanks) -> Phrase:
+    who = phrase(
+        "Ranks wait {wait} a step for each other, now for one, now for another",
+        wait=ns(job.imbalance_gain_ns),
+    )
+    if not job.imbalance_causes:
+        return joined(who, phrase("."), by="")
+    cause = cause_text(msgspec.structs.replace(job.late[0], causes=job.imbalance_causes))
+    return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))

@@ -25,6 +25,8 @@ _HALVE = phrase(
     "Half of the exposed time of transfers: little computation is left to hide them, but half of the bytes take half "
     "as long."
 )
+_WITHIN_MACHINES = """mesh = init_device_mesh("cuda", (machines, gpus), mesh_dim_names=("replicate", "shard"))
+fully_shard(model, mesh=mesh)  # parameters are gathered within a machine alone; needs memory"""
 _ALIKE = phrase("(Its median transfer - the median of the other groups) x its collectives a step.")
 
 
@@ -54,7 +56,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
             id="exposed_transfers",
             title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
             why=_why(found.exposed_transfer_ns, leading, job.matched_steps),
-            how=_how(leading, hides=hides),
+            how=_how(job, leading, hides=hides),
             gain_ns=min(found.exposed_transfer_ns, found.free_compute_ns) if hides else found.exposed_transfer_ns // 2,
             formula=_HIDE if hides else _HALVE,
             why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
@@ -84,12 +86,17 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
     )
 
 
-def _how(leading: JobCollective, *, hides: bool) -> str:
+def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str:
     if hides:
         return how_to_overlap(
             leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None
         )
-    return how_to_send_less(leading.kind, leading.dtype)
+    return _WITHIN_MACHINES if _shards_over_machines(job, leading) else how_to_send_less(leading.kind, leading.dtype)
+
+
+def _shards_over_machines(job: JobRanks, leading: JobCollective) -> bool:
+    hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
+    return leading.role == "fsdp" and len(hosts) > 1
 
 
 def slow_link(job: JobRanks) -> Insight | None:

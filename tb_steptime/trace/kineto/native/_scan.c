@@ -3,6 +3,8 @@
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
+#include <string.h>
+
 #include "events.h"
 
 /* A hash of these sources, set by the build: what was built of other ones is not used (choice.py). */

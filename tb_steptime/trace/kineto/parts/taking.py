@@ -65,13 +65,14 @@ class Taking:
         damage.unpaired_end_count = columns.pairs.stray_count
         damage.repaired_value_count = decoder.repaired_value_count
         damage.repaired_string_count = decoder.repaired_string_count
+        self._metadata.has_stacks = columns.has_stacks()
         return Taken(columns, self._metadata, damage, self.event_count)
 
     def events(self, text: bytes) -> bool:
         count = self._scanned.add(text) if self._scanned else None
         if count is None:
             return self._take(text, self.decoder.decode(text))
-        self._count(text, count)
+        self._count(count)
         return True
 
     def event(self, text: bytes) -> bool:
@@ -90,12 +91,11 @@ class Taking:
         if block is None:
             return False
         self.columns.add(only_wanted(block, self._wanted) if self._wanted else block)
-        self._count(text, block.event_count)
+        self._count(block.event_count)
         return True
 
-    def _count(self, text: bytes, count: int) -> None:
+    def _count(self, count: int) -> None:
         if self.first_exact is None:
             self.first_exact = self.decoder.exact
-        self._metadata.look_for_stacks(text)
         self.event_count += count
         self._on_events()

@@ -60,7 +60,7 @@ class Team:
         self._opened.append(self.text)
         taken, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
-        arguments = (self._path, self.text, self.orders_in, taken)
+        arguments = (self._path.absolute(), self.text, self.orders_in, taken)
         self._start("unpacking", arguments, (self.text, self.orders_in, taken))
         self._close(taken)
 
@@ -129,8 +129,8 @@ class Team:
         )
         self._children.append(child)
         listener = threading.Thread(target=self._listen, args=(child,), daemon=True, name="tb_steptime parts")
-        self._listeners.append(listener)
         listener.start()
+        self._listeners.append(listener)  # not before: an interrupt may come between
 
     def _listen(self, child: subprocess.Popen[bytes]) -> None:
         assert child.stdout is not None
@@ -141,7 +141,7 @@ class Team:
                 elif isinstance(message, Unpacking):
                     self.packed_bytes[message.number] = message.packed_bytes
                 else:
-                    self.extent = message
+                    self.extent = message._replace(path=self._path)
 
 
 def _next(said: IO[bytes]) -> Any:

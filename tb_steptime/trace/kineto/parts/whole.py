@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage
@@ -16,8 +18,10 @@ from tb_steptime.trace.kineto.parts.merging import MergedColumns
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
 from tb_steptime.trace.kineto.parts.seams import plain_orders
 from tb_steptime.trace.kineto.parts.taking import Taken
-from tb_steptime.trace.kineto.parts.team import Team
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto.parts.team import Team
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
@@ -34,19 +38,21 @@ class WholeRead(NamedTuple):
 
 @contextlib.contextmanager
 def read_in_parts(
-    path: Path, on_progress: Callable[[ReadProgress], None] | None, processes: int
+    path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, processes: int
 ) -> Iterator[WholeRead | None]:
     """Read a file by several processes; its columns can be taken until this ends. None: it has to be read by one.
 
-    That is so where the file is small, one process is wanted, a part is damaged where it meets the next, or anything
-    fails; whoever reads it then finds out what it was.
+    That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
+    or anything fails; whoever reads it then finds out what it was.
     """
-    packed = _is_packed(path) if processes > 1 and os.name == "posix" else None
-    if packed is None:
+    can_start = os.name == "posix" and bool(sys.executable)
+    local = path if isinstance(path, Path) and processes > 1 and can_start else None
+    packed = _is_packed(local) if local else None
+    if local is None or packed is None:
         yield None
         return
     with contextlib.ExitStack() as stack:
-        yield _read(path, packed, on_progress, processes, stack)
+        yield _read(local, packed, on_progress, processes, stack)
 
 
 def _is_packed(path: Path) -> bool | None:
@@ -67,6 +73,8 @@ def _read(
     processes: int,
     stack: contextlib.ExitStack,
 ) -> WholeRead | None:
+    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import
+
     try:
         team = Team(path, processes)
         stack.callback(team.end)
@@ -99,17 +107,19 @@ def _start_packed(team: Team, path: Path) -> int:
 
 
 class _Progress:
-    """Says how far all processes are."""
+    """Says how far all processes are; never less than before, since where a part ends may be known after the part."""
 
     def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
         self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
+        self._most = 0
 
     def tell(self) -> None:
         if self._on_progress:
             ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
             read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
             events = sum(part.event_count for part in self._team.parts[:])
-            self._on_progress(ReadProgress(max(0, min(read, self._total_bytes)), self._total_bytes, events))
+            self._most = max(self._most, min(read, self._total_bytes))
+            self._on_progress(ReadProgress(self._most, self._total_bytes, events))
 
 
 def _work(team: Team, progress: _Progress) -> None:
@@ -121,6 +131,7 @@ def _work(team: Team, progress: _Progress) -> None:
         progress.tell()
     while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
         progress.tell()
+    progress.tell()
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:

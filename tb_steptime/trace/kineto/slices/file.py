@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Any
 
 from isal import igzip
 
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.repair import repair
@@ -29,7 +29,7 @@ _GZIP: Any = igzip.IGzipFile  # whose type hints say nothing
 
 
 def write_slice(
-    path: str | Path,
+    path: str | AnyPath,
     plan: SlicePlan,
     file: IO[bytes],
     *,
@@ -42,7 +42,7 @@ def write_slice(
     Names of processes and threads are all kept, of flows those with both ends. Of events that are written as a begin
     and an end: those that begin in the time range.
     """
-    source = Source(Path(path))
+    source = Source(any_path(path))
     try:
         with _packing(file, packed) as text:
             writer = _Writer(text, plan)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.reader import ReadRows, read_rows
 from tb_steptime.trace.kineto.source import ReadProgress
@@ -51,7 +51,7 @@ class SlicePlan(NamedTuple):
 
 
 def plan_slice(
-    path: str | Path, first: int, last: int, on_progress: Callable[[ReadProgress], None] | None = None
+    path: str | AnyPath, first: int, last: int, on_progress: Callable[[ReadProgress], None] | None = None
 ) -> SlicePlan:
     """Raises TraceError for what is no trace, and ValueError where it has none of the steps, with those that it has."""
     rows = _step_rows(path, on_progress)
@@ -62,7 +62,7 @@ def plan_slice(
     return _plan(rows, steps, (low, high), _launched(chosen))
 
 
-def _step_rows(path: str | Path, on_progress: Callable[[ReadProgress], None] | None) -> ReadRows:
+def _step_rows(path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None) -> ReadRows:
     """What steps are measured by. Where marks and what they launched do not tell, everything is read."""
     rows = read_rows(path, on_progress, _tells_of_steps)
     if len(step_marks(rows.trace)) and len(find_launches(rows.trace).activity):

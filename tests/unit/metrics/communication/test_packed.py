@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
+from tb_steptime.ingest.private_paths import passed_on
 from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
 
 
@@ -19,7 +21,13 @@ def test_nothing_is_lost(values: list[int]):
 
 def test_a_byte_for_each_small_difference():
     assert packed(np.arange(1_000, 6_000, 50)).width == 2
-    assert packed(np.zeros(100, np.int64)) == PackedColumn(100, 0, b"")
+    assert packed(np.zeros(100, np.int64)) == PackedColumn(100, 0, b"\0")
+
+
+def test_no_column_is_taken_for_a_path():
+    """Its bytes are text in a summary, in which paths are replaced; these alone would be "/ab/cQ=="."""
+    text = msgspec.json.encode(packed(np.cumsum([-127, 83, -128, -57])))
+    assert (b"/ab/cQ==" in text, passed_on([text])) == (False, {})
 
 
 def test_damaged_bytes_are_no_column():

@@ -1,19 +1,10 @@
-"""Notes on the ranks of a job in words."""
+"""Notes on the ranks of a job."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from tb_steptime.insights.wording.notes.words import NoteWords
 
-
-class NoteWords(NamedTuple):
-    """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type."""
-
-    cause: str
-    effect: str
-    code: str = ""
-
-
-RANK_NOTE_WORDS: dict[str, NoteWords] = {
+RANK_NOTES: dict[str, NoteWords] = {
     "ranks_missing": NoteWords(
         "[{count}] of {all} ranks (was|were) not recorded at this time.",
         "What (it|they) did is not known: a rank that makes the others wait may be (it|among them).",

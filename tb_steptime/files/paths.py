@@ -1,0 +1,63 @@
+"""What a user names -> a `Path` or a `RemotePath`. Everything above asks either the same questions."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tb_steptime.files.remote import RemotePath
+from tb_steptime.files.whole_file import whole_file
+
+AnyPath = Path | RemotePath
+
+#: A single letter is a drive of Windows.
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9.+-]+://")
+
+
+def any_path(named: str | os.PathLike[str] | RemotePath) -> AnyPath:
+    """A path of this machine, or an address such as s3://bucket/logs; file:///tmp is of this machine."""
+    if isinstance(named, RemotePath):
+        return named
+    text = os.fspath(named)
+    if not is_address(text):
+        return Path(text)
+    if text.lower().startswith("file://"):
+        return Path(unquote(urlsplit(text).path))
+    return RemotePath(text.rstrip("/") if not text.endswith("://") else text)
+
+
+def is_address(text: str) -> bool:
+    return _ADDRESS.match(text) is not None
+
+
+def address(path: AnyPath) -> str:
+    """What `any_path` makes the same path of. Never to be shown."""
+    return path.url if isinstance(path, RemotePath) else str(path)
+
+
+def identity(path: AnyPath) -> str:
+    """The same for all names of a file, by links or with other credentials."""
+    return str(path) if isinstance(path, RemotePath) else os.path.realpath(path)
+
+
+def is_folder(path: AnyPath) -> bool:
+    """Also of a name that no file can have, at which pathlib raises: False."""
+    return path.is_dir() if isinstance(path, RemotePath) else os.path.isdir(path)
+
+
+def is_file(path: AnyPath) -> bool:
+    """Likewise."""
+    return path.is_file() if isinstance(path, RemotePath) else os.path.isfile(path)
+
+
+def write_whole(path: AnyPath, content: bytes, suffix: str = "") -> None:
+    """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix: see
+    `whole_file`."""
+    if isinstance(path, RemotePath):
+        path.write_bytes(content)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, suffix) as file:
+        file.write(content)

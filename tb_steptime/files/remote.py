@@ -1,0 +1,172 @@
+"""One file or folder of a store, which answers what a `pathlib.Path` answers: name, parent, size, bytes.
+
+RemotePath("s3://bucket/logs/a.json")    str: the same, without passwords and signatures, fit to be shown
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from tb_steptime.files.problems import RemoteMissing, said_plainly
+from tb_steptime.files.reading import RemoteFile
+from tb_steptime.files.systems import puts_whole, scheme_of, system_of
+
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+#: Addresses of the web have parameters, which may sign them; names in stores may hold any sign.
+_WITH_PARAMETERS = ("http", "https")
+
+#: Where stores say when a file was last changed.
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+_MARKS = ("ETag", "etag", "md5Hash", "generation", "content_md5")
+
+
+class RemoteStat(NamedTuple):
+    """As `os.stat_result` names them. Times are whole seconds, which all that a store is asked agrees upon, and 0 where
+    the store has none; mark changes with the content, "" where the store has none."""
+
+    st_size: int
+    st_mtime_ns: int
+    mark: str = ""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> RemoteStat:
+        """told: what fsspec knows of a file."""
+        mark = next((told[key] for key in _MARKS if told.get(key)), "")
+        time = next((told[key] for key in _TIMES if told.get(key)), None)
+        return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
+
+
+@dataclass(frozen=True, repr=False)
+class RemotePath:
+    """url: the address with all that opens it; never shown. listed: the file as a listing told of it just now, which
+    saves asking again."""
+
+    url: str
+    listed: RemoteStat | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return masked(self.url)
+
+    def __repr__(self) -> str:
+        return f"RemotePath({str(self)!r})"
+
+    def __truediv__(self, name: str) -> RemotePath:
+        base, parameters = self._parts()
+        return RemotePath(f"{base.rstrip('/')}/{name}" + parameters)
+
+    @property
+    def name(self) -> str:
+        """ "" of a whole store."""
+        return self._parts()[0].partition("://")[2].rstrip("/").rpartition("/")[2]
+
+    @property
+    def parent(self) -> RemotePath:
+        base, parameters = self._parts()
+        above, slash, _ = base.rstrip("/").rpartition("/")
+        return RemotePath(above + parameters) if slash and not above.endswith("/") else self
+
+    def with_name(self, name: str) -> RemotePath:
+        return self.parent / name
+
+    def absolute(self) -> RemotePath:
+        return self
+
+    resolve = expanduser = absolute
+
+    def stat(self) -> RemoteStat:
+        """Raises OSError; of a folder the size is 0."""
+        if self.listed is not None:
+            return self.listed
+        with said_plainly(str(self)):
+            return RemoteStat.of(self._told())
+
+    # Like those of `Path`, these raise OSError where it cannot be known.
+
+    def is_file(self) -> bool:
+        return self._kind() == "file"
+
+    def is_dir(self) -> bool:
+        return self._kind() == "directory"
+
+    def exists(self) -> bool:
+        return self._kind() is not None
+
+    def names(self) -> list[str]:
+        """Of what is in this folder, sorted. Raises OSError."""
+        system, inner = system_of(self.url, str(self))
+        with said_plainly(str(self)):
+            system.invalidate_cache(inner)
+            return sorted(str(each).rstrip("/").rpartition("/")[2] for each in system.ls(inner, detail=False))
+
+    def open(self, mode: str = "rb") -> RemoteFile:
+        """To be read in order. Raises OSError."""
+        assert mode == "rb"
+        system, inner = system_of(self.url, str(self))
+        return RemoteFile(system, inner, self.stat().st_size, str(self))
+
+    def read_bytes(self) -> bytes:
+        """Raises OSError."""
+        with self.open() as file:
+            return file.read()
+
+    def write_bytes(self, content: bytes) -> None:
+        """A reader sees the old file or the whole new one, where the store can do that. Raises OSError."""
+        system, inner = system_of(self.url, str(self))
+        with said_plainly(str(self)):
+            if puts_whole(self.url):
+                system.pipe_file(inner, content)
+                return
+            folder, slash, name = inner.rpartition("/")
+            before = f"{folder}{slash}.{name}.tmp"
+            system.pipe_file(before, content)
+            system.mv(before, inner)
+
+    def _parts(self) -> tuple[str, str]:
+        """The address up to its parameters, and these."""
+        if scheme_of(self.url) not in _WITH_PARAMETERS:
+            return self.url, ""
+        base, sign, parameters = self.url.partition("?")
+        return base, sign + parameters
+
+    def _kind(self) -> str | None:
+        """None where there is nothing. Raises RemoteProblem."""
+        if self.listed is not None:
+            return "file"
+        with contextlib.suppress(RemoteMissing), said_plainly(str(self)):
+            return str(self._told().get("type"))
+        return None
+
+    def _told(self) -> Mapping[str, Any]:
+        system, inner = system_of(self.url, str(self))
+        system.invalidate_cache(inner)
+        told: Mapping[str, Any] = system.info(inner)
+        return told
+
+
+def masked(url: str) -> str:
+    """An address as it may be shown.
+
+    >>> masked("hdfs://me:secret@host/logs"), masked("https://host/a.json?sig=abc")
+    ('hdfs://me:***@host/logs', 'https://host/a.json?***')
+    """
+    if scheme_of(url) in _WITH_PARAMETERS:
+        base, sign, _ = url.partition("?")
+        url = f"{base}?***" if sign else base
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
+def _seconds(time: object) -> int:
+    """Epoch time of what a store says."""
+    if isinstance(time, datetime):
+        return int((time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp())
+    if isinstance(time, (int, float)):
+        return int(time)
+    if isinstance(time, str):
+        with contextlib.suppress(ValueError):
+            return _seconds(datetime.fromisoformat(time.replace("Z", "+00:00")))
+    return 0

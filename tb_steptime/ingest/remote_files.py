@@ -1,0 +1,128 @@
+"""The files of a place in a store: one recursive listing at a time, made again now and then by a thread of its own.
+
+    scan       1 waits       2       3       4          each answers from the last listing
+    listing    |---------|                |---------|   not before LIST_SECONDS have passed
+
+Only the first scan waits. Of a listing that fails later the one before stays. With a listing come the summary files
+that are new in it, many at once: see `summaries.fetching`.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import posixpath
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainly
+from tb_steptime.files.remote import RemotePath, RemoteStat
+from tb_steptime.files.systems import system_of
+from tb_steptime.ingest.listing import Entry, Listing, matters
+from tb_steptime.ingest.summaries.fetching import fetch_all
+from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.trace.kineto import looks_like_trace
+
+logger = logging.getLogger(__name__)
+
+#: Stores take money for each thousand files of a listing, little; a span is recorded every few minutes.
+LIST_SECONDS = 15.0
+#: Of a large place, listing may take this share of the time.
+LIST_SHARE = 0.05
+#: A store lists some ten thousand files a second; what takes longer is a data set.
+LIST_LIMIT_SECONDS = 120.0
+
+_Tree = dict[str, Listing]
+
+
+@dataclass
+class RemoteFiles:
+    """See `listing.Files`."""
+
+    root: RemotePath
+    _tree: _Tree | None = None
+    _stats: dict[str, RemoteStat] = field(default_factory=dict)
+    _problem: RemoteProblem | None = None
+    _due: float = 0.0
+    _listing: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        if time.monotonic() < self._due or not self._listing.acquire(blocking=False):
+            return
+        lister = threading.Thread(target=self._list, daemon=True, name="tb_steptime listing")
+        lister.start()
+        if self._tree is None:
+            lister.join()
+
+    def listing(self, folder: str) -> Listing | None:
+        if self._tree is None:
+            raise self._problem or RemoteMissing(errno.ENOENT, "There is no such folder", "", str(self.root))
+        if folder not in self._tree:
+            raise RemoteMissing(errno.ENOENT, "There is no such folder", "", str(self.root))
+        return self._tree[folder]
+
+    def path(self, folder: str, entry: Entry) -> RemotePath:
+        file = folder + entry.name
+        return RemotePath((self.root / file).url, self._stats.get(file))
+
+    def is_trace(self, file: str) -> bool:
+        return looks_like_trace(self.root / file)
+
+    def _list(self) -> None:
+        began = time.monotonic()
+        try:
+            tree, stats = self._listed()
+            new = [file for file in stats if file.endswith(SUFFIX) and stats[file] != self._stats.get(file)]
+            fetch_all([RemotePath((self.root / file).url, stats[file]) for file in new])
+            self._tree, self._stats = _kept(self._tree or {}, tree), stats
+        except RemoteProblem as problem:
+            self._problem = problem
+            logger.warning("tb_steptime could not list %s: %s", self.root, problem.strerror)
+        finally:
+            took = time.monotonic() - began
+            self._due = time.monotonic() + max(LIST_SECONDS, took / LIST_SHARE)
+            self._listing.release()
+
+    def _listed(self) -> tuple[_Tree, dict[str, RemoteStat]]:
+        """The folders, and the files that matter by their path in the place. Raises RemoteProblem."""
+        system, inner = system_of(self.root.url, str(self.root))
+        limit = {"timeout": LIST_LIMIT_SECONDS} if getattr(system, "async_impl", False) else {}
+        with said_plainly(str(self.root)):
+            system.invalidate_cache()
+            found: Mapping[str, Any] = system.find(inner, detail=True, **limit)
+            system.invalidate_cache()
+        top = inner.rstrip("/") + "/" if inner.strip("/") else inner
+        files = {name[len(top) :]: told for name, told in found.items() if name.startswith(top)}
+        shown = [file for file in files if not any(part.startswith(".") for part in file.split("/"))]
+        stats = {file: RemoteStat.of(files[file]) for file in shown if matters(posixpath.basename(file))}
+        return _tree(shown, stats), stats
+
+
+def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
+    """Every folder that holds a file, and those around it; none where there is no file."""
+    folders: dict[str, set[str]] = defaultdict(set)
+    within: dict[str, list[Entry]] = defaultdict(list)
+    for folder in {posixpath.dirname(file) for file in files}:
+        while folder:
+            above, name = posixpath.split(folder)
+            folders[_key(above)].add(name)
+            folder = above
+    for file, stat in stats.items():
+        folder, name = posixpath.split(file)
+        within[_key(folder)].append(Entry(name, stat.st_size, stat.st_mtime_ns, crc32(stat.mark.encode())))
+    known = {_key(posixpath.dirname(file)) for file in files} | folders.keys()
+    return {each: Listing(tuple(sorted(folders[each])), tuple(sorted(within[each]))) for each in known}
+
+
+def _key(folder: str) -> str:
+    return f"{folder}/" if folder else ""
+
+
+def _kept(before: _Tree, now: _Tree) -> _Tree:
+    """Now, with the very listing of before where a folder is the same."""
+    return {folder: before[folder] if before.get(folder) == each else each for folder, each in now.items()}

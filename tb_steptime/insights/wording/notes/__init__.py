@@ -1,0 +1,51 @@
+"""Notes in words: what is the case, and which figures it touches or what to do; one entry for each id."""
+
+from __future__ import annotations
+
+import re
+
+from tb_steptime.insights.base import NoteText
+from tb_steptime.insights.wording.notes.of_comparisons import COMPARISON_NOTES
+from tb_steptime.insights.wording.notes.of_files import FILE_NOTES
+from tb_steptime.insights.wording.notes.of_ranks import RANK_NOTES
+from tb_steptime.insights.wording.notes.of_recorders import RECORDER_NOTES
+from tb_steptime.insights.wording.notes.of_recordings import RECORDING_NOTES
+from tb_steptime.insights.wording.notes.words import NoteWords
+from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, text
+
+NOTE_WORDS: dict[str, NoteWords] = {
+    **FILE_NOTES,
+    **RECORDING_NOTES,
+    **COMPARISON_NOTES,
+    **RECORDER_NOTES,
+    **RANK_NOTES,
+}
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_UNKNOWN = Quantity(None, Unit.NUMBER)
+
+
+def worded(note: Note) -> NoteText:
+    """KeyError where there are no words for its id."""
+    if note.id == "simulated":
+        return NoteText(note.id, Phrase("Simulated, not recorded."), _with_code(str(note.values["statement"].value)))
+    words = NOTE_WORDS[note.id]
+    values = note.values | ({"code": code(words.code)} if words.code else {})
+    return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values))
+
+
+def _filled(template: str, values: dict[str, Quantity]) -> Phrase:
+    """A dash for what an older release did not keep."""
+    count = values["count"].value if "count" in values else None
+    agreed = agreeing(template, count) if isinstance(count, int) else template
+    return Phrase(agreed, {key: values.get(key, _UNKNOWN) for key in _PLACE.findall(agreed)})
+
+
+def _with_code(statement: str) -> Phrase:
+    """Backticks mark code, as in every text of ours.
+
+    >>> _with_code("Written by `make demo`.").template
+    '{part_0}{part_1}{part_2}'
+    """
+    parts = {f"part_{n}": (code if n % 2 else text)(part) for n, part in enumerate(statement.split("`")) if part}
+    return Phrase("".join(f"{{{key}}}" for key in parts), parts)

@@ -1,0 +1,74 @@
+"""Notes on what makes a comparison unfair."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.wording.notes.words import NoteWords
+
+COMPARISON_NOTES: dict[str, NoteWords] = {
+    "one_simulated": NoteWords(
+        "One of the two is simulated, the other recorded.",
+        "Their times say nothing about each other.",
+    ),
+    "one_without_gpu": NoteWords(
+        "Only one of the two recorded a GPU.",
+        "Compare how the steps are divided, not how fast they are.",
+    ),
+    "other_gpus": NoteWords(
+        "The GPUs differ: [{base}] and [{candidate}].",
+        "Part of the difference is the hardware's.",
+    ),
+    "other_ranks": NoteWords(
+        "The number of ranks differs: [{base}] and [{candidate}].",
+        "A step does another share of the work.",
+    ),
+    "other_runtime": NoteWords(
+        "The versions of the runtime differ: [{base}] and [{candidate}].",
+        "Libraries and kernels differ with it.",
+    ),
+    "other_shapes": NoteWords(
+        "The first product of a step has other shapes: [{base}] and [{candidate}].",
+        "A step does another amount of work: compare times per sample.",
+    ),
+    "other_dtypes": NoteWords(
+        "The first product of a step has another type: [{base}] and [{candidate}].",
+        "Fine if that is the change which you test.",
+    ),
+    "other_purpose": NoteWords(
+        "The base is a job of [{base}], the candidate of [{candidate}].",
+        "They do different work.",
+    ),
+    "other_ops": NoteWords(
+        "The two have hardly an op in common, and the shapes of their inputs are not recorded.",
+        "Steps may do other work: record both with record_shapes=True.",
+    ),
+    "other_options": NoteWords(
+        "Only one of the two was recorded with [{options}].",
+        "Recording more slows the host: record both alike.",
+    ),
+    "few_steps": NoteWords(
+        "One side has [{count}] (step|steps).",
+        "Record at least 5, better 20: the interval is wide.",
+    ),
+    "steps_left_out": NoteWords(
+        "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",
+        "(It holds|They hold) what comes once, or work from before or after the recording.",
+    ),
+    "with_stack": NoteWords(
+        "Recorded with call stacks.",
+        "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",
+    ),
+    "with_memory": NoteWords(
+        "Recorded with memory profiling.",
+        "It slows every op that allocates, so times of the host are upper bounds here; Kernel is not affected.",
+    ),
+    "several_devices": NoteWords(
+        "This process drives {number} GPUs.",
+        "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "
+        "while any of them works.",
+    ),
+    "kineto_occupancy": NoteWords(
+        "Occupancy differs from the PyTorch Profiler tab.",
+        "The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here. "
+        "Occupancy is recomputed from each launch instead.",
+    ),
+}

@@ -1,0 +1,70 @@
+"""Notes on files: what was repaired or lost while one was read."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.wording.notes.words import NoteWords
+
+FILE_NOTES: dict[str, NoteWords] = {
+    "corrupt-file": NoteWords(
+        "The compressed file is damaged.",
+        "Every figure is partial: events after the damage are missing.",
+    ),
+    "truncated-file": NoteWords(
+        "The file ends before the trace does.",
+        "It is still being written, or the job ended while it wrote. Every figure is partial: of the steps before the "
+        "cut alone.",
+    ),
+    "lost-events": NoteWords(
+        "[{count}] (event|events) could not be read.",
+        "(It is|They are) missing from every figure.",
+    ),
+    "duplicate-events": NoteWords(
+        "[{count}] (event was|events were) written twice.",
+        "Each is counted once.",
+    ),
+    "missing-durations": NoteWords(
+        "[{count}] (event has|events have) no duration.",
+        "(Its|Their) length counts as 0.",
+    ),
+    "negative-durations": NoteWords(
+        "[{count}] (event ends before it starts|events end before they start).",
+        "(Its|Their) length counts as 0.",
+    ),
+    "unpaired-ends": NoteWords(
+        "[{count}] (end of an event has|ends of events have) no beginning.",
+        "(That event is|Those events are) missing from every figure.",
+    ),
+    "out-of-memory": NoteWords(
+        "Memory ran out [{count}] (time|times).",
+        "Each time PyTorch raised OutOfMemoryError; the largest request was {most}. Steps in which it was caught and "
+        "tried again are longer than others.",
+    ),
+    "bad-values": NoteWords(
+        "[{count}] (value is not a number|values are not numbers).",
+        "(It counts|They count) as not recorded.",
+    ),
+    "bad-strings": NoteWords(
+        "[{count}] (text holds|texts hold) characters that JSON does not allow.",
+        "Some names may be shown with a replacement character; times are not affected.",
+    ),
+    "bad-metadata": NoteWords(
+        "[{count}] (entry|entries) about the device or the job could not be read.",
+        "Figures that need them are not measurable.",
+    ),
+    "impossible-times": NoteWords(
+        "[{count}] (event is|events are) more than a day long, or as far from the others.",
+        "(It is left out|They are left out), or (its|their) length counts as 0.",
+    ),
+    "impossible-ids": NoteWords(
+        "[{count}] (number of a device, stream or launch is|numbers of devices, streams or launches are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-sizes": NoteWords(
+        "[{count}] (size of a copy or of a collective is|sizes of copies or of collectives are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-launches": NoteWords(
+        "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
+        "(It counts|They count) as not recorded.",
+    ),
+}

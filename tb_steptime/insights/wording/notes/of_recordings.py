@@ -1,0 +1,65 @@
+"""Notes on what a recording is like."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.wording.notes.words import NoteWords
+
+RECORDING_NOTES: dict[str, NoteWords] = {
+    "cpu_only": NoteWords(
+        "CPU only.",
+        "What the job does on a GPU, if it uses one, is not recorded: record with {code}.",
+        code="ProfilerActivity.CUDA",
+    ),
+    "cpu_job": NoteWords(
+        "A job on the CPU.",
+        "There are no figures of a GPU; the Host view shows what the CPU computes.",
+    ),
+    "cut_before_device": NoteWords(
+        "Nothing that ran on a GPU is in what is left of the file.",
+        "The profiler writes it last, so the cut took it if the job used one. What is shown is the part of the CPU.",
+    ),
+    "kernels_missing": NoteWords(
+        "Calls of the GPU's runtime are recorded, but nothing that they launched.",
+        "So there are no figures of the GPU. Is another profiler attached to the process, or did the recording end "
+        "before its kernels ran?",
+    ),
+    "no_steps": NoteWords(
+        "No step marks.",
+        "The whole recording counts as one step. Call {code} after each batch.",
+        code="prof.step()",
+    ),
+    "inferred_steps": NoteWords(
+        "Steps are inferred from {count} calls of {name}.",
+        "The recording has no step marks. Call {code} after each batch to mark steps.",
+        code="prof.step()",
+    ),
+    "whole_recording": NoteWords(
+        "The whole recording is one step.",
+        "Its step marks are not used.",
+    ),
+    "incomplete_steps": NoteWords(
+        "The recording ends inside a step.",
+        "Incomplete steps at the end are left out: {dropped}.",
+    ),
+    "before_recording": NoteWords(
+        "Step {step} still runs [{time}] of work that was launched before the recording began.",
+        "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "before_first_work": NoteWords(
+        "What the GPU does in the first [{time}] of step {step} is not known: no launch calls are recorded.",
+        "That time is a part of the step, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "once": NoteWords(
+        "[{time}] of these steps come only once: {longest} in the first {name}, above all.",
+        "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
+    ),
+    "after_recording": NoteWords(
+        "The recording ends [{time}] after the GPU's last work in it.",
+        "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "profiling_slows": NoteWords(
+        "The profiler slows the CPU by 1.5 to 2 times.",
+        "Without the profiler a step is shorter, and the GPU is idle for less of it. The order of the causes "
+        "stays the same.",
+    ),
+}

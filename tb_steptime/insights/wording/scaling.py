@@ -1,0 +1,49 @@
+"""How a job scales, in a sentence."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
+from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
+
+#: What time is lost to.
+PART_WORDS: dict[PartId, str] = {
+    "kernels": "longer kernels",
+    "transfers": "exposed transfers",
+    "waits": "waits for late ranks",
+    "loading": "data loading",
+    "copies": "copies",
+    "host": "the CPU",
+}
+#: Losses below this share of the step are not named.
+WORTH_NAMING = 0.02
+
+
+def scaling_text(found: Scaling) -> Phrase:
+    """ "8 to 64 ranks: 71 % efficient, 19 % lost to exposed all-gather"; why not, where the efficiency is not known."""
+    ranks = {"base": count(found.base_ranks), "ranks": count(found.ranks)}
+    if found.reason is not None or found.efficiency is None:
+        why = explain(found.reason) if found.reason else phrase("")
+        return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
+    said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
+    most = found.parts[0]
+    if most.lost_ns < WORTH_NAMING * found.step_ns:
+        return joined(said, phrase("."), by="")
+    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
+    return joined(said, lost, by="")
+
+
+def _part(part: ScalingPart) -> str:
+    return f"exposed {part.kind}" if part.id == "transfers" and part.kind else PART_WORDS[part.id]
+
+
+def held_text(found: Scaling) -> Phrase:
+    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
+    if found.base_ranks != found.ranks:
+        return scaling_text(found)
+    return phrase(
+        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
+        ranks=count(found.ranks),
+        after=ns(found.step_ns),
+        before=ns(found.base_step_ns),
+    )

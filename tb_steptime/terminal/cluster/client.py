@@ -1,0 +1,154 @@
+"""Traces handed out to the workers of a Dask cluster.
+
+client     task task task task task                      writes what a worker could not put beside its trace
+scheduler     |    |    |
+workers    read  read  killed                            a task whose worker dies goes to another one
+                       |
+                     read
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.remote import masked
+from tb_steptime.ingest.cores import cores
+from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.summaries.writing import places_for, write_summary
+from tb_steptime.terminal.cluster.releases import Release, release_there, said_of
+from tb_steptime.terminal.cluster.there import Outcome, Task, packed
+
+#: `--dask local`: a cluster of processes on this machine, for as long as the command runs.
+LOCAL = "local"
+#: A scheduler that does not answer for so long is not there.
+_CONNECT_SECONDS = 10
+#: A task that raises is tried again: what failed may be a moment's.
+_RETRIES = 2
+
+
+class NoClusterError(Exception):
+    """One line for the user."""
+
+
+class ClusterReaders:
+    """Reads traces by the workers of a cluster; see `indexing.Readers`. Raises NoClusterError."""
+
+    def __init__(self, scheduler: str, workers: int = 0) -> None:
+        self._read: dict[str, int] = {}
+        self._futures: list[Any] = []
+        self._topic = f"tb_steptime {uuid.uuid4().hex}"
+        self._cluster: Any = None
+        self._client: Any = None
+        self._lock = threading.Lock()
+        try:
+            self._connect(scheduler, workers)
+            self._say_releases()
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
+        self._client.subscribe_topic(self._topic, self._hear)
+        for job in jobs:
+            task = Task(job.id, job.trace, job.keep_paths, self._topic)
+            future = self._client.submit(_by_name(), packed(task), pure=False, retries=_RETRIES)
+            self._futures.append(future)
+            future.add_done_callback(functools.partial(self._ended, job, on_end))
+
+    def read_bytes(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._read)
+
+    def close(self) -> None:
+        """Tasks that have begun end by themselves, those that wait are forgotten."""
+        if self._client:
+            self._client.cancel(self._futures)
+            self._client.close()
+        if self._cluster:
+            self._cluster.close()
+
+    def _connect(self, scheduler: str, workers: int) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise NoClusterError("Dask is not installed: pip install 'tb-steptime[dask]'") from None
+        dask: Any = distributed  # half of which has types
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is printed, a line each
+        if scheduler == LOCAL:
+            self._cluster = dask.LocalCluster(
+                n_workers=workers or cores(),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            )
+        try:
+            self._client = dask.Client(self._cluster or scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            shown = masked(scheduler)
+            raise NoClusterError(
+                f"No Dask scheduler answers at {shown}: name one such as tcp://host:8786, or local."
+            ) from error
+
+    def _say_releases(self) -> None:
+        told: dict[str, Release | BaseException] = self._client.run(release_there, on_error="return")
+        lines, none_works = said_of(told)
+        if told and none_works:
+            raise NoClusterError(lines[0])
+        for line in lines:
+            print(line, file=sys.stderr)
+
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        with self._lock:
+            self._read[event[1]["id"]] = event[1]["read_bytes"]
+
+    def _ended(self, job: Job, on_end: Callable[[Job, AnyPath | Problem], None], future: Any) -> None:
+        if future.cancelled():
+            return
+        with self._lock:
+            self._read.pop(job.id, None)
+        error = future.exception()
+        on_end(job, _failure(job, error) if error else _kept(job, future.result()))
+
+
+def _by_name() -> Callable[[bytes], Outcome]:
+    """A function that is sent as its code, so that only workers need this package: a scheduler reads what it passes
+    on."""
+
+    def measure(task: bytes) -> Outcome:
+        import importlib
+
+        there = importlib.import_module("tb_steptime.terminal.cluster.there")
+        outcome: Outcome = there.measure_packed(task)
+        return outcome
+
+    return measure
+
+
+def _kept(job: Job, outcome: Outcome) -> AnyPath | Problem:
+    """Where its summary is in the end."""
+    if outcome.problem:
+        return outcome.problem
+    if outcome.place:
+        return outcome.place
+    assert outcome.content is not None
+    try:
+        return write_summary(outcome.content, places_for(job.trace))
+    except OSError as error:
+        return Problem(f"Its summary cannot be written: {error.strerror}", job.file, "Make its folder writable.")
+
+
+def _failure(job: Job, error: BaseException) -> Problem:
+    if type(error).__name__ == "KilledWorker":
+        hint = "Most likely they had not enough memory: give them more, or read it with --jobs 1 on a larger machine."
+        return Problem("Every worker that read it died", job.file, hint)
+    hint = "The workers' logs have the details. Run it again for what is left."
+    return Problem(f"The worker that read it failed ({type(error).__name__})", job.file, hint)

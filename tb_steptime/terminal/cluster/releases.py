@@ -1,0 +1,40 @@
+"""Which release each worker measures with. What other code summarized is measured again where its trace is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tb_steptime import __version__
+from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
+from tb_steptime.terminal.printer import counted
+
+
+class Release(NamedTuple):
+    """code: the fingerprint of the code that measures."""
+
+    version: str
+    code: str
+
+
+def release_there() -> Release:
+    return Release(__version__, code_fingerprint())
+
+
+def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
+    """Lines about workers that differ from here, and whether none can be used."""
+    here = release_there()
+    without = [each for each in workers.values() if not isinstance(each, Release)]
+    others = sorted({each.version for each in workers.values() if isinstance(each, Release) and each != here})
+    lines = []
+    if without:
+        of_all = f"{len(without)} of {counted(len(workers), 'worker')}"
+        lines.append(f"{of_all} cannot run tb-steptime: pip install 'tb-steptime=={here.version}' there.")
+    if others:
+        differing = sum(isinstance(each, Release) and each != here for each in workers.values())
+        of_all = f"{differing} of {counted(len(workers), 'worker')}"
+        lines.append(
+            f"{of_all} measure with another build of tb-steptime ({', '.join(others)}; here {here.version}): what they "
+            "write is measured again when it is opened here. Install the same release on all."
+        )
+    return lines, len(without) == len(workers)

@@ -1,0 +1,87 @@
+"""What runs on a worker of a cluster: one trace is read by a process of its own, as it would be for the tab.
+
+The worker itself only waits, so that it answers its scheduler while a gigabyte is decoded. Where it is killed, the
+process ends with it, whole files alone stay, and the scheduler gives the trace to another worker.
+"""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import zlib
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.remote import RemotePath
+from tb_steptime.ingest.pool import Job, ReadingQueue
+from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.summaries.writing import places_for
+
+#: How often a worker says how far it is.
+_SECONDS_BETWEEN_MESSAGES = 0.5
+
+
+@dataclass(frozen=True)
+class Task:
+    """id: of the job at the client, whose topic hears how far the reading is."""
+
+    id: str
+    trace: AnyPath
+    keep_paths: bool
+    topic: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One of them. place: the summary lies there, next to the trace. content: it does not, and these are its bytes."""
+
+    place: AnyPath | None = None
+    content: bytes | None = None
+    problem: Problem | None = None
+
+
+def packed(task: Task) -> bytes:
+    """As it is sent. Nobody on its way can, or by mistake would, show the address in it."""
+    return zlib.compress(pickle.dumps(task))
+
+
+def measure_packed(task: bytes) -> Outcome:
+    return measure_there(pickle.loads(zlib.decompress(task)))
+
+
+def measure_there(task: Task) -> Outcome:
+    """Write the summary of one trace."""
+    if not isinstance(task.trace, RemotePath) and not task.trace.exists():
+        hint = "Workers read paths on their own machines: use a folder that all of them have, or an address."
+        return Outcome(problem=Problem(f"The worker {platform.node()} has no such file", str(task.trace), hint))
+    ended: SimpleQueue[AnyPath | Problem] = SimpleQueue()
+    queue = ReadingQueue(lambda _, outcome: ended.put(outcome), 1)
+    try:
+        queue.want(Job(task.id, task.trace, str(task.trace), keep_paths=task.keep_paths), urgent=False)
+        return _outcome(task, _waited(task, queue, ended))
+    finally:
+        queue.close()
+
+
+def _waited(task: Task, queue: ReadingQueue, ended: SimpleQueue[AnyPath | Problem]) -> AnyPath | Problem:
+    while True:
+        try:
+            return ended.get(timeout=_SECONDS_BETWEEN_MESSAGES)
+        except Empty:
+            for place in queue.places().values():
+                _say(task, place.progress.read_bytes if place.progress else 0)
+
+
+def _outcome(task: Task, made: AnyPath | Problem) -> Outcome:
+    if isinstance(made, Problem):
+        return Outcome(problem=made)
+    if made == places_for(task.trace)[0]:
+        return Outcome(place=made)
+    return Outcome(content=made.read_bytes())  # a cache of this worker is of use to nobody
+
+
+def _say(task: Task, read_bytes: int) -> None:
+    from distributed import get_worker
+
+    get_worker().log_event(task.topic, {"id": task.id, "read_bytes": read_bytes})

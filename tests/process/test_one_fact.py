@@ -1,0 +1,164 @@
+"""A fact has one value wherever it is asked for: in the tab's views, on the command line, in tables that are exported,
+in the Python API, and in the answers to a coding agent, which have four digits."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import tb_steptime
+from tb_steptime import cli
+from tb_steptime.analyses.gpu import GpuResult
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.memory import MemoryResult
+from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.notebook.span import Span
+from tb_steptime.terminal.agent import answers, tables
+from tb_steptime.terminal.agent.logs import Logs, Which
+from tb_steptime.terminal.agent.numbers import mb, ms
+from tests.drawn.real_traces import SHARED
+from tests.drawn.small_trace import small_trace, with_allocations
+
+#: Small ones: of an AMD GPU with copies, with blocking calls, with modules and allocations.
+REAL = {
+    "mi250": "hta_mi250_toy/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
+    "event_sync": "hta_a100_event_sync/event_sync_trace.json.gz",
+    "bert": "tracelens_h100_bert/bert-small.json.gz",
+}
+DRAWN = "drawn"
+ALL = 10_000
+
+
+class Recording(NamedTuple):
+    """A log directory with one summarized trace, and what programs are told of it."""
+
+    folder: Path
+    span: Span
+    csv: dict[str, list[dict[str, str]]]
+    logs: Logs
+
+    def json(self, capsys: pytest.CaptureFixture[str], command: str, *options: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert cli.main([command, str(self.folder), "--format", "json", *options]) == 0
+        printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return printed
+
+
+@pytest.fixture(scope="module")
+def summarized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with a run for each of them."""
+    folder = tmp_path_factory.mktemp("one_fact")
+    drawn = folder / DRAWN / "worker.1.pt.trace.json.gz"
+    drawn.parent.mkdir()
+    drawn.write_bytes(gzip.compress(json.dumps(with_allocations(small_trace(4, 5, None, 10.0))).encode(), mtime=0))
+    for run, name in REAL.items() if (SHARED / "traces").is_dir() else ():
+        (folder / run).mkdir()
+        shutil.copyfile(SHARED / "traces" / name, folder / run / "worker.1.pt.trace.json.gz")
+    assert cli.main(["index", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module", params=[DRAWN, *REAL])
+def recording(request: pytest.FixtureRequest, summarized: Path) -> Recording:
+    folder = summarized / request.param
+    if not folder.is_dir():
+        pytest.skip("the shared traces are not beside the checkout")
+    assert cli.main(["export", str(folder), "--csv", "-o", str(folder / "csv")]) == 0
+    read = {file.stem: _rows(file) for file in (folder / "csv").iterdir()}
+    return Recording(folder, tb_steptime.open(folder)[0], read, Logs(folder))
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    with open(file, newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def total(rows: list[dict[str, str]], column: str) -> int:
+    return sum(int(row[column] or 0) for row in rows)
+
+
+def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
+    gpu = recording.span.result("gpu", GpuResult)
+    kernels = sum(device.split.kernel_ns for device in gpu.devices)
+    grouped = {sum(row.total_ns for row in table.rows) + table.more_ns
+               for device in gpu.devices[:1] for table in device.tables}  # fmt: skip
+    assert grouped == {device.split.kernel_ns for device in gpu.devices[:1]}
+    assert total(recording.csv["kernels"], "total_ns") == kernels
+    assert int(recording.span.kernels["total_ns"].sum()) == kernels
+    (printed,) = recording.json(capsys, "kernels")["spans"]
+    assert sum(row["total_ns"] for row in printed["kernels"]) == kernels
+    told = tables.kernels(recording.logs, Which(), ALL)
+    assert [row.total_ms for row in told.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
+
+
+def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[str]):
+    result = recording.span.result("operators", OperatorsResult)
+    (table,) = [each for each in result.tables if (each.by, each.where) == ("name", "ran")]
+    own = sum(row.device_self_ns or 0 for row in table.rows) + (table.rest.device_self_ns or 0)
+    assert total(recording.csv["operators"], "device_self_ns") == own
+    printed = recording.json(capsys, "operators")["spans"][0]
+    assert printed["outside_ops"]["device_ns"] == result.outside.device_ns
+    by_name = {row.name: row.device_self_ns for row in table.rows}
+    told = tables.operators(recording.logs, Which(), "name", ALL).operators
+    assert {row.op: row.gpu_self_ms for row in told} == {
+        name: None if ns is None else ms(ns) for name, ns in by_name.items()
+    }
+
+
+def test_the_mean_step(recording: Recording, capsys: pytest.CaptureFixture[str]):
+    overview = recording.span.result("overview", OverviewResult)
+    (printed,) = recording.json(capsys, "summarize")["spans"]
+    told = answers.summary(recording.logs, Which())
+    assert printed["mean"]["duration_ns"] == overview.mean_duration_ns
+    assert told.step_ms == ms(overview.mean_duration_ns)
+    lengths = [row.duration_ns for row in overview.steps]
+    assert recording.span.steps["duration_ns"].tolist() == lengths
+    assert [int(row["duration_ns"]) for row in recording.csv["steps"]] == lengths
+    assert [row["duration_ns"] for row in printed["steps"]] == lengths
+    assert recording.span.figures["step_time"].value == pytest.approx(sum(lengths) / len(lengths), abs=1)
+    assert told.parts_ms == {part: ms(ns) for part, ns in printed["mean"]["parts_ns"].items() if ns}
+
+
+def test_figures(recording: Recording):
+    series = {each.metric: each.value for each in recording.span.result("trends", TrendsResult).series}
+    assert {id: figure.value for id, figure in recording.span.figures.items()} == series
+    of_span = [row for row in recording.csv["figures"] if row["step"] == ""]
+    assert {row["metric"]: float(row["value"]) if row["value"] else None for row in of_span} == series
+
+
+def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: pytest.CaptureFixture[str]):
+    host, span = recording.span.result("host", HostResult), recording.span
+    assert span.blocking_calls["bubble_ns"].tolist() == [row.bubble_ns for row in host.blocking]
+    told = tables.blocking_calls(recording.logs, Which(), ALL).blocking_calls
+    assert [(row.call, row.bubble_ms, row.blocked_ms) for row in told] == [
+        (row.call, ms(row.bubble_ns), ms(row.blocked_ns)) for row in host.blocking
+    ]
+    assert span.copies["total_ns"].tolist() == [row.total_ns for row in host.copies]
+    idle_ms = answers.summary(recording.logs, Which()).gpu_idle_ms
+    (printed,) = recording.json(capsys, "summarize")["spans"]
+    mine = [each["idle_ns"] for each in printed["mean"]["devices"] if each["device"] == host.device]
+    assert ([] if idle_ms is None else [idle_ms]) == [
+        {reason: ms(ns) for reason, ns in idle.items() if ns} for idle in mine
+    ]
+    for device in host.devices:
+        rows = [row for row in range(len(span.idle)) if span.idle["device"][row] == device.device]
+        assert [int(span.idle["busy_ns"][row]) for row in rows] == device.busy_ns
+
+
+def test_the_peak_of_memory(recording: Recording):
+    memory, figure = recording.span.result("memory", MemoryResult), recording.span.figures["peak_allocated"]
+    told = tables.memory(recording.logs, Which(), ALL).devices
+    assert [device.peak_mb for device in told] == [mb(device.peak.allocated_bytes) for device in memory.devices]
+    whole = [device.peak.allocated_bytes for device in memory.devices if device.whole][:1]
+    assert ([] if figure.value is None else [figure.value]) == whole
+    for device in memory.devices:
+        if device.categories is not None:
+            assert sum(part.bytes for part in device.categories) == device.peak.allocated_bytes

@@ -1,0 +1,204 @@
+"""Directories of a store, read over the network from a server of this machine: S3 as moto plays it, and plain HTTP."""
+
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.files import reading
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.places import parse_places
+from tb_steptime.ingest.summaries import fresh_summary
+from tb_steptime.serve.store import Store
+from tests.drawn.small_trace import write_trace
+
+
+@pytest.fixture(scope="module")
+def server():
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def bucket(server, tmp_path, monkeypatch):
+    """An empty bucket; everything that reads it has its credentials in the environment."""
+    settings = {"AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "very-secret"}
+    for name, value in (settings | {"AWS_DEFAULT_REGION": "us-east-1", "XDG_CACHE_HOME": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    name = re.sub("[^a-z0-9]+", "-", tmp_path.name.lower()).strip("-")
+    s3fs.S3FileSystem().mkdir(name)
+    return any_path(f"s3://{name}/logs")
+
+
+def put(place, tmp_path, **drawn):
+    """A small trace under an address."""
+    local = tmp_path / place.name
+    write_trace(local, **drawn)
+    place.write_bytes(local.read_bytes())
+    return place
+
+
+def test_the_tab_reads_a_bucket_and_writes_its_summaries_there(bucket, tmp_path, at_once, capsys):
+    trace = put(bucket / "a" / "host.1.pt.trace.json.gz", tmp_path, rank=2)
+    store = Store(parse_places(str(bucket), ""))
+    try:
+        end = time.monotonic() + 60
+        while (index := store.index(work=True)).spans_ready < 1:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        ((run,),) = [index.runs]
+        assert (run.name, run.workers[0].name, run.workers[0].rank) == ("a", "host", 2)
+        assert store.page(run.workers[0].spans[0].id, "overview", work=False).head.file == "a/host.1.pt.trace.json.gz"
+    finally:
+        store.close()
+    assert trace.with_name(trace.name + ".steptime").is_file()
+    assert fresh_summary(trace)
+    assert cli.main(["index", str(bucket)]) == 0
+    assert capsys.readouterr().out == "0 summary files written, 1 up to date, 0 failed\n"
+
+
+class Cut(http.server.BaseHTTPRequestHandler):
+    """One file by ranges; from `whole` bytes on the connection is cut in the middle of each answer."""
+
+    content, whole = b"", 0
+
+    def do_HEAD(self):
+        self._head(200, len(self.content))
+
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
+        start, end = (int(asked[1]), int(asked[2]) + 1) if asked else (0, len(self.content))
+        part = self.content[start:end]
+        self._head(206 if asked else 200, len(part))
+        self.wfile.write(part if end <= self.whole else part[: len(part) // 2])
+
+    def _head(self, status, length):
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_connection_that_is_cut_is_one_error_with_the_way_out(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(reading, "WAITS_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(reading, "FIRST_BYTES", 1000)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    Cut.content = write_trace(tmp_path / "host.1.pt.trace.json").read_bytes()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cut)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/host.1.pt.trace.json"
+    try:
+        Cut.whole = len(Cut.content)
+        assert cli.main(["summarize", f"{address}?sig=secret"]) == 0
+        assert "host · span 1" in capsys.readouterr().out
+        Cut.whole = 1000
+        assert cli.main(["summarize", f"{address}?sig=secret"]) == 1
+    finally:
+        server.shutdown()
+    assert capsys.readouterr().err == (
+        f"{address}?***: The connection to the store failed (ClientPayloadError). Check the network and try again; "
+        "what was written until then stays.\n"
+    )
+
+
+@pytest.mark.live
+def test_tensorboard_opens_a_bucket(bucket, tmp_path):
+    """As a command of its own, whose reader of scalars is TensorBoard's business."""
+    trace = put(bucket / "a" / "host.1.pt.trace.json.gz", tmp_path)
+    command = [sys.executable, "-m", "tests.browser.tensorboard_with_ours", "--logdir", str(bucket), "--port", "0"]
+    with subprocess.Popen([*command, "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True) as board:
+        try:
+            address = next(match[0] for line in board.stderr if (match := re.search(r"http://[\d.:]+/", line)))
+            end = time.monotonic() + 60
+            while not (index := asked(address, "index"))["spans_ready"]:
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            (span,) = index["runs"][0]["workers"][0]["spans"]
+            assert (
+                asked(address, f"view?span={span['id']}&view=overview")["head"]["file"] == "a/host.1.pt.trace.json.gz"
+            )
+            assert "very-secret" not in json.dumps(index)
+        finally:
+            board.terminate()
+    assert trace.with_name(trace.name + ".steptime").is_file()
+
+
+def asked(address, route):
+    request = urllib.request.Request(f"{address}data/plugin/tb_steptime/{route}", headers={"X-Tb-Steptime": "1"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("where", ["s3", "folder"])
+def test_a_worker_that_dies_in_the_middle_of_a_file_loses_nothing(where, bucket, tmp_path, capsys):
+    import psutil
+    from distributed import LocalCluster
+
+    logs = bucket if where == "s3" else tmp_path / "logs"
+    traces = [logs / f"{run}" / "host.1.pt.trace.json.gz" for run in "abcd"]
+    local = write_trace(tmp_path / "drawn.pt.trace.json.gz", steps=20_000)
+    for trace in traces:
+        if where == "folder":
+            trace.parent.mkdir(parents=True)
+        trace.write_bytes(local.read_bytes())
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
+        codes = []
+        command = ["index", str(logs), "--dask", cluster.scheduler_address]
+        running = threading.Thread(target=lambda: codes.append(cli.main(command)))
+        running.start()
+        workers = {nanny.pid for nanny in cluster.workers.values()}
+        victim = next(pid for pid in watched(lambda: [pid for pid in workers if reads(psutil.Process(pid))]))
+        os.kill(victim, 9)
+        running.join(120)
+        assert {nanny.pid for nanny in cluster.workers.values()} != workers
+    assert codes == [0]
+    assert capsys.readouterr().out == "4 summary files written, 0 up to date, 0 failed\n"
+    assert all(map(fresh_summary, traces))
+
+
+def watched(found):
+    end = time.monotonic() + 60
+    while not (some := found()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return some
+
+
+def reads(worker):
+    """Whether a trace is being read beside this worker."""
+    return any("tb_steptime.ingest.read_one" in child.cmdline() for child in worker.children())
+
+
+@pytest.mark.live
+def test_an_index_that_was_interrupted_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    traces = [write_trace(tmp_path / "logs" / run / "host.1.pt.trace.json.gz", steps=4_000) for run in "abcdef"]
+    command = [sys.executable, "-m", "tb_steptime.cli", "index", str(tmp_path / "logs"), "--dask", "local", "--jobs"]
+    with subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as index:
+        assert "1 of 6" in index.stderr.readline()
+        index.send_signal(2)
+        said, _ = index.communicate(timeout=60)
+    assert (index.returncode, said.splitlines()[1:]) == (130, ["Interrupted. Run it again for the rest."])
+    written = sum(bool(fresh_summary(trace)) for trace in traces)
+    assert 1 <= written < 6
+    again = subprocess.run([*command, "1"], capture_output=True, text=True, check=True).stdout
+    assert again == f"{6 - written} summary files written, {written} up to date, 0 failed\n"

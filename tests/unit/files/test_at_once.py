@@ -1,0 +1,29 @@
+"""Questions about files of a store are asked at the same time, and answered in order."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.files.at_once import answers
+from tb_steptime.files.remote import RemotePath
+
+
+def test_files_of_a_store_wait_together_and_others_one_after_the_other():
+    together = threading.Barrier(3)
+
+    def ask(path):
+        if isinstance(path, RemotePath):
+            together.wait(10)
+        return str(path)
+
+    paths = [RemotePath("s3://b/1"), Path("x"), RemotePath("s3://b/2"), Path("y"), RemotePath("s3://b/3")]
+    assert answers(ask, paths, lambda path: path) == ["s3://b/1", "x", "s3://b/2", "y", "s3://b/3"]
+
+
+def test_what_is_raised_is_raised():
+    def ask(path):
+        raise OSError(str(path))
+
+    with pytest.raises(OSError, match="s3://b/1"):
+        answers(ask, [RemotePath("s3://b/1")], lambda path: path)
