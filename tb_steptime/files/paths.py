@@ -42,6 +42,16 @@ def identity(path: AnyPath) -> str:
     return str(path) if isinstance(path, RemotePath) else os.path.realpath(path)
 
 
+def is_folder(path: AnyPath) -> bool:
+    """Also of a name that no file can have, at which pathlib raises: False."""
+    return path.is_dir() if isinstance(path, RemotePath) else os.path.isdir(path)
+
+
+def is_file(path: AnyPath) -> bool:
+    """Likewise."""
+    return path.is_file() if isinstance(path, RemotePath) else os.path.isfile(path)
+
+
 def write_whole(path: AnyPath, content: bytes, suffix: str = "") -> None:
     """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix: see
     `whole_file`."""

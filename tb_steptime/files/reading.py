@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.problems import RemoteLost, RemoteProblem, said_plainly
-from tb_steptime.files.systems import System
+from tb_steptime.files.systems import System, limit
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +27,8 @@ FIRST_BYTES = 256 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
 #: Blocks that are fetched or wait at once: 16 MB of memory at most.
 AHEAD = 4
+#: A block that takes longer comes at less than 70 kB/s, or never.
+FETCH_SECONDS = 60.0
 #: Waits between tries, in seconds; the store's own package tries several times before, too.
 WAITS_SECONDS = (0.5, 2.0)
 
@@ -41,6 +43,7 @@ class RemoteFile:
         self._is_first = True
         self._fetched: deque[Future[bytes]] = deque()
         self._rest = memoryview(b"")
+        self._limit = limit(system, FETCH_SECONDS)
         self._pool: ThreadPoolExecutor | None = None
 
     def read(self, size: int = -1) -> bytes:
@@ -119,7 +122,7 @@ class RemoteFile:
         if start >= end:
             return b""
         with said_plainly(self._shown):
-            content = bytes(self._system.cat_file(self._inner, start=start, end=end))
+            content = bytes(self._system.cat_file(self._inner, start=start, end=end, **self._limit))
         if len(content) != end - start:
             fact = f"The store sent {len(content)} bytes of {end - start} and closed the connection"
             raise RemoteLost(errno.EIO, fact, "Was the file replaced meanwhile? Try again.", self._shown)

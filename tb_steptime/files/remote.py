@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tb_steptime.files.problems import RemoteMissing, said_plainly
 from tb_steptime.files.reading import RemoteFile
-from tb_steptime.files.systems import puts_whole, scheme_of, system_of
+from tb_steptime.files.systems import limit, puts_whole, scheme_of, system_of
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 #: Addresses of the web have parameters, which may sign them; names in stores may hold any sign.
@@ -23,6 +23,10 @@ _WITH_PARAMETERS = ("http", "https")
 #: Where stores say when a file was last changed.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
 _MARKS = ("ETag", "etag", "md5Hash", "generation", "content_md5")
+
+
+#: A store that is there answers in less than a second; its package tries again for minutes.
+ASK_SECONDS = 30.0
 
 
 class RemoteStat(NamedTuple):
@@ -101,7 +105,10 @@ class RemotePath:
         system, inner = system_of(self.url, str(self))
         with said_plainly(str(self)):
             system.invalidate_cache(inner)
-            return sorted(str(each).rstrip("/").rpartition("/")[2] for each in system.ls(inner, detail=False))
+            return sorted(
+                str(each).rstrip("/").rpartition("/")[2]
+                for each in system.ls(inner, detail=False, **limit(system, ASK_SECONDS))
+            )
 
     def open(self, mode: str = "rb") -> RemoteFile:
         """To be read in order. Raises OSError."""
@@ -144,7 +151,7 @@ class RemotePath:
     def _told(self) -> Mapping[str, Any]:
         system, inner = system_of(self.url, str(self))
         system.invalidate_cache(inner)
-        told: Mapping[str, Any] = system.info(inner)
+        told: Mapping[str, Any] = system.info(inner, **limit(system, ASK_SECONDS))
         return told
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from tb_steptime.files.problems import RemoteProblem, said_plainly
+from tb_steptime.files.problems import RemoteProblem, RemoteRefused, said_plainly
 
 #: Which extra of ours installs what an address needs, by its scheme.
 EXTRAS = {
@@ -46,12 +46,20 @@ def puts_whole(url: str) -> bool:
     return scheme_of(url) in _PUTS_WHOLE
 
 
+def limit(system: System, seconds: float) -> dict[str, float]:
+    """Arguments that end a call to a store after so long. Other file systems, which know no limit, get none."""
+    return {"timeout": seconds} if getattr(system, "async_impl", False) else {}
+
+
 def _found(url_to_fs: Any, url: str, shown: str) -> tuple[System, str]:
     try:
         system, inner = url_to_fs(url)
     except ImportError:
         raise _not_installed(scheme_of(url), shown) from None
     except ValueError:
+        if scheme_of(url) in EXTRAS:
+            hint = "Log in with its own tool, or set its variables, such as AZURE_STORAGE_ACCOUNT_NAME for az://."
+            raise RemoteRefused(errno.EACCES, "The store wants an account or a key", hint, shown) from None
         hint = "Known are s3, gs, az, hdfs, and what `fsspec.available_protocols()` lists."
         raise RemoteProblem(errno.EINVAL, f"{scheme_of(url)}:// is no known kind of store", hint, shown) from None
     return system, str(inner)

@@ -22,7 +22,7 @@ from zlib import crc32
 
 from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainly
 from tb_steptime.files.remote import RemotePath, RemoteStat
-from tb_steptime.files.systems import system_of
+from tb_steptime.files.systems import limit, system_of
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.summaries.fetching import fetch_all
 from tb_steptime.ingest.summaries.layout import SUFFIX
@@ -91,10 +91,9 @@ class RemoteFiles:
     def _listed(self) -> tuple[_Tree, dict[str, RemoteStat]]:
         """The folders, and the files that matter by their path in the place. Raises RemoteProblem."""
         system, inner = system_of(self.root.url, str(self.root))
-        limit = {"timeout": LIST_LIMIT_SECONDS} if getattr(system, "async_impl", False) else {}
         with said_plainly(str(self.root)):
             system.invalidate_cache()
-            found: Mapping[str, Any] = system.find(inner, detail=True, **limit)
+            found: Mapping[str, Any] = system.find(inner, detail=True, **limit(system, LIST_LIMIT_SECONDS))
             system.invalidate_cache()
         top = inner.rstrip("/") + "/" if inner.strip("/") else inner
         files = {name[len(top) :]: told for name, told in found.items() if name.startswith(top)}

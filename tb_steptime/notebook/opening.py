@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.paths import AnyPath, any_path, is_file, is_folder
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
@@ -34,10 +34,14 @@ def open_path(path: str | os.PathLike[str]) -> Spans:
 
 def _opened(place: AnyPath) -> Spans:
     problems: list[Problem] = []
-    if place.exists():
+    if _is_there(place):
         return _spans(place, find_spans([place], problems), problems)
-    in_folder = find_spans([place.parent], problems) if place.parent.is_dir() else ()
+    in_folder = find_spans([place.parent], problems) if is_folder(place.parent) else ()
     return _spans(place, (span for span in in_folder if span.run == "." and span.worker == place.name), problems)
+
+
+def _is_there(path: AnyPath) -> bool:
+    return is_folder(path) or is_file(path)
 
 
 def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem]) -> Spans:
@@ -48,7 +52,7 @@ def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem]) -
 
 
 def _nothing(path: AnyPath, problems: list[Problem]) -> TraceError:
-    if problems and path.exists():
+    if problems and _is_there(path):
         return TraceError(problems[0].problem, path, problems[0].hint)
     hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
     return TraceError("There is no such file, folder or worker", path, hint)

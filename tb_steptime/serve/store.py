@@ -148,6 +148,7 @@ class Store:
             for span in self.directory.spans()[1][-MAX_WARM_SPANS:]:
                 time.sleep(WARM_REST_SECONDS)
                 self.kept.trends(span)
+            self.trends(SpanNames(), TrendsAsked(metrics=("step_time",), strips=0), work=False)  # what is said of all
         except Exception:  # a thread of its own: nobody else would hear of it
             logger.exception("tb_steptime could not prepare its trends")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.paths import AnyPath, is_file, is_folder
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.discovery import Discovery
@@ -88,7 +88,7 @@ def measured_span(
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path, leave_out)
-    summary = fresh_summary(span.trace, span.summary) if span.trace.is_file() else None
+    summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) else None
     if summary is not None:
         return whole(summary, span.path, leave_out)
     return measure_file(span.trace, on_progress, leave_out, processes=cores())
@@ -122,7 +122,7 @@ def _only(trace: Trace, span: FoundSpan) -> Trace:
 def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
     """The spans under log directories, then the files that were named. Raises RemoteProblem where it cannot be known
     what an address is."""
-    folders = [path for path in paths if path.is_dir()]
+    folders = [path for path in paths if is_folder(path)]
     for folder in folders:
         found = Discovery([Place("", folder, str(folder))]).scan()
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]

@@ -12,7 +12,7 @@ What it needs   The decorator lists every shared measurement that the function u
 How long        A result is kept in `Trace.memo`, for as long as the trace: a few seconds in a process that reads one
                 trace, or the time that a page of the timeline is computed.
 When to share   Where two callers need the result, or one asks for it many times, and computing it again costs more than
-                its memory. A trace of 1 GB has to be analysed in 270 MB: a column of int64 for each of its 2.4 million
+                its memory. A trace of 1 GB has to be analysed in 320 MB: a column of int64 for each of its 2.4 million
                 events is 19 MB. So share tables of names, intervals and sums; not columns that one caller uses.
 What it may be  A pure function of its arguments. The result is the same object each time, and must not be changed.
 """

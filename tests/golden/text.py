@@ -52,6 +52,8 @@ def catalogue_text(catalogue: Any) -> str:
 def _entries(entries: Any) -> Iterator[list[str]]:
     if isinstance(entries, dict):
         yield from (folded("", f"{key}: {each}") for key, each in entries.items())
+    elif all(isinstance(each, str) for each in entries):
+        yield from ([each] for each in entries)
     else:
         yield from ([_line(each.items()), *folded(" " * 4, each.get("meaning", ""))] for each in entries)
 

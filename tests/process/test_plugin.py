@@ -7,12 +7,7 @@ import sys
 import time
 
 import pytest
-from tensorboard import default, program
-from tensorboard.backend import application
-from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
-from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.plugins import base_plugin
-from werkzeug.test import Client
 
 from tb_steptime import cli
 from tb_steptime.plugin import StepTimePlugin
@@ -22,10 +17,7 @@ from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import small_trace, with_allocations, write_trace
-
-PREFIX = "/data/plugin/tb_steptime/"
-WORK = {"X-Tb-Steptime": "1"}
-
+from tests.process.boards import PREFIX, WORK, tensorboard
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -43,17 +35,6 @@ def unread(tmp_path):
 def logs(unread):
     measure_all(unread / "a")
     return unread
-
-
-def tensorboard(*flags):
-    """A client of TensorBoard as its command line makes it, with only our plugin and its own."""
-    board = program.TensorBoard(plugins=[*default.get_static_plugins(), StepTimePlugin])
-    board.configure(("tensorboard", *flags))
-    events = EventMultiplexer()
-    if board.flags.logdir:
-        events.AddRunsFromDirectory(board.flags.logdir).Reload()
-    scalars = MultiplexerDataProvider(events, board.flags.logdir)
-    return Client(application.TensorBoardWSGIApp(board.flags, board.plugin_loaders, scalars))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
@@ -46,7 +45,7 @@ def job_table(found: FoundJob, width: int) -> str:
 
 
 def _top(found: FoundJob) -> str:
-    run = found.run if found.run != "." else Path(found.recorded[0].found.path).absolute().parent.name
+    run = found.run if found.run != "." else found.recorded[0].found.folder
     job = found.ranks
     return printable(f"{run} · {counted(len(job.ranks), 'rank')} · {counted(len(job.steps), 'step')}")
 

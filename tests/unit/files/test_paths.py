@@ -66,6 +66,15 @@ def test_a_kind_of_store_that_nobody_knows():
         systems.system_of("foo://a/b", "foo://a/b")
 
 
+def test_a_store_that_wants_an_account(monkeypatch):
+    def refused(url):
+        raise ValueError("Must provide either a connection_string or account_name")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refused)
+    with pytest.raises(RemoteRefused, match="The store wants an account or a key"):
+        any_path("az://c/a.json").stat()
+
+
 def test_what_stores_raise_is_said_in_our_words():
     class NoCredentialsError(Exception):
         pass

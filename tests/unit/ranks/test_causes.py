@@ -1,0 +1,76 @@
+"""Why a rank is late: by its parts of the step, and by its kernels beside those of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb_steptime.analyses.compare import ComparedStep, CompareResult
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+from tb_steptime.ranks.causes import causes
+from tb_steptime.ranks.result import Cause
+from tb_steptime.ranks.spans import RankSpan
+from tests.drawn.exchanging_ranks import rank
+
+MS = 1_000_000
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def span(number: int, figures: dict[str, int], *launches: tuple[str, str, int, int]) -> RankSpan:
+    """Of two steps. figures: ms of each step; launches: kernel, shapes, how many in both steps, ms of one."""
+    places = [
+        LaunchPlace(name, name, "aten::mm", shapes, None, "forward", many, many * each * MS, order)
+        for order, (name, shapes, many, each) in enumerate(launches)
+    ]
+    compared = CompareResult(steps=[ComparedStep(name, True, []) for name in "12"], kernels=places)
+    drawn = rank(number, "a a")
+    columns = {metric: np.full(2, ms * MS, np.float64) for metric, ms in figures.items()}
+    return replace(drawn, figures={**drawn.figures, **columns}, results={**drawn.results, "compare": compared})
+
+
+def why(late: RankSpan, *others: RankSpan, delay_ms: int = 10) -> list[Cause]:
+    return causes([*others, late], len(others), delay_ms * MS, ["1", "2"])
+
+
+def test_what_takes_it_longer_than_the_median_of_the_others():
+    usual = [span(number, {"kernel_time": 50, "data_loading_exposed": ms}) for number, ms in enumerate((2, 3, 30))]
+    assert why(span(3, {"kernel_time": 50, "data_loading_exposed": 13}), *usual) == [
+        Cause("data_loading", 13 * MS, 3 * MS, 1.0, "data_loading_exposed")
+    ]
+
+
+def test_parts_of_one_cause_are_summed_and_the_largest_is_named():
+    idle = ("idle_cpu_work_time", "idle_nothing_recorded_time", "launch_latency_time")
+    usual = [span(number, {"kernel_time": 50, **dict.fromkeys(idle, 1)}) for number in (0, 1)]
+    late = span(2, {"kernel_time": 50, **dict(zip(idle, (3, 7, 1), strict=True))})
+    assert why(late, *usual) == [Cause("host", 11 * MS, 3 * MS, 0.8, "idle_nothing_recorded_time")]
+
+
+def test_without_a_device_the_host_s_own_parts_count():
+    usual = [span(number, {"cpu_exec_time": 20, "other_time": 1}) for number in (0, 1)]
+    late = span(2, {"cpu_exec_time": 20, "other_time": 21})
+    assert why(late, *usual, delay_ms=20) == [Cause("python", 21 * MS, MS, 1.0, "other_time")]
+
+
+@pytest.mark.parametrize(
+    ("launches", "cause", "name", "factor"),
+    [
+        ([("gemm", "[512]", 20, 6), ("relu", "", 20, 1)], "slower_kernels", "gemm", 1.2),  # a lower clock
+        ([("gemm", "[512]", 24, 5), ("relu", "", 20, 1)], "more_work", "gemm", 1 + 20 / 120),  # more launches
+        ([("gemm", "[640]", 20, 6), ("relu", "", 20, 1)], "more_work", "gemm", 1 + 20 / 120),  # larger inputs
+    ],
+)
+def test_slower_kernels_and_more_work_are_told_apart(
+    launches: list[tuple[str, str, int, int]], cause: str, name: str, factor: float
+):
+    """Collectives are no work: they are shortest on the rank that is late."""
+    usual = span(0, {"kernel_time": 60}, ("gemm", "[512]", 20, 5), ("relu", "", 20, 1), (NCCL, "", 10, 9))
+    (found,) = why(span(2, {"kernel_time": 70}, *launches, (NCCL, "", 10, 1)), usual, usual)
+    assert (found.id, found.name, found.factor) == (cause, name, pytest.approx(factor, abs=0.04))
+
+
+def test_what_explains_little_of_the_delay_is_no_cause():
+    usual = [span(number, {"kernel_time": 50, "memcpy_time": 1}) for number in (0, 1)]
+    assert why(span(2, {"kernel_time": 50, "memcpy_time": 2}), *usual) == []
