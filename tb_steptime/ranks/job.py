@@ -57,7 +57,7 @@ def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) ->
     )
     if not exchanged.steps.size:
         return job, None
-    return _with_exchanges(job, exchanged, link_rate), step_waits(exchanged.arrivals, exchanged.steps)
+    return _with_exchanges(job, exchanged, link_rate), exchanged.waits
 
 
 def _row(span: RankSpan) -> RankRow:
@@ -111,6 +111,10 @@ class _Exchanged:
     def arrivals(self) -> Arrivals:
         return arrivals(self.matching.matched, len(self.spans), len(self.names))
 
+    @cached_property
+    def waits(self) -> StepWaits:
+        return step_waits(self.arrivals, self.steps)
+
 
 def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -> JobRanks:
     clocks, offsets = align(found.matching.matched, len(found.spans))
@@ -136,7 +140,7 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
 
 def _late(found: _Exchanged) -> list[LateRank]:
     """Each with why it is late."""
-    late = late_ranks(found.arrivals, found.spans, found.steps)
+    late = late_ranks(found.arrivals, found.spans, found.steps, found.waits)
     place = {span.rank: number for number, span in enumerate(found.spans)}
     steps = [found.names[step] for step in found.steps.tolist()]
     return [

@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.result import Balance, LateRank
 from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.trace.table import Int64
 
 #: Exposed waits of the median rank below this share of the step are no matter.
@@ -50,22 +51,20 @@ def _is_straggler(first: LateRank, found: Arrivals, steps: Int64) -> bool:
     return first.caused_share >= least and often and first.own_wait_ns <= OWN_WAITS * first.wait_ns and steady
 
 
-def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64) -> list[LateRank]:
-    """Those that make others wait, most first. matched_steps: places among the job's steps."""
-    caused, waits = found.caused_ns, int(found.wait_ns.sum())
+def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
+    """Those that make others wait, most first. matched_steps: places among the job's steps; waits: in them."""
+    caused, whole, wait_ns = found.caused_ns, int(found.wait_ns.sum()), waits.caused_ns()
     order = [
-        place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * waits > 0
+        place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
     ]
-    return [_late(found, spans, place, matched_steps) for place in order[:MOST_NAMED]]
+    return [_late(found, spans[place].rank, place, matched_steps, wait_ns[place]) for place in order[:MOST_NAMED]]
 
 
-def _late(found: Arrivals, spans: Sequence[RankSpan], place: int, steps: Int64) -> LateRank:
+def _late(found: Arrivals, rank: int, place: int, steps: Int64, wait_ns: int) -> LateRank:
     late = found.exposed_ns[steps]
     worst = (late.argmax(axis=1) == place) & (late.max(axis=1) > 0)
-    others = max(1, int((found.matched > 0).sum()) - 1)
-    wait_ns = round(float(late[:, place].mean()) / others)
     return LateRank(
-        rank=spans[place].rank,
+        rank=rank,
         last_share=int(found.last[place]) / max(1, int(found.matched[place])),
         late_steps=int(worst.sum()),
         steps=len(steps),

@@ -11,7 +11,9 @@ from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.job_ranks import at_the_same_time, recorded_ranks
 from tb_steptime.ingest.job_ranks import job_of as job_of_recordings
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ranks.job import job_ranks
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.ranks import ranks_headline
+from tb_steptime.ranks.job import job_ranks, job_with_waits
 from tests.drawn.simulated_ranks import MS, job_of, span_of
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
@@ -113,6 +115,24 @@ def test_sums_conserve(ranks: int):
     assert sum(row.wait_ns for row in job.collectives) == sum(row.wait_ns for row in job.ranks)
     assert sum(row.transfer_ns for row in job.collectives) == sum(row.transfer_ns for row in job.ranks)
     assert sum(step.late_ns for step in job.steps) <= sum(row.caused_ns for row in job.ranks)
+
+
+@pytest.mark.parametrize(("spread_ms", "late_ms", "balance"), [(2, 12, "straggler"), (4, 0, "imbalance")])
+def test_what_a_rank_costs_the_others_is_one_number(spread_ms: int, late_ms: int, balance: str):
+    """Of steps that differ: in the headline, the card, the table and the rows of the map."""
+    ran = run(Declared(4, steps=30, spread_ns=spread_ms * MS, late={1: late_ms * MS}, seed=2))
+    job, waits = job_with_waits([span_of(ran, rank) for rank in range(4)])
+    assert waits is not None
+    table = waits.caused_ns()
+    assert (job.balance, {late.rank: late.wait_ns for late in job.late}) == (
+        balance, {late.rank: table[late.rank] for late in job.late},
+    )  # fmt: skip
+    assert table == pytest.approx(np.nanmean(waits.caused, axis=1), abs=1)
+    assert 3 * sum(table) == pytest.approx(sum(row.exposed_wait_ns for row in job.ranks) / job.matched_steps, abs=6)
+    card = next(each for each in judge_job(job) if each.id == balance)
+    written = ranks_headline(job).verdict.values["wait"].value
+    assert card.why.values["wait"].value == written
+    assert balance == "imbalance" or written == max(table)
 
 
 def test_the_same_of_traces_that_are_read(tmp_path: Path):

@@ -104,8 +104,13 @@ def _balanced(job: JobRanks) -> Phrase:
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
-    wait = fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
+    wait = mean_wait_ns(job)
     return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
+
+
+def mean_wait_ns(job: JobRanks) -> float:
+    """What a rank waits for others and no computation hides, a step: as a mean over ranks and matched steps."""
+    return fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
 
 
 def _unmatched(job: JobRanks) -> Phrase:

@@ -21,8 +21,9 @@ COLUMNS = (
     ),
     Metric(
         "rank_caused_ns", "Makes others wait", Unit.NS,
-        "How long each of the others waits for this rank, as a mean: their waits that end when it arrives and that no "
-        "computation hides, a step.", colour="comm",
+        "How long each of the others waits for this rank, a step: their waits that end when it arrives and that no "
+        "computation hides, as a mean over the other ranks and over the steps whose collectives are matched.",
+        colour="comm",
     ),
     Metric("rank_last", "Arrives last", Unit.FRACTION, "At how many of its collectives all others were there before."),
     Metric("rank_why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others."),

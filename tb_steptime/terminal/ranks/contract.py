@@ -48,8 +48,9 @@ class LateCauseReport(msgspec.Struct, frozen=True):
 
 
 class LateRankReport(msgspec.Struct, frozen=True):
-    """A rank that makes others wait. wait_ns: what each of them waits for it in the median step; gain_ns: a step at
-    most, if it arrived with the next to last. late_steps: those in which it makes them wait most, of steps."""
+    """A rank that makes others wait. wait_ns: what each of them waits for it a step, as makes_others_wait_ns has it;
+    gain_ns: a step at most, if it arrived with the next to last. late_steps: those in which it makes them wait
+    most, of steps."""
 
     rank: int
     wait_ns: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, severity
 from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.text import Phrase, phrase
 
@@ -32,14 +32,9 @@ class JobCard(NamedTuple):
     steps: tuple[str, ...] = ()
 
 
-def job_step_ns(job: JobRanks) -> float:
-    """Of the slowest rank, in the median step; at least 1, so that it may divide."""
-    return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
-
-
 def job_card(job: JobRanks, card: JobCard) -> Insight | None:
     """The insight, if its gain is worth a card."""
-    share = min(1.0, card.gain_ns / job_step_ns(job))
+    share = min(1.0, card.gain_ns / step_ns(job))
     if share < WORTH_FRACTION:
         return None
     level, why = _confidence(job, card)

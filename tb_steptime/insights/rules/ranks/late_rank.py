@@ -6,7 +6,7 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
-from tb_steptime.insights.wording.ranks import cause_text, rank_name
+from tb_steptime.insights.wording.ranks import cause_text, mean_wait_ns, rank_name
 from tb_steptime.ranks.result import CauseId, JobRanks, LateRank
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
@@ -134,7 +134,7 @@ def imbalance(job: JobRanks) -> Insight | None:
 def _why_turns(job: JobRanks) -> Phrase:
     who = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
-        wait=ns(job.imbalance_gain_ns),
+        wait=ns(mean_wait_ns(job)),
     )
     if not job.imbalance_causes:
         return joined(who, phrase("."), by="")

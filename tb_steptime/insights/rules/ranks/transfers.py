@@ -7,8 +7,8 @@ from statistics import median
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION
 from tb_steptime.insights.rules.communication.exchange_advice import how_to_overlap, how_to_send_less
-from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card, job_step_ns
-from tb_steptime.insights.wording.ranks import rank_name
+from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.wording.ranks import rank_name, step_ns
 from tb_steptime.ranks.result import JobCollective, JobRanks
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
@@ -47,7 +47,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     found, leading = job.exchange, _leading(job)
-    if found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * job_step_ns(job):
+    if found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * step_ns(job):
         return None
     hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
     return job_card(
