@@ -1915,12 +1915,15 @@ export interface MemoryStep {
 }
 
 /**
- * Sends and receives of one size, which are between two ranks and so not matched; sums over all ranks and steps.
- * Their time includes the wait for the other side.
+ * Sends and receives of one size, which are between two ranks and so not matched. Their time includes the wait
+ * for the other side. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in which any
+ * rank sends or receives anything.
  */
 export interface Messages {
   group: string | null;
   bytes: number | null;
+  ranks: number;
+  steps: number;
   count: number;
   running_ns: number;
   exposed_ns: number;
@@ -2585,9 +2588,9 @@ export interface RankRow {
  * The ranks of the job that a span is of.
  * job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
  * of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
- * is matched. spans: ids of the
- * spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
- * causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
+ * is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
+ * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
+ * which are of the late rank of each step. simulated: what a simulator says of its figures.
  */
 export interface RanksPage {
   headline: Headline;
@@ -2598,6 +2601,7 @@ export interface RanksPage {
   found: number;
   titles: Partial<Record<RanksTitleId, Phrase>>;
   causes: Phrase[];
+  turns: Phrase[];
   notes: NoteText[];
   insights: Insight[];
   simulated: string | null;

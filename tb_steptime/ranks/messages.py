@@ -1,9 +1,13 @@
-"""Sends and receives, which two ranks share: not matched, but summed apart from what whole groups exchange."""
+"""Sends and receives, which two ranks share: not matched, but summed apart from what whole groups exchange.
+
+rank 0   send 8 MB |==|     |==|
+rank 1   receive   |====|   |===|      2 ranks, 4 of 8 MB: how long each takes includes the wait for the other side
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,26 +15,43 @@ from tb_steptime.ranks.instances import Instances
 from tb_steptime.ranks.result import Messages
 from tb_steptime.trace.table import Int64
 
+#: Of one rank: its place, its collectives, and which of them are messages of one size.
+_Sent = tuple[int, Instances, Int64]
+
 
 def messages(ranks: Sequence[Instances]) -> list[Messages]:
     """By group and size, most exposed first."""
-    sums: dict[tuple[str | None, int | None], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for each in ranks:
-        for number, one in enumerate(each.classes):
-            if one.kind == "send_receive":
-                rows = np.flatnonzero(each.of == number)
-                _add(sums[_group(each, rows), one.bytes], each, rows)
-    found = [
-        Messages(*key, count, running, exposed, running - exposed) for key, (count, running, exposed) in sums.items()
-    ]
+    alike: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
+    for place, each in enumerate(ranks):
+        for size, rows in _sizes(each):
+            alike[_group(each, rows), size].append((place, each, rows))
+    steps = {step for sent in alike.values() for _, each, rows in sent for step in each.step[rows].tolist()}
+    found = [_messages(*key, sent, len(steps)) for key, sent in alike.items()]
     return sorted(found, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
 
 
+def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
+    """Bytes, and the rows of that class; classes without any are left out."""
+    for number, one in enumerate(each.classes):
+        rows = np.flatnonzero(each.of == number)
+        if one.kind == "send_receive" and len(rows):
+            yield one.bytes, rows
+
+
 def _group(each: Instances, rows: Int64) -> str | None:
-    return each.groups[int(each.group[rows[0]])].name if len(rows) else None
+    return each.groups[int(each.group[rows[0]])].name
 
 
-def _add(sums: list[int], each: Instances, rows: Int64) -> None:
-    sums[0] += len(rows)
-    sums[1] += int(each.length[rows].sum())
-    sums[2] += int(each.exposed[rows].sum())
+def _messages(group: str | None, size: int | None, sent: Sequence[_Sent], steps: int) -> Messages:
+    running = sum(int(each.length[rows].sum()) for _, each, rows in sent)
+    exposed = sum(int(each.exposed[rows].sum()) for _, each, rows in sent)
+    return Messages(
+        group=group,
+        bytes=size,
+        ranks=len({place for place, _, _ in sent}),
+        steps=steps,
+        count=sum(len(rows) for _, _, rows in sent),
+        running_ns=running,
+        exposed_ns=exposed,
+        hidden_ns=running - exposed,
+    )

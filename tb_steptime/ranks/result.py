@@ -143,11 +143,14 @@ class ExchangeTime(msgspec.Struct, frozen=True):
 
 
 class Messages(msgspec.Struct, frozen=True):
-    """Sends and receives of one size, which are between two ranks and so not matched; sums over all ranks and steps.
-    Their time includes the wait for the other side."""
+    """Sends and receives of one size, which are between two ranks and so not matched. Their time includes the wait
+    for the other side. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in which any
+    rank sends or receives anything."""
 
     group: str | None
     bytes: int | None
+    ranks: int
+    steps: int
     count: int
     running_ns: int
     exposed_ns: int

@@ -19,9 +19,9 @@ class RanksPage(msgspec.Struct, frozen=True):
 
     job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
     of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
-    is matched. spans: ids of the
-    spans that the page is of, in the order of the ranks; read, found: how many of its ranks are read, of how many.
-    causes: why each of job.late is late, in words. simulated: what a simulator says of its figures.
+    is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
+    ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
+    which are of the late rank of each step. simulated: what a simulator says of its figures.
     """
 
     headline: Headline
@@ -32,6 +32,7 @@ class RanksPage(msgspec.Struct, frozen=True):
     found: int
     titles: dict[RanksTitleId, Phrase]
     causes: list[Phrase]
+    turns: list[Phrase]
     notes: list[NoteText]
     insights: list[Insight]
     simulated: str | None

@@ -58,6 +58,17 @@ def test_every_span_of_a_job_has_the_page_of_the_job(store):
     assert store.ranks.page(spans[0], work=False) == page
 
 
+def test_of_ranks_that_take_turns_it_says_why_the_late_one_of_each_step_is_late(tmp_path):
+    write(run(Declared(3, steps=8, spread_ns=6 * MS)), tmp_path / "turns")
+    measure_all(tmp_path)
+    made = Store(parse_places(str(tmp_path), ""))
+    page = made.ranks.page(spans_of(made, "turns")[0], work=False)
+    made.close()
+    assert (page.job.balance, len(page.turns)) == ("imbalance", len(page.job.imbalance_causes))
+    assert page.turns[0].template == "it computes {more} a step longer, on larger inputs or in more kernels"
+    assert page.titles["waits"].template.startswith("Different ranks arrive last,")
+
+
 def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
     spans = spans_of(store, "job")
     page = store.ranks.map(spans[1], "kernel_time")

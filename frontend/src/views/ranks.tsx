@@ -12,6 +12,7 @@ import { type RanksViewProps, titleOf } from "./props";
 import { JobCollectives } from "./ranks/collectives";
 import { useRankMap } from "./ranks/map_data";
 import { MapPicture } from "./ranks/map_picture";
+import { Messages } from "./ranks/messages";
 import { type MapRow, rowsOf } from "./ranks/rows";
 import { Waits } from "./ranks/waits";
 import { ToDo } from "./to_do";
@@ -66,6 +67,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         tab={tab}
       />
       <JobCollectives page={page} job={job} name={name} tab={tab} />
+      <Messages job={job} name={name} tab={tab} />
       <p class="quiet">
         <Sentence phrase={titleOf(page, "clocks")} />
       </p>

@@ -112,6 +112,26 @@ test("the waits of each rank, the one that others wait for first", async () => {
   expect(keys()).toMatchObject({ view: "overview", worker: "rank2" });
 });
 
+test("ranks that take turns have no why of their own: it is that of the late rank of each step", async () => {
+  const job = { ...JOB, balance: "imbalance" as const };
+  const turns = [plain("it computes 6.8 ms a step longer"), plain("its CPU launches work 1.0 ms a step later")];
+  await openTab(OPEN, server(ranksPage({ job, turns })));
+  await picture();
+  expect(rowsOf("Waits by rank")[0]).toBe("rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms|90.0 %");
+  expect(screen.getByText(/^The late rank of each step/).textContent!.replace(/\s+/g, " ")).toBe(
+    "The late rank of each step, compared with the others in it: it computes 6.8 ms a step longer; " +
+      "its CPU launches work 1.0 ms a step later.",
+  );
+});
+
+test("sends and receives are a table of their own, a step and rank", async () => {
+  const sent = { group: "1", bytes: 8_000_000, ranks: 2, steps: 2, count: 8, running_ns: 80e6 };
+  const messages = [{ ...sent, exposed_ns: 60e6, hidden_ns: 20e6 }];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, messages } })));
+  await picture();
+  expect(rowsOf("Sends and receives")).toEqual(["8.0 MB|2|2|20.0 ms|75.0 %"]);
+});
+
 test("a collective opens to its sizes and their bandwidth", async () => {
   await openTab(OPEN, server());
   await picture();

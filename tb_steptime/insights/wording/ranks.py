@@ -8,7 +8,7 @@ from statistics import fmean, median
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import scaling_text
-from tb_steptime.ranks.result import CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
@@ -73,9 +73,13 @@ def rank_name(rank: int) -> Quantity:
 
 def cause_text(late: LateRank) -> Phrase:
     """Why this rank is late, without a full stop."""
-    if not late.causes or late.causes[0].id == "unknown":
+    return cause_words(late.causes[0]) if late.causes else phrase(CAUSE_WORDS["unknown"])
+
+
+def cause_words(cause: Cause) -> Phrase:
+    """One cause, without a full stop."""
+    if cause.id == "unknown":
         return phrase(CAUSE_WORDS["unknown"])
-    cause = late.causes[0]
     more = ns(cause.own_ns - cause.others_ns)
     if cause.name is None or cause.id not in _NAMED:
         return phrase(CAUSE_WORDS[cause.id], more=more)
@@ -143,6 +147,12 @@ def _waits_title(job: JobRanks) -> Phrase:
     if not job.late:
         return phrase("Who waits for whom?")
     late = job.late[0]
+    if job.balance == "imbalance":
+        return phrase(
+            "Different ranks arrive last, most often rank {rank}: at {share} of the collectives",
+            rank=rank_name(late.rank),
+            share=fraction(late.last_share),
+        )
     return phrase(
         "Rank {rank} arrives last at {share} of the collectives",
         rank=rank_name(late.rank),

@@ -43,6 +43,11 @@ COLUMNS = (
         "From the arrival of a rank to that of the last one, mean of the ranks. A faster network does not shorten it.",
         colour="comm",
     ),
+    Metric(
+        "job_message_ns", "Time", Unit.NS,
+        "Of sends and receives on each rank, with the wait for the other side, which is not known apart.",
+        colour="comm",
+    ),
     Metric("job_exposed", "Exposed", Unit.FRACTION, "How much of its time no computation runs beside."),
     Metric(
         "job_algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,

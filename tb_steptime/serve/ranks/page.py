@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.insights.wording.ranks import cause_text, one_rank_headline, ranks_headline, ranks_titles
+from tb_steptime.insights.wording.ranks import cause_text, cause_words, one_rank_headline, ranks_headline, ranks_titles
 from tb_steptime.serve.rank_answers import RanksPage
 from tb_steptime.serve.ranks.jobs import Job, Jobs
 
@@ -18,7 +18,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     found = known.ranks if known else None
     if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
-        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], simulated)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], [], simulated)
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
@@ -28,6 +28,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         found=read + job.unread,
         titles=dict(ranks_titles(found)),
         causes=[cause_text(late) for late in found.late],
+        turns=[cause_words(cause) for cause in found.imbalance_causes],
         notes=[worded(note) for note in found.notes],
         insights=judge_job(found),
         simulated=simulated,

@@ -5,6 +5,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { DASH } from "../../format";
@@ -66,9 +67,26 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
         maxRows={12}
         {...sorting(tab, "rank_waits", matched ? "-caused" : "-step")}
       />
+      {job.balance === "imbalance" && <Turns turns={page.turns} />}
     </Picture>
   );
 }
+
+/** Ranks that take turns: each of them is late in other steps, so its means say little; what the late one of each step
+ * takes longer than the others does. */
+const Turns = ({ turns }: { turns: readonly Phrase[] }) => (
+  <p class="quiet small">
+    {turns.length === 0
+      ? "The traces do not show why the late rank of a step is late."
+      : "The late rank of each step, compared with the others in it: "}
+    {turns.map((each, at) => (
+      <span key={each.template}>
+        <Sentence phrase={each} />
+        {at + 1 < turns.length ? "; " : "."}
+      </span>
+    ))}
+  </p>
+);
 
 function rowsWith({ causes }: RanksPage, { ranks, late, matched_steps: steps }: JobRanks, rows: readonly MapRow[]) {
   return ranks.map((rank, at): WaitRow => {
@@ -95,6 +113,13 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     figures: { of, unit: "ns", siblings: "time" },
   });
   const hosts = new Set(job.ranks.map(({ host }) => host)).size > 1;
+  const why: Column<WaitRow> = {
+    id: "why",
+    ...columnHead(meanings, "rank_why"),
+    cell: ({ why }) => (why ? <span {...hint(sentence(why))}>{sentence(why)}</span> : DASH),
+    missing: "It is not among the ranks that the others wait for.",
+    order: ({ why }) => (why ? sentence(why) : null),
+  };
   const waits: Column<WaitRow>[] = [
     figure("own", "rank_own_ns", ({ own_ns }) => own_ns),
     figure("wait", "rank_wait_ns", ({ wait_ns }) => wait_ns),
@@ -127,13 +152,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
       width: "76px",
       figures: { of: ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null), unit: "fraction" },
     },
-    {
-      id: "why",
-      ...columnHead(meanings, "rank_why"),
-      cell: ({ why }) => (why ? <span {...hint(sentence(why))}>{sentence(why)}</span> : DASH),
-      missing: "It is not among the ranks that the others wait for.",
-      order: ({ why }) => (why ? sentence(why) : null),
-    },
+    ...(job.balance === "imbalance" ? [] : [why]),
   ];
   return [
     {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
-from tb_steptime.insights.wording.ranks import cause_text, mean_wait_ns, rank_name
+from tb_steptime.insights.wording.ranks import cause_text, cause_words, mean_wait_ns, rank_name
 from tb_steptime.ranks.result import CauseId, JobRanks, LateRank
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
@@ -138,5 +136,5 @@ def _why_turns(job: JobRanks) -> Phrase:
     )
     if not job.imbalance_causes:
         return joined(who, phrase("."), by="")
-    cause = cause_text(msgspec.structs.replace(job.late[0], causes=job.imbalance_causes))
+    cause = cause_words(job.imbalance_causes[0])
     return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))
