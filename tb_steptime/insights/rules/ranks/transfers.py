@@ -48,7 +48,12 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     found, leading = job.exchange, _leading(job)
-    if not job.on_device or found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * job_step_ns(job):
+    if (
+        not job.on_device
+        or found is None
+        or leading is None
+        or found.exposed_transfer_ns < WARNING_FRACTION * job_step_ns(job)
+    ):
         return None
     hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
     return job_card(
