@@ -1428,7 +1428,7 @@ export interface JobKind {
  * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
  * a straggler.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
- * notes: what is missing, twice, cut off, or could not be matched, with counts.
+ * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
 export interface JobRanks {
   world_size: number | null;
@@ -1449,6 +1449,7 @@ export interface JobRanks {
   imbalance_gain_ns: number;
   imbalance_causes: Cause[];
   notes: Note[];
+  on_device: boolean;
 }
 
 /**

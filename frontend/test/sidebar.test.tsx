@@ -24,8 +24,8 @@ test("the list of views has a share for what explains a part of the step, a dash
     />
   );
   expect(words(list)).toBe(
-    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Ranks|Timeline|Tesla V100|80 SMs|2 steps, " +
-      "8 June 2021|75 718 events, 1.2 MB|",
+    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Ranks|Timeline|Tesla V100|80 SMs|" +
+      "2 steps, 8 June 2021|75 718 events, 1.2 MB|",
   );
   const html = renderToString(list);
   expect(html).toContain('data-hint="Share of the step that waits for a batch."');

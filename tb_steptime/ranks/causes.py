@@ -41,7 +41,7 @@ _KERNELS = "kernel_time"
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
     """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first."""
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
-    if _on_device(spans[place]):
+    if on_device(spans[place]):
         found.append(_of_kernels(spans, place, steps))
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
@@ -51,12 +51,13 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
 
 def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseId, tuple[str, ...]]]:
     """What a rank may take longer in, and the metrics that it sums."""
-    if not _on_device(span):
+    if not on_device(span):
         return list(_ON_HOST)
     return [*_ON_DEVICE, ("more_work", (_KERNELS,))] if with_kernels else list(_ON_DEVICE)
 
 
-def _on_device(span: RankSpan) -> bool:
+def on_device(span: RankSpan) -> bool:
+    """Whether kernels ran in its steps."""
     return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
 
 

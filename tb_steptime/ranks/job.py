@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, arrivals
-from tb_steptime.ranks.causes import causes
+from tb_steptime.ranks.causes import causes, on_device
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
 from tb_steptime.ranks.exchange_time import exchange_time
@@ -50,6 +50,7 @@ def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) ->
         steps=[_step(name, found.spans, step_ns[:, column]) for column, name in enumerate(names)],
         step_time=rank_matrix(found.spans, "step_time"),
         metrics=measured_metrics(found.spans),
+        on_device=any(on_device(span) for span in found.spans),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),

@@ -214,7 +214,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
     a straggler.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
-    notes: what is missing, twice, cut off, or could not be matched, with counts.
+    notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
 
     world_size: int | None
@@ -235,3 +235,4 @@ class JobRanks(msgspec.Struct, frozen=True):
     imbalance_gain_ns: int = 0
     imbalance_causes: list[Cause] = []
     notes: list[Note] = []
+    on_device: bool = False

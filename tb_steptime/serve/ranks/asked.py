@@ -19,8 +19,8 @@ from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Phrase
 
-#: What reading results raises; ValueError: bytes of a packed column are not as many as they should be.
-_UNREADABLE = (OSError, DamagedSummary, KeyError, ValueError)
+#: What reading results raises; ValueError and IndexError: a packed column is not what it should be.
+_UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError)
 
 
 class Ranks:

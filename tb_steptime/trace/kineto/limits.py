@@ -7,6 +7,7 @@ beyond what hardware and PyTorch have, and near enough that sums and products ov
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, MemoryTable
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
@@ -46,6 +47,23 @@ _LIMITS = {
     "occupancy": Limit(100, _LAUNCHES),
 }
 _TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
+
+
+#: Of a device or of an allocation: 16 TiB, few enough to be summed over millions.
+_MOST_BYTES = 2**44
+
+
+def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:
+    """Without rows that are too far from the events; -1 for totals that cannot be. impossible counts both."""
+    far = np.abs(table.ts) > MOST_NS
+    totals = [(total < UNKNOWN) | (total > _MOST_BYTES) for total in (table.allocated, table.reserved)]
+    impossible[TIMES] += int(far.sum())
+    impossible[_SIZES] += sum(int(outside.sum()) for outside in totals)
+    allocated, reserved = (
+        np.where(outside, UNKNOWN, total)
+        for outside, total in zip(totals, (table.allocated, table.reserved), strict=True)
+    )
+    return replace(table, allocated=allocated, reserved=reserved).where(~far)
 
 
 class Possible:

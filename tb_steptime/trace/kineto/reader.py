@@ -10,6 +10,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
+from tb_steptime.trace.kineto.limits import possible_memory
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
 from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
@@ -112,6 +113,7 @@ class Whole:
         collective_texts = columns.exchange_texts.table()
         accelerator = accelerator_of(columns.categories())
         tables = Tables(columns)
+        memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
         return Trace(
             path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,
@@ -126,7 +128,7 @@ class Whole:
             hierarchy_texts=hierarchy_texts,
             collectives=tables.collectives(),
             collective_texts=collective_texts,
-            memory=columns.memory.table(tables.origin_ns),
+            memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
             job=metadata.job(accelerator),

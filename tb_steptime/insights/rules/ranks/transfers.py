@@ -39,7 +39,8 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
-    Jobs: training in many ranks.
+    Jobs: training in many ranks on GPUs. Ranks on CPUs share their cores with the exchange, so that a transfer may as
+    well be a wait for a core.
 
     Gain: min(exposed time of transfers, computing time that no collective overlaps); where that hides less than half,
     half of the former, for half as many bytes.
@@ -47,7 +48,12 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     found, leading = job.exchange, _leading(job)
-    if found is None or leading is None or found.exposed_transfer_ns < WARNING_FRACTION * step_ns(job):
+    if (
+        not job.on_device
+        or found is None
+        or leading is None
+        or found.exposed_transfer_ns < WARNING_FRACTION * step_ns(job)
+    ):
         return None
     hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
     return job_card(
