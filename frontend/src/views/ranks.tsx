@@ -95,13 +95,12 @@ const SNIPPET = `torch.profiler.profile(
     ),
 )`;
 
-/** How to record the others. */
+/** How to record the others: the headline says what to do, this is the code. */
 function OneRank({ reading }: { reading: boolean }) {
   if (reading) return null;
   return (
     <section class="unknown">
       <h2>How are all ranks recorded?</h2>
-      <p class="quiet">Start the profiler on every rank at the same step, and write all files into one folder.</p>
       <Code text={SNIPPET} />
     </section>
   );
