@@ -77,11 +77,24 @@ def test_dragging_zooms_the_rows_and_a_double_click_shows_all(
     one.page.wait_for_function("!location.hash.includes('p.tb_steptime.zoom')")
 
 
+def roofline(one: Tab, gpu: Locator, result: Any) -> None:
+    """Every op with operations is a dot, each peak a roof; the table beside holds the rest, too."""
+    dots = [dot for dot in result["dots"] if dot["flops"] > 0 and dot["total_ns"] > 0]
+    picture = gpu.locator("svg.roofline")
+    expect(picture.locator("path:not(.roof)")).to_have_count(len(dots))
+    expect(picture.locator("path.roof")).to_have_count(len({roof["tflops"] for roof in result["roofs"]}))
+    picture.focus()
+    one.page.keyboard.press("ArrowRight")
+    assert (picture.get_attribute("aria-valuetext") or "").startswith(dots[0]["op"])
+    expect(gpu.get_by_role("grid", name="Ops by distance from the roof").locator("tbody tr").first).to_be_visible()
+
+
 def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     server = tensorboard(recording)
     one = tab(server, state(view="gpu", by="op"))
     gpu = one.view("gpu")
     (device,) = answer(server, one)["devices"]
+    roofline(one, gpu, device["roofline"])
     op = device["tables"][2]["rows"][0]["name"]
     gpu.get_by_role("grid", name="Kernels by op").locator("tbody tr").first.click()
     rows = gpu.get_by_role("grid", name="Kernels by kernel and op").locator("tbody tr")

@@ -3,7 +3,7 @@
 import { fireEvent, render } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { RooflinePlot } from "../../src/charts/lines/roofline";
-import { roofLine, scalesOf } from "../../src/charts/lines/roofline_layout";
+import { memoryLabel, roofLine, scalesOf } from "../../src/charts/lines/roofline_layout";
 
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
 const ROOFS = [{ name: "BF16", tflops: 100 }];
@@ -30,6 +30,26 @@ test("axes end at powers of ten, and the roofs meet at peak over bandwidth", () 
     [300, 0],
     [300, 0],
   ]);
+});
+
+test("the slope's name ends left of the slope and above it", () => {
+  const slope: [number, number][] = [
+    [0, 200],
+    [300, 0],
+  ];
+  // at x = 67 the slope is at y = 155
+  expect(memoryLabel(slope, 50, 0)).toEqual({ x: 67, y: 148 });
+  // a slope of no length: above the roof
+  expect(
+    memoryLabel(
+      [
+        [0, 50],
+        [0, 50],
+      ],
+      60,
+      0,
+    ),
+  ).toEqual({ x: 68, y: 42 });
 });
 
 test("arrow keys go from dot to dot, and Enter opens", () => {

@@ -4,11 +4,12 @@ import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { svgPaint } from "../../colour";
 import { Sized } from "../../dom/size";
+import { textWidth } from "../../dom/text_width";
 import { rate, tick } from "../../format";
 import { moved, pointerX, pointerY } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
-import { type FlatRoof, type RooflinePoint, radius, roofLine, scalesOf } from "./roofline_layout";
+import { type FlatRoof, memoryLabel, type RooflinePoint, radius, roofLine, scalesOf } from "./roofline_layout";
 
 export type DotShape = "circle" | "square" | "triangle" | "diamond";
 
@@ -111,11 +112,7 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
           FLOP/byte at most, equal factors equally wide
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
-        {memory_gbs !== null && roofs.length > 0 && (
-          <text x={LEFT + 6} y={Math.max(TOP + 12, scales.y((scales.xs[0] * memory_gbs) / 1000) - 8)}>
-            {rate(1e9 * memory_gbs)}
-          </text>
-        )}
+        {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
         {[...points.keys()].map((index) => (
           <path
             key={points[index]!.key}
@@ -129,6 +126,16 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
       <Tip content={content} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
     </>
   );
+
+  function MemoryLabel({ gbs }: { gbs: number }) {
+    const name = rate(1e9 * gbs);
+    const line = roofLine(max(roofs, (roof) => roof.tflops)!, gbs, scales);
+    return (
+      <text class="end" {...memoryLabel(line, textWidth(name, "axis"), LEFT)}>
+        {name}
+      </text>
+    );
+  }
 
   function RoofLine({ roof }: { roof: FlatRoof }) {
     const line = roofLine(roof.tflops, memory_gbs!, scales);

@@ -83,3 +83,18 @@ export function roofLine(tflops: number, memory_gbs: number, scales: RooflineSca
     ridge > start ? [[scales.x(start), scales.y((start * memory_gbs) / 1000)]] : [[scales.x(from), scales.y(tflops)]];
   return [...slope, [scales.x(Math.max(from, ridge)), scales.y(tflops)], [scales.x(to), scales.y(tflops)]];
 }
+
+/** Where the name of the memory's slope ends, `wide` px long: left of the slope, where neither it nor a dot is.
+ *
+ *         3350 GB/s /
+ *                  /
+ */
+export function memoryLabel(line: readonly [number, number][], wide: number, left: number): { x: number; y: number } {
+  const [[x0, y0], [x1, y1]] = line as [[number, number], [number, number]];
+  const x = Math.min(x1, Math.max(x0 + (x1 - x0) / 4, left + wide + 2 * APART));
+  if (x - APART - wide < left) return { x: left + APART + wide, y: y1 - APART }; // no slope is seen, or too little
+  return { x: x - APART, y: y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) - 2 };
+}
+
+/** Between the slope and its name, px. */
+const APART = 8;
