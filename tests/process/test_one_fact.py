@@ -111,6 +111,10 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
     assert {row.op: row.gpu_self_ms for row in told} == {
         name: None if ns is None else ms(ns) for name, ns in by_name.items()
     }
+    allocated = {row.name: row.allocated_self_bytes for row in table.rows}
+    assert {row.op: row.allocated_self_mb for row in told} == {
+        name: None if count is None else mb(count) for name, count in allocated.items()
+    }
 
 
 def test_the_mean_step(recording: Recording, capsys: pytest.CaptureFixture[str]):

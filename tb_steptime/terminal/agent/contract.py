@@ -136,7 +136,8 @@ class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class OperatorLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """An op, over all steps; self is without the ops inside. key: what ops are grouped by beside their name. gpu_*: of
-    what it launched; idle_ms: for so long the GPU had nothing to do until that began."""
+    what it launched; idle_ms: for so long the GPU had nothing to do until that began; allocated_*: what it allocates,
+    where memory was recorded."""
 
     op: str
     calls: int
@@ -147,6 +148,8 @@ class OperatorLine(msgspec.Struct, frozen=True, omit_defaults=True):
     gpu_total_ms: float | None = None
     launches: int | None = None
     idle_ms: float | None = None
+    allocated_self_mb: float | None = None
+    allocated_total_mb: float | None = None
 
 
 class Operators(msgspec.Struct, frozen=True, omit_defaults=True):

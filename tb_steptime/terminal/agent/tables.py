@@ -14,7 +14,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
-from tb_steptime.terminal.agent.numbers import maybe_ms, mb, ms, short, unit_of
+from tb_steptime.terminal.agent.numbers import maybe_mb, maybe_ms, mb, ms, short, unit_of
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Reason
 
@@ -58,7 +58,8 @@ def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operator
     lines = [
         contract.OperatorLine(
             row.name, row.calls, ms(row.host_self_ns), ms(row.host_total_ns), row.key, maybe_ms(row.device_self_ns),
-            maybe_ms(row.device_total_ns), row.launches, maybe_ms(row.idle_ns),
+            maybe_ms(row.device_total_ns), row.launches, maybe_ms(row.idle_ns), maybe_mb(row.allocated_self_bytes),
+            maybe_mb(row.allocated_bytes),
         )
         for row in sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
     ]  # fmt: skip
