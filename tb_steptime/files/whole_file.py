@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -15,20 +14,12 @@ from typing import IO
 def whole_file(place: Path, suffix: str = "") -> Iterator[IO[bytes]]:
     """A file to write to, which is at its place when the block ends, and nowhere when it raises. suffix: how its name
     ends before. Raises OSError."""
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=suffix + ".tmp", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    temporary = place.parent / f".{secrets.token_hex(8)}{suffix}.tmp"
+    try:  # an interrupt may come as soon as the file is there
+        with open(temporary, "xb") as file:
             yield file
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, place)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
-
-
-@functools.cache
-def _umask() -> int:
-    """mkstemp makes files for the owner only; these are as readable as any file that the user makes."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -74,7 +74,7 @@ def from_file(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
 
 def view(page: Page, name: str) -> None:
     expect(page.locator(f"[data-view='{name}']")).to_be_visible(timeout=DRAWN_MS)
-    expect(page.locator("main[data-state='ready']")).to_be_visible()
+    expect(page.locator("main[data-state='ready']")).to_be_visible(timeout=DRAWN_MS)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -97,10 +97,10 @@ def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, the
 @pytest.mark.parametrize("theme", ["light"])
 def test_runs_are_compared_and_what_is_not_held_says_so(opened: Page, theme: str) -> None:
     base = opened.url.partition("#")[0]
-    held = state(view="compare", run="baseline_simulated", span="1", **{"with": "num_dataloaders_simulated/gpu/1"})
+    held = state(view="compare", run="baseline_simulated", span="1", **{"with": "autocast_simulated/gpu/1"})
     opened.goto(f"{base}#tb_steptime{held}")
     view(opened, "compare")
-    expect(opened.locator("h1")).to_contain_text("num_dataloaders")
+    expect(opened.locator("h1")).to_contain_text("autocast")
     expect(opened.get_by_role("region", name="Comparison")).to_contain_text("compared with")
     other = state(view="compare", run="cpu_baseline", span="1", **{"with": "forum_workers2_simulated/gpu/1"})
     opened.goto(f"{base}#tb_steptime{other}")

@@ -45,5 +45,6 @@ def _attributes(value: Any) -> dict[str, Any]:
     """Of an object of the package; its caches and functions are left out."""
     if not type(value).__module__.startswith("tb_steptime") or isinstance(value, (int, str)):
         return {}
-    names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())} - {"__dict__", "__weakref__"}
+    names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())}
+    names -= {"__dict__", "__weakref__", "memo"}
     return {name: getattr(value, name) for name in sorted(names) if not callable(getattr(value, name, len))}
