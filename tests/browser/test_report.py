@@ -22,7 +22,7 @@ MOST_BYTES = 1_000_000
 RUNS = (
     "baseline_simulated",
     "num_dataloaders_simulated",
-    "transforms_simulated",
+    "autocast_simulated",
     "cpu_baseline",
     "forum_workers2_simulated",
 )
