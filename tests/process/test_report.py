@@ -207,14 +207,14 @@ def test_a_report_is_written_over_and_no_other_file(measured, logs, capsys, tmp_
 def test_a_place_that_cannot_be_written_to_is_one_line(measured, logs, capsys, tmp_path, monkeypatch):
     for place, code in ((tmp_path, 2), (tmp_path / "none" / "page.html", 2)):
         assert report(capsys, logs, "-o", place)[:2] == (code, [])
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
     assert (code, said) == (1, [])
     assert line == f"{tmp_path / 'page.html'}: It cannot be written: No space left on device. Name another place."
 
 
-def refuse(*_, dir, **__):
-    raise OSError(errno.ENOSPC, "No space left on device", str(dir))
+def refuse(_, place):
+    raise OSError(errno.ENOSPC, "No space left on device", str(place))
 
 
 def test_what_is_no_folder_is_refused(capsys, tmp_path):
