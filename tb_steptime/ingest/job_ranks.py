@@ -14,8 +14,6 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.names import machine_of, rank_in_name
-from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 
 #: Notes which say that a file ends before its recording does.
@@ -66,11 +64,6 @@ def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
         problem = "No recording here says which rank of a job it is of"
         raise TraceError(problem, "", "Name files for their ranks, such as rank3_trace.json.gz.")
     return [rank_span(_facts(each), each.measured.results) for each in job]
-
-
-def job_of(job: Sequence[RecordedRank]) -> JobRanks:
-    """Raises as `rank_spans`."""
-    return job_ranks(rank_spans(job))
 
 
 def _facts(each: RecordedRank) -> RankFacts:

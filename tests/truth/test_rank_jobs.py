@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.job_ranks import at_the_same_time, recorded_ranks
-from tb_steptime.ingest.job_ranks import job_of as job_of_recordings
+from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline
@@ -142,7 +141,7 @@ def test_the_same_of_traces_that_are_read(tmp_path: Path):
     found = spans_of_files(sorted(tmp_path.iterdir()))
     jobs = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
     assert len(jobs) == 1
-    job = job_of_recordings(jobs[0])
+    job = job_ranks(rank_spans(jobs[0]))
     assert [row.wait_ns for row in job.ranks] == ran.waits().tolist()
     assert (job.balance, job.late[0].rank) == ("straggler", 2)
     assert (job.late[0].causes[0].id, job.late[0].causes[0].name) == ("slower_kernels", "gemm")

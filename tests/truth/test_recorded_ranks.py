@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.job_ranks import at_the_same_time, job_of, recorded_ranks
+from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.terminal.printer import plain
 from tests import PROJECT
@@ -23,7 +24,7 @@ SCRIPT = PROJECT / "examples" / "record_ranks.py"
 def job_in(folder: Path) -> JobRanks:
     found = spans_of_files(sorted(folder.glob("*.pt.trace.json.gz")))
     (job,) = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
-    return job_of(job)
+    return job_ranks(rank_spans(job))
 
 
 def test_the_demo_s_late_rank_loads_its_batches_slowly():

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
-from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
 from tb_steptime.trace.table import Bool, Int64, MemoryTable
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
@@ -38,8 +38,8 @@ _LIMITS = {
     "correlation": Limit(2**63 - 1, _IDS),
     "external": Limit(2**63 - 1, _IDS),
     "sequence": Limit(2**62, _IDS),
-    "bytes": Limit(2**44, _SIZES),
-    "elements": Limit(2**44, _SIZES),
+    "bytes": Limit(TOO_MANY_BYTES, _SIZES),
+    "elements": Limit(TOO_MANY_BYTES, _SIZES),
     "group_size": Limit(2**24, _SIZES),
     "registers": Limit(2**12, _LAUNCHES),
     "shared_memory": Limit(2**30, _LAUNCHES),
@@ -49,14 +49,10 @@ _LIMITS = {
 _TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
 
 
-#: Of a device or of an allocation: 16 TiB, few enough to be summed over millions.
-_MOST_BYTES = 2**44
-
-
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:
     """Without rows that are too far from the events; -1 for totals that cannot be. impossible counts both."""
     far = np.abs(table.ts) > MOST_NS
-    totals = [(total < UNKNOWN) | (total > _MOST_BYTES) for total in (table.allocated, table.reserved)]
+    totals = [(total < UNKNOWN) | (total > TOO_MANY_BYTES) for total in (table.allocated, table.reserved)]
     impossible[TIMES] += int(far.sum())
     impossible[_SIZES] += sum(int(outside.sum()) for outside in totals)
     allocated, reserved = (

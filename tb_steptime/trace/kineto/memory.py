@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_steptime.trace.kineto.numbers import UNKNOWN, integers, number_of, small_integers
+from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN, integers, number_of, small_integers
 from tb_steptime.trace.kineto.row_types import MemoryArgs
 from tb_steptime.trace.kineto.rows import MEMORY
 from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
@@ -23,8 +23,6 @@ from tb_steptime.trace.table import Int64, MemoryTable
 _NO_ARGS = MemoryArgs()
 #: Columns of numbers, as `MemoryTable` has them.
 _LONG = ("bytes", "addr", "allocated", "reserved")
-#: What no allocation has, and few enough to be summed over millions: 16 TiB.
-_TOO_MANY_BYTES = 2**44
 
 
 class MemoryColumns:
@@ -81,9 +79,9 @@ def _times(rows: Sequence[Any]) -> list[int | None]:
 
 def _signed(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < _TOO_MANY_BYTES else None
+        return value if abs(value) < TOO_MANY_BYTES else None
     number = number_of(value)
-    return int(number) if number is not None and number == int(number) and abs(number) < _TOO_MANY_BYTES else None
+    return int(number) if number is not None and number == int(number) and abs(number) < TOO_MANY_BYTES else None
 
 
 def _again(table: MemoryTable) -> Any:

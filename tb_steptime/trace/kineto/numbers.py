@@ -10,6 +10,8 @@ from itertools import chain
 from typing import Any
 
 UNKNOWN = -1
+#: What no allocation, copy or device has, and few enough to be summed over millions: 16 TiB.
+TOO_MANY_BYTES = 2**44
 #: Far beyond any count or time, and few enough to calculate with.
 _MOST_DIGITS = 30
 _NO_TRIPLE = (UNKNOWN,) * 3

@@ -73,6 +73,13 @@ def test_a_slow_link_is_a_matter_of_transfers():
     assert found["exposed_transfers"].gain_ns == pytest.approx(truth, rel=0.02)
 
 
+def test_ranks_on_cpus_get_no_advice_on_transfers():
+    """They share their cores with the exchange."""
+    job = job_of(run(Declared(8, bus_rate=5e9)))
+    assert [card.id for card in judge_job(job)] == ["exposed_transfers"]
+    assert judge_job(msgspec.structs.replace(job, on_device=False)) == []
+
+
 @pytest.mark.parametrize(("hosts", "how"), [(("a", "a"), "reshard_after_forward"), (("a", "b"), "init_device_mesh")])
 def test_parameters_are_gathered_within_a_machine_where_there_are_several(hosts: tuple[str, str], how: str):
     job = job_of(run(Declared(2, bus_rate=1e9)))

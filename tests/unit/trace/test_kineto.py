@@ -315,6 +315,23 @@ def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
     assert len(trace.memory) == 3
 
 
+def test_totals_and_times_of_memory_that_cannot_be(tmp_path: Path) -> None:
+    """-1 in the place of a total; a row two days from the others is left out."""
+    content = json.loads((TRACES / "memory_events.json").read_text())
+    first = next(event for event in content["traceEvents"] if event["name"] == "[memory]")
+    args = first["args"] | {"Total Reserved": -5, "Total Allocated": 2**45, "Addr": 8192}
+    content["traceEvents"] += [first | {"ts": 135, "args": args}, first | {"ts": 2 * 86_400 * 10**6}]
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(content))
+    trace = read_trace(path)
+    before = memory_of(read("memory_events.json"))
+    assert memory_of(trace) == [*before[:2], (34_500, 512, "10", 8192, -1, -1), before[2]]
+    assert {note.id: note.values["count"].value for note in trace.notes} == {
+        "impossible-times": 1,
+        "impossible-sizes": 2,
+    }
+
+
 def test_memory_where_a_float_would_not_hold_the_time(tmp_path: Path) -> None:
     """Absolute microseconds, in blocks of instants alone."""
     content = json.loads((TRACES / "memory_events.json").read_text())

@@ -28,7 +28,7 @@ from tb_steptime.trace.kineto.reader import Whole
 from tb_steptime.trace.model import Trace
 from tests import TRACES
 from tests.drawn.real_traces import REAL, read_real
-from tests.drawn.same_traces import differences
+from tests.drawn.same_trace import differences
 
 Chooser = Callable[[int], int]
 
