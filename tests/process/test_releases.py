@@ -63,6 +63,7 @@ NOT_YET: dict[str, set[str]] = {
         "slow_steps.over_median_ns", "grown.excess_ns",
         "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
+        "devices.tables",  # kernels by module and line
         "devices.roofline", "devices.details.sites",  # limits, and all places that launch a kernel
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
