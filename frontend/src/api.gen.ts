@@ -1986,7 +1986,8 @@ export interface MetricLevels {
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
  * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
- * the modules inside; None where memory was not recorded
+ * the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
+ * recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -2009,6 +2010,7 @@ export interface ModuleRow {
   slowest_ns: number;
   allocated_bytes: number | null;
   allocated_self_bytes: number | null;
+  backward_allocated_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -2220,6 +2222,7 @@ export interface OperatorsResult {
   recorded: OpsRecorded;
   tables: OperatorTable[];
   outside: OutsideOps;
+  outside_modules: OutsideModules;
   details: OperatorDetail[];
   folded: ModuleRow[];
   modules: ModuleRow[];
@@ -2258,6 +2261,15 @@ export interface OpsRecorded {
   stacks: boolean;
   modules: boolean;
   backward: boolean;
+}
+
+/**
+ * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
+ * modules launch and allocate themselves, forward and backward, these are all of the steps.
+ */
+export interface OutsideModules {
+  device_ns: number | null;
+  allocated_bytes: number | null;
 }
 
 /** What no recorded op launched, in the steps. */
