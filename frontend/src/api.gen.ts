@@ -574,8 +574,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
- * predictions: of cards that advise it. Both are empty where the two do not do the same work.
+ * figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
+ * as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -583,6 +583,7 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
+  figures: FigureChange[];
   same_work: boolean;
   changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
@@ -1008,6 +1009,20 @@ export interface Exchanges {
   length: PackedColumn;
   exposed: PackedColumn;
   left_out: number;
+}
+
+/**
+ * base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
+ * the change; these and distinguishable are None where a side has too few steps to say.
+ */
+export interface FigureChange {
+  metric: string;
+  base: number | null;
+  candidate: number | null;
+  low: number | null;
+  high: number | null;
+  distinguishable: boolean | null;
+  why: Reason | null;
 }
 
 /**
