@@ -68,7 +68,7 @@ describe("two runs", () => {
     await openTab(PAIR, server());
     const table = await screen.findByRole("grid", { name: "Figures of both runs" });
     expect(rowsOf(table)).toEqual([
-      ["GPU utilization", "50.0 %", "75.0 %", "+25.0 points", "+20.0 points to +30.0 points"],
+      ["GPU utilization", "50.0 %", "75.0 %", "+25.0 points", "+20.0 to +30.0 points"],
       ["Starved launches", "–", "25.0 %", "–", "–"],
     ]);
     expect(table.innerHTML).toContain("This trace does not say how many blocks.");

@@ -58,14 +58,19 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
     {
       ...{ id: "interval", label: "95 % interval", width: "240px", numeric: true },
       meaning: "Of the change. Where it holds 0, the change is not distinguishable from noise.",
-      cell: (row) =>
-        row.low === null || row.high === null
-          ? DASH
-          : `${end(row.low, metric(row).unit)} to ${end(row.high, metric(row).unit)}`,
+      cell: ({ low, high, ...row }) =>
+        low === null || high === null ? DASH : between(low, high, meanings.metric(row.metric).unit),
       missing: "One side has too few steps to say.",
     },
   ];
 }
 
-/** Where an interval ends, with its sign. */
+/** "+12.2 to +23.7 points"; one figure where both ends are written alike. */
+function between(low: number, high: number, unit: Unit): string {
+  const [from, to] = [end(low, unit), end(high, unit)];
+  const [size, written] = from.split("\u00a0");
+  if (from === to) return to;
+  return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
+}
+
 const end = (value: number, unit: Unit): string => (value === 0 ? text(0, unit) : change(0, value, unit));
