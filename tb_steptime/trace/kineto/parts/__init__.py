@@ -6,6 +6,7 @@ taking       events of a part -> columns;  reading  an order -> a part that is r
 storing      columns of a part -> a file without a name, and back
 worker       a process that reads parts;  team  all of them, from their start to their end
 merging      parts -> the columns of the file
+children     one of them, forked or started
 whole        a path -> what one walk would have found
 
   file   |------- 0 -------|------- 1 -------|---- 2 ----|      cut where one process would cut
