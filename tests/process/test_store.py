@@ -458,7 +458,7 @@ def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, o
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     (entry,) = all_read(opened).values()
     assert page(opened, entry.id).head.step_count == 3
-    fallback = opened.reader.queue.fallback
+    fallback = opened.reader.queue.fallback.path
     assert len(list(fallback.iterdir())) == 1
     opened.close()
     assert not fallback.exists()
