@@ -961,7 +961,8 @@ export interface EvidenceRow {
 
 /**
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
- * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device.
+ * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
+ * a range of FSDP launches them, else "".
  */
 export interface ExchangeClass {
   kind: string;
@@ -969,6 +970,7 @@ export interface ExchangeClass {
   bytes: number | null;
   dtype: string | null;
   site: string;
+  wrapper: string;
 }
 
 /**
@@ -1442,8 +1444,8 @@ export interface JobKind {
  * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
  * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
- * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
- * a straggler.
+ * first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
+ * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
@@ -1461,8 +1463,9 @@ export interface JobRanks {
   collectives: JobCollective[];
   messages: Messages[];
   exchange: ExchangeTime | null;
-  balance: "balanced" | "imbalance" | "straggler" | null;
+  balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
+  late_group: LateGroup | null;
   imbalance_gain_ns: number;
   imbalance_causes: Cause[];
   notes: Note[];
@@ -1652,6 +1655,25 @@ export interface Largest {
   shares_of: Phrase;
   throughput: Phrase;
   pieces: Piece[];
+}
+
+/**
+ * Ranks that are late together, ascending: each other rank waits for one or another of them. host: where they are
+ * all that were recorded of one host. late_steps: steps in which most of the others' waits end when one of them
+ * arrives, of `steps`; caused_share: of the waits of all others. wait_ns, own_wait_ns, gain_ns as of a `LateRank`;
+ * first: the one of them that makes the others wait most; causes: why that one is late, against all others.
+ */
+export interface LateGroup {
+  ranks: number[];
+  first: number;
+  host: string | null;
+  late_steps: number;
+  steps: number;
+  caused_share: number;
+  wait_ns: number;
+  own_wait_ns: number;
+  gain_ns: number;
+  causes: Cause[];
 }
 
 /**

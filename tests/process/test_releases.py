@@ -91,7 +91,10 @@ def named(path: Path) -> str:
 
 
 def figures(value: Any) -> Any:
-    """Numbers, truths, names and reasons; no sentence, whose words and place a release may change."""
+    """Numbers, truths, names and reasons; no sentence, whose words and place a release may change. The last digits of a
+    float are the machine's."""
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
     if isinstance(value, dict):
         return {key: figures(each) for key, each in value.items() if not is_said(each)}
     return [figures(each) for each in value] if isinstance(value, (list, tuple)) else value
