@@ -1033,6 +1033,7 @@ export interface FigureChange {
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * calls             how often it was called in the steps; 0 where that is not known
  * device_ns, ...    of the frame and all below it; None where the trace does not tell
  */
 export interface FlamePage {
@@ -1043,6 +1044,7 @@ export interface FlamePage {
   parent: number[];
   label: number[];
   merged: number[];
+  calls: number[];
   host_ns: number[];
   device_ns: number[] | null;
   idle_ns: number[] | null;
