@@ -37,6 +37,7 @@ def test_the_demo_s_late_rank_loads_its_batches_slowly():
     assert 50 * MS < cause.own_ns < 55 * MS
     assert sum(row.wait_ns for row in job.ranks) == sum(row.caused_ns for row in job.ranks)
     assert plain(judge_job(job)[0].title) == "Load batches faster on rank 2"
+    assert [group.role for group in job.groups] == ["ddp"]
     # four processes on two cores leave a collective at different times
     assert job.clocks.reason is not None
 
@@ -50,6 +51,7 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
     (cause, *_) = job.late[0].causes
     assert cause.id == "data_loading"
     assert cause.own_ns - cause.others_ns == pytest.approx(200 * MS, rel=0.1)
+    assert [group.role for group in job.groups] == [wrap]
     # on a machine with fewer cores than processes, what the others compute takes from their waits
     assert 100 * MS < job.late[0].gain_ns < 220 * MS
 
