@@ -123,7 +123,7 @@ class _Scan:
             self.report("A link leads outside the log directory and is not followed", relative + name, hint)
         for name in listing.unreadable:
             hint = "Rename it, for example in ASCII letters."
-            self.report("The name is not UTF-8 text, so it is left out", relative + name, hint)
+            self.report("The name is not plain UTF-8 text, so it is left out", relative + name, hint)
 
     def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
         if known and known.sure and known.listing is listing:

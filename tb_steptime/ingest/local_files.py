@@ -13,6 +13,7 @@ within RELIST_TURNS scans, and all of them after a pause of WHOLE_SECONDS.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ WHOLE_SECONDS = 60.0
 QUIET_NS = 60_000_000_000
 #: So many files are looked at in each scan, whatever their age; of more, the old ones take turns.
 EVERY_SCAN = 500
+#: What a terminal would obey in a name that is printed.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: In so many scans at most each file is looked at.
 MOST_TURNS = 20
 
@@ -134,12 +137,12 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether the name's bytes are UTF-8: JSON and a browser know no others."""
-    return name.isascii() or _shown(name) == name
+    """Whether the name's bytes are UTF-8, since JSON and a browser know no others, and no orders to a terminal."""
+    return _shown(name) == name
 
 
 def _shown(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
+    return _CONTROL.sub("\ufffd", name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
 
 
 def _may_hold(entry: os.DirEntry[str]) -> bool:

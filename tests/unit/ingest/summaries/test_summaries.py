@@ -216,6 +216,14 @@ def test_whoever_may_not_read_a_trace_may_not_read_what_was_measured_of_it(trace
     assert S_IMODE(places[1].parent.stat().st_mode) == 0o700
 
 
+def test_a_link_in_the_place_of_a_summary_is_replaced_and_what_it_leads_to_stays(trace, tmp_path):
+    (tmp_path / "outside").write_text("of somebody else")
+    place = places_for(trace)[0]
+    place.symlink_to(tmp_path / "outside")
+    write_summary(b"a summary", [place])
+    assert ((tmp_path / "outside").read_text(), place.is_symlink()) == ("of somebody else", False)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_in_the_place_of_a_summary_is_none_and_nobody_waits_for_it(trace):
     os.mkfifo(places_for(trace)[0])
