@@ -28,6 +28,8 @@ export type SpanTitleId =
   | `kernel_time.${number}`
   | `time_bins.${number}`
   | `roofline.${number}`
+  | "no_lines"
+  | "no_modules"
   | "lanes"
   | "workers_over_time"
   | "batch_split"
@@ -59,7 +61,6 @@ export type SpanTitleId =
   | "no_ops"
   | "no_shapes"
   | "no_stacks"
-  | "no_modules"
   | `memory_curve.${number}`
   | `memory_parts.${number}`
   | `memory_growth.${number}`;
@@ -769,7 +770,8 @@ export interface DeviceFigures {
 
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
- * grouping: rows and the rest sum to split.kernel_ns.
+ * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
+ * recorded, kernels of modules where modules are.
  * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
  * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
  */
@@ -1500,15 +1502,17 @@ export interface KernelDetail {
 
 /**
  * Launches of one group on one device. Times are ns, shares and occupancies fractions.
- * name                the kernel, op or module that the row is of; where there is none, why
+ * name                the kernel, op, module or line that the row is of; where there is none, why
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
  * share               of the device's kernel time
  * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
  * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
  * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
  * over the span at most; None: nothing of the row could move there
- * op, module          the innermost ones around the launches; those with most time where they differ (op_count
- * ops); None: most time has none, and then no_op says why
+ * op                  the innermost one around the launches, that with most time where they differ (op_count ops);
+ * None: most time has none, and then no_op says why
+ * module, source      of the user around the launches, of backward kernels around the op that made them; those with
+ * most time where they differ (source_count lines); None: most time has none, or none is recorded
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
  * these kernels
  * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
@@ -1547,11 +1551,13 @@ export interface KernelGroup {
   kineto_achieved_occupancy: number | null;
   persistent: boolean;
   short: string;
+  source: string | null;
+  source_count: number;
 }
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
 export interface KernelGrouping {
-  by: "module" | "name" | "name,op" | "op";
+  by: "line" | "module" | "name" | "name,line" | "name,module" | "name,op" | "op";
   rows: KernelGroup[];
   more_rows: number;
   more_count: number;
@@ -2004,7 +2010,8 @@ export interface MetricLevels {
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
  * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
- * the modules inside; None where memory was not recorded
+ * the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
+ * recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -2027,6 +2034,7 @@ export interface ModuleRow {
   slowest_ns: number;
   allocated_bytes: number | null;
   allocated_self_bytes: number | null;
+  backward_allocated_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -2238,6 +2246,7 @@ export interface OperatorsResult {
   recorded: OpsRecorded;
   tables: OperatorTable[];
   outside: OutsideOps;
+  outside_modules: OutsideModules;
   details: OperatorDetail[];
   folded: ModuleRow[];
   modules: ModuleRow[];
@@ -2276,6 +2285,15 @@ export interface OpsRecorded {
   stacks: boolean;
   modules: boolean;
   backward: boolean;
+}
+
+/**
+ * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
+ * modules launch and allocate themselves, forward and backward, these are all of the steps.
+ */
+export interface OutsideModules {
+  device_ns: number | null;
+  allocated_bytes: number | null;
 }
 
 /** What no recorded op launched, in the steps. */

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.files.whole_file import remove_left_behind, whole_file
 
 AnyPath = Path | RemotePath
 
@@ -54,10 +54,12 @@ def is_file(path: AnyPath) -> bool:
 
 def write_whole(path: AnyPath, content: bytes, suffix: str = "") -> None:
     """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix: see
-    `whole_file`."""
+    `whole_file`; what killed processes left of such files in the folder is removed."""
     if isinstance(path, RemotePath):
         path.write_bytes(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path, suffix) as file:
         file.write(content)
+    if suffix:
+        remove_left_behind(path.parent, suffix)

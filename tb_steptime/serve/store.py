@@ -16,6 +16,7 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
+from tb_steptime.files.own_folder import remove_left_folders
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
@@ -94,10 +95,11 @@ class Store:
 
     def get_ready(self) -> None:
         """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both
-        are done before another plugin's work holds the processors."""
+        are done before another plugin's work holds the processors; and what killed ones left removed."""
         threading.Thread(target=self._get_ready, daemon=True, name="tb_steptime opening").start()
 
     def _get_ready(self) -> None:
+        remove_left_folders()
         try:
             encode(self.opening(Address(), ANALYSES[0].id, work=False))
         except Exception:  # a thread of its own: nobody else would hear of it

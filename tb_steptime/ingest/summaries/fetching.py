@@ -6,16 +6,14 @@ and comparison reads a part of them.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tb_steptime.files.at_once import answers
+from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath, identity, write_whole
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.summaries.layout import SUFFIX
@@ -66,9 +64,7 @@ def _folders() -> tuple[Path, ...]:
 
 @functools.cache
 def _of_this_process() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="tb_steptime.copies."))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return OwnFolder("copies").path
 
 
 def _digest(text: str) -> str:
