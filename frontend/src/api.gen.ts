@@ -508,7 +508,8 @@ export interface CommRange {
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
  * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where it does nothing else than exchange.
  */
 export interface Communication {
   running_ns: number;
@@ -521,6 +522,7 @@ export interface Communication {
   rows: CollectiveRow[];
   examples: CommRange[];
   waits: CommRange[];
+  reducer: Reducer | null;
 }
 
 /**
@@ -2803,6 +2805,24 @@ export interface RecordedWorker {
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
   ended: boolean | null;
+}
+
+/**
+ * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+ * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
+ * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
+ * follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
+ * them got a gradient in each step; None where the trace does not tell.
+ */
+export interface Reducer {
+  copies: number;
+  copies_ns: number;
+  searches: number;
+  search_ns: number;
+  idle_search_ns: number;
+  map_ns: number;
+  parameters: number | null;
+  all_used: boolean | null;
 }
 
 /** By how much a part of the step is longer than predicted (shorter: below 0). */
