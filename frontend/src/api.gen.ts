@@ -3274,6 +3274,18 @@ export interface TrackHits {
   total_ns: number;
 }
 
+/**
+ * One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
+ * its steps. reasons: why none is known, by span id, where that is so.
+ */
+export interface TrendSeries {
+  metric: string;
+  spans: string[];
+  values: (number | null)[];
+  steps: ((number | null)[])[];
+  reasons: Record<string, Reason>;
+}
+
 /** One span of the trends page; result is None while it is not read. */
 export interface TrendSpan {
   id: string;
