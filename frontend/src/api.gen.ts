@@ -508,7 +508,8 @@ export interface CommRange {
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
  * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where it does nothing else than exchange.
  */
 export interface Communication {
   running_ns: number;
@@ -521,6 +522,7 @@ export interface Communication {
   rows: CollectiveRow[];
   examples: CommRange[];
   waits: CommRange[];
+  reducer: Reducer | null;
 }
 
 /**
@@ -1033,6 +1035,7 @@ export interface FigureChange {
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * calls             how often it was called in the steps; 0 where that is not known
  * device_ns, ...    of the frame and all below it; None where the trace does not tell
  */
 export interface FlamePage {
@@ -1043,6 +1046,7 @@ export interface FlamePage {
   parent: number[];
   label: number[];
   merged: number[];
+  calls: number[];
   host_ns: number[];
   device_ns: number[] | null;
   idle_ns: number[] | null;
@@ -2803,6 +2807,24 @@ export interface RecordedWorker {
   ended: boolean | null;
 }
 
+/**
+ * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+ * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
+ * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
+ * follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
+ * them got a gradient in each step; None where the trace does not tell.
+ */
+export interface Reducer {
+  copies: number;
+  copies_ns: number;
+  searches: number;
+  search_ns: number;
+  idle_search_ns: number;
+  map_ns: number;
+  parameters: number | null;
+  all_used: boolean | null;
+}
+
 /** By how much a part of the step is longer than predicted (shorter: below 0). */
 export interface Residual {
   part: string;
@@ -3250,6 +3272,18 @@ export interface TrackHits {
   track: number;
   count: number;
   total_ns: number;
+}
+
+/**
+ * One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
+ * its steps. reasons: why none is known, by span id, where that is so.
+ */
+export interface TrendSeries {
+  metric: string;
+  spans: string[];
+  values: (number | null)[];
+  steps: ((number | null)[])[];
+  reasons: Record<string, Reason>;
 }
 
 /** One span of the trends page; result is None while it is not read. */

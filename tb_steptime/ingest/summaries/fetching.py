@@ -17,7 +17,7 @@ from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath, identity, write_whole
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.ingest.summaries.writing import cache_directory
+from tb_steptime.ingest.summaries.writing import cache_directory, in_cache
 
 
 def local_copy(path: AnyPath) -> Path:
@@ -47,7 +47,7 @@ def _kept(content: bytes, address: str, state: str) -> Path:
     ends."""
     folder = _folders()[0]
     try:
-        write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
+        in_cache(folder / f"{address}.{state}{SUFFIX}", content)
     except OSError:
         folder = _of_this_process()
         write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)

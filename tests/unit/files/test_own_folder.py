@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
@@ -39,6 +40,7 @@ def test_what_a_killed_process_left_goes_and_what_others_use_stays(temporary):
     )
     (left,) = temporary.iterdir()
     in_use = OwnFolder("events")
+    assert S_IMODE(in_use.path.stat().st_mode) == 0o700
     (temporary / "tb_steptime.of_an_older_release").mkdir()
     (temporary / "tb_steptime-a_file").write_text("")
     elsewhere = temporary / "elsewhere"
