@@ -1,12 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 /**
- * The ES module that TensorBoard imports, `import("./index.js").then(m => m.render())`, and its parts: what several
- * views share comes with it, each view when it is opened. A part's name holds the hash of its content, so that browsers
- * keep it.
+ * The ES module that TensorBoard imports, `import("./index.js").then(m => m.render())`, and its parts: all of the first
+ * picture comes with it, in one answer, each other view when it is opened. A part's name holds the hash of its content,
+ * so that browsers keep it.
  *
- * An entry and not `build.lib`: library mode leaves white space in the output. The entry's signature is kept, so that
- * `render` is still exported.
+ * An entry and not `build.lib`: library mode leaves white space in the output. The entry exports `render`, and what the
+ * parts take from it.
  */
 export default defineConfig({
   base: "./",
@@ -17,11 +17,16 @@ export default defineConfig({
     modulePreload: false,
     rolldownOptions: {
       input: "src/index.ts",
-      preserveEntrySignatures: "strict",
+      preserveEntrySignatures: "allow-extension",
       output: {
         entryFileNames: "index.js",
         chunkFileNames: "parts/[name]-[hash].js",
-        codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+        codeSplitting: {
+          groups: [
+            { name: "index", tags: ["$initial"], priority: 1 },
+            { name: "shared", minShareCount: 2 },
+          ],
+        },
       },
     },
   },
