@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 
+const TEST_PATIENCE_MS = 60_000;
+
 /**
  * The ES module that TensorBoard imports, `import("./index.js").then(m => m.render())`, and its parts: all of the first
  * picture comes with it, in one answer, each other view when it is opened. A part's name holds the hash of its content,
@@ -34,6 +36,9 @@ export default defineConfig({
     // Files share one module graph: no test changes a module, and starting anew for each file took longer than the tests.
     pool: "threads",
     isolate: false,
+    // No test takes a second by itself: these are for a machine on which fifty other things run.
+    testTimeout: TEST_PATIENCE_MS,
+    hookTimeout: TEST_PATIENCE_MS,
     projects: [
       { extends: true, test: { name: "text", include: ["test/*.test.{ts,tsx}"], environment: "node" } },
       {
