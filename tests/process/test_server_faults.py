@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.load import measured
+from benchmarks.polling import copies, polled, slope_bytes
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import SUFFIX
@@ -123,6 +125,15 @@ def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
 
 
 @pytest.mark.live
+def test_every_client_is_told_what_one_alone_is_told():
+    """While traces arrive. `benchmarks.load` does more."""
+    load = measured(clients=8, seconds=5)
+    assert load.wrong == []
+    assert {status for _, status in load.answered} <= {200, 202}
+    assert {route for route, status in load.answered if status == 200} == {"index", "view", "timeline"}
+
+
+@pytest.mark.live
 def test_two_tensorboards_on_one_directory_say_the_same(start, tmp_path):
     logs = tmp_path / "logs"
     for number in range(6):
@@ -152,6 +163,15 @@ def test_two_stores_that_read_one_directory_at_the_same_time_agree(logs):
         store.close()
     assert pages[0] == pages[1]
     assert len(list(logs.rglob("*"))) == 3 * 3
+
+
+@needs_proc
+@pytest.mark.live
+@pytest.mark.usefixtures("at_once")
+def test_days_of_polling_cost_no_memory(tmp_path):
+    """A megabyte for each thousand polls would be forty a day. `benchmarks.polling` does more."""
+    readings = list(polled(copies(tmp_path, 5), polls=800, spans=5))
+    assert 1000 * slope_bytes(readings) < 1e6
 
 
 @pytest.mark.usefixtures("at_once")
