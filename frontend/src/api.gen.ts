@@ -508,7 +508,8 @@ export interface CommRange {
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
  * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where it does nothing else than exchange.
  */
 export interface Communication {
   running_ns: number;
@@ -521,6 +522,7 @@ export interface Communication {
   rows: CollectiveRow[];
   examples: CommRange[];
   waits: CommRange[];
+  reducer: Reducer | null;
 }
 
 /**
@@ -574,8 +576,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
- * predictions: of cards that advise it. Both are empty where the two do not do the same work.
+ * figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
+ * as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -583,6 +585,7 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
+  figures: FigureChange[];
   same_work: boolean;
   changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
@@ -1013,11 +1016,26 @@ export interface Exchanges {
 }
 
 /**
+ * base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
+ * the change; these and distinguishable are None where a side has too few steps to say.
+ */
+export interface FigureChange {
+  metric: string;
+  base: number | null;
+  candidate: number | null;
+  low: number | null;
+  high: number | null;
+  distinguishable: boolean | null;
+  why: Reason | null;
+}
+
+/**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * calls             how often it was called in the steps; 0 where that is not known
  * device_ns, ...    of the frame and all below it; None where the trace does not tell
  */
 export interface FlamePage {
@@ -1028,6 +1046,7 @@ export interface FlamePage {
   parent: number[];
   label: number[];
   merged: number[];
+  calls: number[];
   host_ns: number[];
   device_ns: number[] | null;
   idle_ns: number[] | null;
@@ -2788,6 +2807,24 @@ export interface RecordedWorker {
   ended: boolean | null;
 }
 
+/**
+ * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+ * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
+ * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
+ * follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
+ * them got a gradient in each step; None where the trace does not tell.
+ */
+export interface Reducer {
+  copies: number;
+  copies_ns: number;
+  searches: number;
+  search_ns: number;
+  idle_search_ns: number;
+  map_ns: number;
+  parameters: number | null;
+  all_used: boolean | null;
+}
+
 /** By how much a part of the step is longer than predicted (shorter: below 0). */
 export interface Residual {
   part: string;
@@ -3235,6 +3272,18 @@ export interface TrackHits {
   track: number;
   count: number;
   total_ns: number;
+}
+
+/**
+ * One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
+ * its steps. reasons: why none is known, by span id, where that is so.
+ */
+export interface TrendSeries {
+  metric: string;
+  spans: string[];
+  values: (number | null)[];
+  steps: ((number | null)[])[];
+  reasons: Record<string, Reason>;
 }
 
 /** One span of the trends page; result is None while it is not read. */

@@ -21,6 +21,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
@@ -40,6 +41,7 @@ from tb_steptime.serve.wire import (
     Opening,
     SpanEntry,
     SpanPage,
+    TrendSeries,
     TrendsPage,
     Waiting,
     encode,
@@ -169,6 +171,13 @@ class Store:
         if work:
             self.reader.want(spans)
         return self._trends.page(spans, self.reader.places(), asked)
+
+    def series(self, named: SpanNames, metric: str) -> TrendSeries:
+        """One metric of some spans: of many, `trends` leaves out what is not asked for. Raises UnknownSpan, where there
+        is no such metric."""
+        if metric not in {each.id for each in METRICS}:
+            raise UnknownSpan(metric)
+        return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
         """The worker of one span held against that of another, of each all spans that are read; two spans of one worker

@@ -1,12 +1,14 @@
 """The ranks of a simulated job: what the tab is answered, what a report holds, what the commands print."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from tb_steptime import cli
 from tb_steptime.ingest.places import parse_places
+from tb_steptime.serve.ranks import figures
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
 from tb_steptime.serve.store import Store
@@ -87,6 +89,21 @@ def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
     page = store.ranks.map(spans[1], "kernel_time")
     assert (page.spans, page.steps, page.reason) == (spans, ["5", "6", "7", "8"], None)
     assert (matrix(page)[1] - matrix(page)[0]).tolist() == pytest.approx([6 * MS] * 4, rel=0.02)
+
+
+def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_after(logs, store, monkeypatch):
+    span = spans_of(store, "job")[0]
+    expected = {metric: store.ranks.map(span, metric) for metric in ("kernel_time", "step_time", "mfu")}
+    monkeypatch.setattr(figures, "FEW_RANKS", 2)
+    made = Store(parse_places(str(logs), ""))
+    spans_of(made, "job")
+    assert made.ranks.map(span, "kernel_time") == expected["kernel_time"]
+    until = time.monotonic() + 10
+    while not made.ranks.figures._kept.bytes and time.monotonic() < until:
+        time.sleep(0.01)
+    monkeypatch.setattr(figures, "job_figures", None)  # nothing is read any more
+    assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
+    made.close()
 
 
 def test_waits_are_known_where_collectives_are_matched(store):

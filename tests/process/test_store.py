@@ -447,6 +447,23 @@ def what_is_kept_is_bounded(made, ids):
     assert made.kept.bytes < 0.7 * before
 
 
+def test_a_metric_that_a_page_left_out_is_asked_for_alone(logs, opened):
+    write_trace(logs / "a" / "host.1.pt.trace.json")
+    all_read(opened)
+    whole = opened.trends(SpanNames(), work=True)
+    read = [span for span in whole.spans if span.result]
+    for metric in ("step_time", "mfu"):
+        found = opened.series(SpanNames(), metric)
+        series = [next(each for each in span.result.series if each.metric == metric) for span in read]
+        assert found.spans == [span.id for span in read]
+        assert found.values == [each.value for each in series]
+        assert found.steps == [each.steps for each in series]
+        assert found.reasons == {span.id: each.reason for span, each in zip(read, series, strict=True) if each.reason}
+    assert opened.series(SpanNames([read[0].run]), "step_time").spans == [read[0].id]
+    with pytest.raises(UnknownSpan):
+        opened.series(SpanNames(), "no_such_metric")
+
+
 def test_trends_are_of_the_spans_that_are_named(logs, opened):
     for run in ("a", "b"):
         for worker in ("x", "y"):
