@@ -1032,6 +1032,7 @@ export interface FigureChange {
 /**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
+ * smallest          frames below 1/smallest of the whole are merged
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
@@ -1041,6 +1042,7 @@ export interface FigureChange {
 export interface FlamePage {
   by: "module" | "op" | "stack";
   where: "made" | "ran";
+  smallest: number;
   kinds: ("all" | "collective" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
   names: string[];
   parent: number[];
@@ -1169,6 +1171,11 @@ export interface HeldEvents {
   moved: number[];
   moved_row: number[];
   busy: BusyBins;
+}
+
+/** Of a span, by what is above the ops and by where work of the backward pass counts. */
+export interface HeldFlames {
+  pages: FlamePage[];
 }
 
 /**
