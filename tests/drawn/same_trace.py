@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,4 +48,5 @@ def _attributes(value: Any) -> dict[str, Any]:
         return {}
     names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())}
     names -= {"__dict__", "__weakref__", "memo"}
+    names -= {name for name in names if isinstance(getattr(type(value), name, None), cached_property)}
     return {name: getattr(value, name) for name in sorted(names) if not callable(getattr(value, name, len))}
