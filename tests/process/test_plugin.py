@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from tensorboard.backend import security_validator
 from tensorboard.plugins import base_plugin
 
 from tb_steptime import cli
@@ -326,6 +327,19 @@ def test_an_unchanged_answer_is_not_sent_again(client):
         assert (first.status_code, again.status_code) == (200, 304)
 
 
+def test_tensorboard_finds_no_fault_with_any_answer(client, monkeypatch):
+    """It warns on the user's terminal, at each poll."""
+    faults = []
+    monkeypatch.setattr(security_validator, "_maybe_raise_value_error", faults.append)
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    routes = ["index", "catalogue", "opening?view=overview", "trends", f"view?span={span}&view=host", "view"]
+    for route in [*routes, f"slice?span={span}&first=0&last=0", "nothing", "index.js", "parts/none.js"]:
+        tag = client.get(PREFIX + route, headers=WORK).headers.get("ETag")
+        if tag:
+            assert client.get(PREFIX + route, headers={**WORK, "If-None-Match": tag}).status_code == 304
+    assert faults == []
+
+
 def test_the_first_answer_holds_all_of_the_first_picture(client):
     assert get(client, "opening?view=host&run=bad")["page"] is None
     span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
@@ -334,6 +348,33 @@ def test_the_first_answer_holds_all_of_the_first_picture(client):
     assert opening["catalogue"] == get(client, "catalogue")
     assert opening["index"] | {"scanned_at_ms": 0} == get(client, "index") | {"scanned_at_ms": 0}
     assert get(client, "opening?view=none", 404)["problem"] == "There is no such span or view"
+
+
+def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(logs, tmp_path, monkeypatch):
+    """Beside a tab that holds the interpreter each request waits. What is unread is asked for with the header."""
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    (tmp_path / "index.js").write_text("export function render() {}")
+    client = tensorboard("--logdir", str(logs))
+    assert client.get(PREFIX + "index.js").get_data() == b"export function render() {}"
+    read(client)
+    script = client.get(PREFIX + "index.js")
+    program, _, brought = script.get_data(as_text=True).partition("\nglobalThis.stepInsightsOpening = ")
+    assert program == "export function render() {}"
+    opening = json.loads(json.loads(brought.removesuffix(";\n")))
+    asked = get(client, "opening?view=overview")
+    assert opening["index"]["runs"]
+    assert [opening[part] for part in ("catalogue", "page")] == [asked[part] for part in ("catalogue", "page")]
+    assert opening["index"] | {"scanned_at_ms": 0} == asked["index"] | {"scanned_at_ms": 0}
+    again = client.get(PREFIX + "index.js", headers={"If-None-Match": script.headers["ETag"]})
+    assert (again.status_code, again.get_data()) == (304, b"")
+
+
+def test_the_script_comes_where_its_first_answer_cannot(client, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    (tmp_path / "index.js").write_text("export function render() {}")
+    monkeypatch.setattr(store.Store, "opening_at_hand", lambda *_: 1 / 0)
+    assert client.get(PREFIX + "index.js").get_data() == b"export function render() {}"
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):
@@ -397,6 +438,7 @@ def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monk
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="report.html"'
     assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'"
     assert answer.get_data().startswith(b"<!DOCTYPE html><!-- Step Insights report -->")
     assert len(answer.get_data()) == int(answer.headers["Content-Length"])
 

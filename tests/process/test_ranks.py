@@ -71,6 +71,19 @@ def test_of_ranks_that_take_turns_it_says_why_the_late_one_of_each_step_is_late(
     assert page.titles["waits"].template.startswith("Different ranks arrive last,")
 
 
+def test_a_report_says_why_ranks_take_turns_and_which_are_late_together(tmp_path, capsys):
+    write(run(Declared(3, steps=8, spread_ns=6 * MS)), tmp_path / "turns")
+    write(run(Declared(5, late={1: 6 * MS, 2: 6 * MS})), tmp_path / "together")
+    assert cli.main(["ranks", str(tmp_path), "--format", "json"]) == 0
+    together, turns = json.loads(capsys.readouterr().out)["jobs"]
+    assert (turns["balance"], [each["id"] for each in turns["imbalance_causes"]]) == ("imbalance", ["more_work"])
+    assert turns["imbalance_causes"][0]["own_ns"] > turns["imbalance_causes"][0]["others_ns"]
+    group = together["late_together"]
+    assert (together["balance"], group["ranks"], group["host"], group["first"]) == ("late_ranks", [1, 2], None, 1)
+    assert (group["late_steps"], group["steps"], group["causes"][0]["id"]) == (7, 7, "slower_kernels")
+    assert group["gain_ns"] == pytest.approx(6 * MS, rel=0.02)
+
+
 def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
     spans = spans_of(store, "job")
     page = store.ranks.map(spans[1], "kernel_time")
@@ -173,6 +186,7 @@ def test_the_summary_has_the_jobs_of_the_command(logs, capsys):
     assert (job["run"], job["balance"], job["world_size"], job["missing"]) == ("job", "straggler", 3, [])
     assert [row["makes_others_wait_ns"] for row in job["ranks"]] == pytest.approx([0, 6 * MS, 0], rel=0.02)
     assert [step["late"] for step in job["steps"]] == [None, 1, 1, 1]
+    assert (job["late_together"], job["imbalance_causes"]) == (None, [])
     assert [row["bus_rate"] for row in job["collectives"]] == pytest.approx([50e9] * len(job["collectives"]), rel=0.02)
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import types
 
 import msgspec
 import pytest
@@ -226,6 +227,16 @@ def test_a_file_that_stays_broken_is_a_failure(logs, opened, monkeypatch):
     (logs / "bad.1.pt.trace.json").write_text("this is no trace")
     (bad,) = all_read(opened).values()
     assert bad.state is SpanState.FAILED
+
+
+def test_a_clock_that_is_set_back_keeps_no_file_waiting(logs, opened, monkeypatch):
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 1.0)
+    bad = logs / "bad.1.pt.trace.json"
+    bad.write_text("this is no trace")
+    until(lambda: opened.directory.find(span_id(opened, bad.name)).waits_until)
+    earlier = types.SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() - 86_400)
+    monkeypatch.setattr(reading, "time", earlier)
+    until(lambda: entries(opened)[bad.name].state is SpanState.FAILED, 60)
 
 
 def test_a_summary_that_another_program_writes_is_taken(logs, opened, monkeypatch):
@@ -475,7 +486,7 @@ def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, o
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     (entry,) = all_read(opened).values()
     assert page(opened, entry.id).head.step_count == 3
-    fallback = opened.reader.queue.fallback
+    fallback = opened.reader.queue.fallback.path
     assert len(list(fallback.iterdir())) == 1
     opened.close()
     assert not fallback.exists()
