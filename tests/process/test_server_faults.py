@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.load import measured
+from benchmarks.polling import copies, polled, slope_bytes
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import SUFFIX
@@ -61,14 +64,14 @@ def spans(server: TensorBoard) -> dict[str, dict[str, Any]]:
     return {span["file"]: span for run in index["runs"] for worker in run["workers"] for span in worker["spans"]}
 
 
+def children(pid: int) -> list[int]:
+    """Of all its threads."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
 def readers(pid: int) -> list[int]:
-    """Children of all threads that read a trace."""
-    children = [
-        int(child)
-        for thread in Path(f"/proc/{pid}/task").iterdir()
-        for child in (thread / "children").read_text().split()
-    ]
-    return [child for child in children if b"read_one" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children(pid) if b"read_one" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def runs(pid: int) -> bool:
@@ -122,6 +125,46 @@ def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
     assert left_in(logs) == []
 
 
+#: The reader of the tab, which has others help it with a file of any size.
+_READER = """
+import sys
+from tb_steptime.ingest import read_one
+from tb_steptime.trace.kineto.parts import whole
+whole.LEAST_BYTES = whole.LEAST_PACKED_BYTES = 0
+read_one.main([sys.argv[1], "summary", sys.argv[2], "processes=3"])
+"""
+
+
+@needs_proc
+@pytest.mark.live
+@pytest.mark.parametrize("ending", ["stdin", signal.SIGKILL, signal.SIGTERM])
+def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeypatch):
+    """It ends with its stdin, when TensorBoard does; or is killed alone, for want of memory say."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    trace = tmp_path / "w.1.pt.trace.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
+    trace.write_text(json.dumps({"traceEvents": [event | {"ts": number} for number in range(300_000)]}))
+    command = [sys.executable, "-c", _READER, str(trace), str(tmp_path)]
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    helpers = until(lambda: len(found := children(reader.pid)) == 2 and found, 30)
+    if ending == "stdin":
+        reader.stdin.close()
+    else:
+        reader.send_signal(ending)
+    assert reader.wait(20) != 0
+    until(lambda: not any(map(runs, helpers)), END_SECONDS)
+    assert os.listdir(tmp_path) == [trace.name]
+
+
+@pytest.mark.live
+def test_every_client_is_told_what_one_alone_is_told():
+    """While traces arrive. `benchmarks.load` does more."""
+    load = measured(clients=8, seconds=5)
+    assert load.wrong == []
+    assert {status for _, status in load.answered} <= {200, 202}
+    assert {route for route, status in load.answered if status == 200} == {"index", "view", "timeline"}
+
+
 @pytest.mark.live
 def test_two_tensorboards_on_one_directory_say_the_same(start, tmp_path):
     logs = tmp_path / "logs"
@@ -152,6 +195,15 @@ def test_two_stores_that_read_one_directory_at_the_same_time_agree(logs):
         store.close()
     assert pages[0] == pages[1]
     assert len(list(logs.rglob("*"))) == 3 * 3
+
+
+@needs_proc
+@pytest.mark.live
+@pytest.mark.usefixtures("at_once")
+def test_days_of_polling_cost_no_memory(tmp_path):
+    """A megabyte for each thousand polls would be forty a day. `benchmarks.polling` does more."""
+    readings = list(polled(copies(tmp_path, 5), polls=800, spans=5))
+    assert 1000 * slope_bytes(readings) < 1e6
 
 
 @pytest.mark.usefixtures("at_once")
