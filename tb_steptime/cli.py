@@ -6,6 +6,7 @@ The commands are listed in `terminal.commands`.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -14,10 +15,14 @@ from tb_steptime import __version__
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.terminal.commands import COMMANDS
 
+#: What a command could not compute stands in what it prints; tracebacks are for logs, and a terminal has none.
+_NO_TRACEBACKS = logging.NullHandler()
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
     options = _parser().parse_args(arguments)
+    logging.getLogger("tb_steptime").addHandler(_NO_TRACEBACKS)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
     try:
         return next(command.run(options) for command in COMMANDS if command.name == options.command)
