@@ -102,12 +102,12 @@ class Visit:
 
     def script_ms(self, act: Callable[[], None]) -> float:
         """Script that an input begins, up to the next frame."""
-        before = self._metric("ScriptDuration")
+        before = self.metric("ScriptDuration")
         act()
         time.sleep(FRAME_SECONDS)
-        return 1e3 * (self._metric("ScriptDuration") - before)
+        return 1e3 * (self.metric("ScriptDuration") - before)
 
-    def _metric(self, name: str) -> float:
+    def metric(self, name: str) -> float:
         metrics = self.cdp.send("Performance.getMetrics")["metrics"]
         return float(next(each["value"] for each in metrics if each["name"] == name))
 
@@ -126,11 +126,11 @@ class Visit:
         """What is in use once the garbage is gone."""
         for _ in range(3):
             self.cdp.send("HeapProfiler.collectGarbage")
-        return self._metric("JSHeapUsedSize")
+        return self.metric("JSHeapUsedSize")
 
     def elements(self) -> float:
         """Nodes that the page holds, shown or not."""
-        return self._metric("Nodes")
+        return self.metric("Nodes")
 
 
 def _tasks_ms(events: list[dict[str, Any]]) -> list[float]:

@@ -68,7 +68,7 @@ def train(rank: int, options: argparse.Namespace, port: int) -> None:
 
 def wrapped(model: nn.Sequential, options: argparse.Namespace) -> nn.Module:
     if options.wrap == "ddp":
-        return DistributedDataParallel(model, bucket_cap_mb=0.5)
+        return DistributedDataParallel(model, bucket_cap_mb=0.5, find_unused_parameters=options.find_unused)
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds that each of its batches takes longer")
     parser.add_argument("--steps", type=int, default=6, help="recorded ones")
     parser.add_argument("--wrap", choices=("ddp", "fsdp"), default="ddp")
+    parser.add_argument("--find-unused", action="store_true", help="DDP searches for parameters that a step leaves out")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     mp.spawn(train, (options, free_port()), nprocs=options.ranks)

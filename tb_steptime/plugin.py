@@ -65,6 +65,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/opening": self._opening,
             "/view": self._view,
             "/trends": self._trends,
+            "/series": self._series,
             "/ranks": self._ranks,
             "/rank_map": self._rank_map,
             "/scalars": self._scalars,
@@ -122,6 +123,12 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             request.args.get("focus"), request.args.getlist("metric"), number_if_named(request, "strips")
         )
         return Answer(self.store.trends(named, asked, work=may_work(request)))
+
+    def _series(self, request: Request) -> Answer:
+        from tb_steptime.serve.store import SpanNames
+
+        named = SpanNames(request.args.getlist("run"))
+        return Answer(self.store.series(named, request.args.get("metric", "")))
 
     def _ranks(self, request: Request) -> Answer:
         return Answer(self.store.ranks.page(request.args.get("span", ""), work=may_work(request)))

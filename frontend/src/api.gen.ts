@@ -28,6 +28,8 @@ export type SpanTitleId =
   | `kernel_time.${number}`
   | `time_bins.${number}`
   | `roofline.${number}`
+  | "no_lines"
+  | "no_modules"
   | "lanes"
   | "workers_over_time"
   | "batch_split"
@@ -59,7 +61,6 @@ export type SpanTitleId =
   | "no_ops"
   | "no_shapes"
   | "no_stacks"
-  | "no_modules"
   | `memory_curve.${number}`
   | `memory_parts.${number}`
   | `memory_growth.${number}`;
@@ -507,7 +508,8 @@ export interface CommRange {
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
  * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where it does nothing else than exchange.
  */
 export interface Communication {
   running_ns: number;
@@ -520,6 +522,7 @@ export interface Communication {
   rows: CollectiveRow[];
   examples: CommRange[];
   waits: CommRange[];
+  reducer: Reducer | null;
 }
 
 /**
@@ -573,8 +576,8 @@ export interface ComparedStep {
 
 /**
  * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
- * predictions: of cards that advise it. Both are empty where the two do not do the same work.
+ * figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
+ * as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
  */
 export interface Comparison {
   base: string;
@@ -582,6 +585,7 @@ export interface Comparison {
   step: StepChange;
   waterfalls: Waterfall[];
   tables: ChangeTable[];
+  figures: FigureChange[];
   same_work: boolean;
   changes: ("allocator" | "channels_last" | "compiled" | "fused_attention" | "gradient_buckets" | "graphs" | "half_on_cpu" | "half_precision" | "item_removed" | "non_blocking" | "optimizer" | "pinned_memory" | "smaller_batches" | "syncs_removed" | "tensor_cores" | "tf32" | "workers" | "zero_gradients")[];
   predictions: Prediction[];
@@ -767,7 +771,8 @@ export interface DeviceFigures {
 
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
- * grouping: rows and the rest sum to split.kernel_ns.
+ * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
+ * recorded, kernels of modules where modules are.
  * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
  * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
  */
@@ -958,7 +963,8 @@ export interface EvidenceRow {
 
 /**
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
- * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device.
+ * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
+ * a range of FSDP launches them, else "".
  */
 export interface ExchangeClass {
   kind: string;
@@ -966,6 +972,7 @@ export interface ExchangeClass {
   bytes: number | null;
   dtype: string | null;
   site: string;
+  wrapper: string;
 }
 
 /**
@@ -1009,11 +1016,26 @@ export interface Exchanges {
 }
 
 /**
+ * base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
+ * the change; these and distinguishable are None where a side has too few steps to say.
+ */
+export interface FigureChange {
+  metric: string;
+  base: number | null;
+  candidate: number | null;
+  low: number | null;
+  high: number | null;
+  distinguishable: boolean | null;
+  why: Reason | null;
+}
+
+/**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
+ * calls             how often it was called in the steps; 0 where that is not known
  * device_ns, ...    of the frame and all below it; None where the trace does not tell
  */
 export interface FlamePage {
@@ -1024,6 +1046,7 @@ export interface FlamePage {
   parent: number[];
   label: number[];
   merged: number[];
+  calls: number[];
   host_ns: number[];
   device_ns: number[] | null;
   idle_ns: number[] | null;
@@ -1425,8 +1448,8 @@ export interface JobKind {
  * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
  * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
- * first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
- * a straggler.
+ * first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
+ * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
@@ -1444,8 +1467,9 @@ export interface JobRanks {
   collectives: JobCollective[];
   messages: Messages[];
   exchange: ExchangeTime | null;
-  balance: "balanced" | "imbalance" | "straggler" | null;
+  balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
+  late_group: LateGroup | null;
   imbalance_gain_ns: number;
   imbalance_causes: Cause[];
   notes: Note[];
@@ -1495,15 +1519,17 @@ export interface KernelDetail {
 
 /**
  * Launches of one group on one device. Times are ns, shares and occupancies fractions.
- * name                the kernel, op or module that the row is of; where there is none, why
+ * name                the kernel, op, module or line that the row is of; where there is none, why
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
  * share               of the device's kernel time
  * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
  * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
  * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
  * over the span at most; None: nothing of the row could move there
- * op, module          the innermost ones around the launches; those with most time where they differ (op_count
- * ops); None: most time has none, and then no_op says why
+ * op                  the innermost one around the launches, that with most time where they differ (op_count ops);
+ * None: most time has none, and then no_op says why
+ * module, source      of the user around the launches, of backward kernels around the op that made them; those with
+ * most time where they differ (source_count lines); None: most time has none, or none is recorded
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
  * these kernels
  * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
@@ -1542,11 +1568,13 @@ export interface KernelGroup {
   kineto_achieved_occupancy: number | null;
   persistent: boolean;
   short: string;
+  source: string | null;
+  source_count: number;
 }
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
 export interface KernelGrouping {
-  by: "module" | "name" | "name,op" | "op";
+  by: "line" | "module" | "name" | "name,line" | "name,module" | "name,op" | "op";
   rows: KernelGroup[];
   more_rows: number;
   more_count: number;
@@ -1631,6 +1659,25 @@ export interface Largest {
   shares_of: Phrase;
   throughput: Phrase;
   pieces: Piece[];
+}
+
+/**
+ * Ranks that are late together, ascending: each other rank waits for one or another of them. host: where they are
+ * all that were recorded of one host. late_steps: steps in which most of the others' waits end when one of them
+ * arrives, of `steps`; caused_share: of the waits of all others. wait_ns, own_wait_ns, gain_ns as of a `LateRank`;
+ * first: the one of them that makes the others wait most; causes: why that one is late, against all others.
+ */
+export interface LateGroup {
+  ranks: number[];
+  first: number;
+  host: string | null;
+  late_steps: number;
+  steps: number;
+  caused_share: number;
+  wait_ns: number;
+  own_wait_ns: number;
+  gain_ns: number;
+  causes: Cause[];
 }
 
 /**
@@ -1980,7 +2027,8 @@ export interface MetricLevels {
  * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
  * unknown_ns more
  * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
- * the modules inside; None where memory was not recorded
+ * the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
+ * recorded
  * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
  */
 export interface ModuleRow {
@@ -2003,6 +2051,7 @@ export interface ModuleRow {
   slowest_ns: number;
   allocated_bytes: number | null;
   allocated_self_bytes: number | null;
+  backward_allocated_bytes: number | null;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -2214,6 +2263,7 @@ export interface OperatorsResult {
   recorded: OpsRecorded;
   tables: OperatorTable[];
   outside: OutsideOps;
+  outside_modules: OutsideModules;
   details: OperatorDetail[];
   folded: ModuleRow[];
   modules: ModuleRow[];
@@ -2252,6 +2302,15 @@ export interface OpsRecorded {
   stacks: boolean;
   modules: boolean;
   backward: boolean;
+}
+
+/**
+ * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
+ * modules launch and allocate themselves, forward and backward, these are all of the steps.
+ */
+export interface OutsideModules {
+  device_ns: number | null;
+  allocated_bytes: number | null;
 }
 
 /** What no recorded op launched, in the steps. */
@@ -2748,6 +2807,24 @@ export interface RecordedWorker {
   ended: boolean | null;
 }
 
+/**
+ * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+ * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
+ * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
+ * follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
+ * them got a gradient in each step; None where the trace does not tell.
+ */
+export interface Reducer {
+  copies: number;
+  copies_ns: number;
+  searches: number;
+  search_ns: number;
+  idle_search_ns: number;
+  map_ns: number;
+  parameters: number | null;
+  all_used: boolean | null;
+}
+
 /** By how much a part of the step is longer than predicted (shorter: below 0). */
 export interface Residual {
   part: string;
@@ -3197,6 +3274,18 @@ export interface TrackHits {
   track: number;
   count: number;
   total_ns: number;
+}
+
+/**
+ * One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
+ * its steps. reasons: why none is known, by span id, where that is so.
+ */
+export interface TrendSeries {
+  metric: string;
+  spans: string[];
+  values: (number | null)[];
+  steps: ((number | null)[])[];
+  reasons: Record<string, Reason>;
 }
 
 /** One span of the trends page; result is None while it is not read. */

@@ -2,7 +2,17 @@ import { describe, expect, test } from "vitest";
 import { sorted } from "../src/components/table_order";
 import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
-import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";
+import {
+  GROUPINGS,
+  groupingOf,
+  isMissing,
+  keyOf,
+  matching,
+  offered,
+  quoted,
+  restOf,
+  tableBy,
+} from "../src/views/gpu/groups";
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
@@ -10,11 +20,16 @@ import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
-  const columns = columnsOf(groupingOf("name"), gpuTab().meanings, 1e8, 1056);
+  const columns = columnsOf(groupingOf("name"), gpuTab().meanings, KERNELS, 1056);
   const by = (sort: string) => sorted(KERNELS, columns, sort).map(({ name }) => name.slice(0, 4));
 
   test("every grouping has its table, and a strange one is by kernel", () => {
-    expect(GROUPINGS.map((grouping) => tableBy(DEVICE, grouping).rows.length)).toEqual([3, 3, 2, 1]);
+    expect(GROUPINGS.map((grouping) => tableBy(DEVICE, grouping).rows.length)).toEqual([3, 3, 0, 0, 2, 1, 0]);
+    expect(GROUPINGS.filter((grouping) => isMissing(DEVICE, grouping)).map(({ label }) => label)).toEqual([
+      "Kernel and module",
+      "Kernel and line",
+      "Line",
+    ]);
     expect([groupingOf(undefined).id, groupingOf("planet").id, groupingOf("name,op").id]).toEqual([
       "name",
       "name",
@@ -79,18 +94,45 @@ describe("rows of the kernel table", () => {
   });
 
   test("a wide table has more columns, and one by kernel and op says the op", () => {
-    const ids = (grouping: string, width: number) =>
-      columnsOf(groupingOf(grouping), gpuTab().meanings, 1, width).flatMap(({ id, extra }) => (extra ? [] : [id]));
+    const ids = (grouping: string, width: number, rows = KERNELS) =>
+      columnsOf(groupingOf(grouping), gpuTab().meanings, rows, width).flatMap(({ id, extra }) => (extra ? [] : [id]));
     expect(ids("name", 1700)).toEqual([...ids("name", 1056), "tail_fraction", "sm_active_share", "min_ns", "max_ns"]);
     expect(ids("name,op", 1056)[1]).toBe("op");
   });
 
+  test("a table says the line where lines are recorded, and leaves out figures rather than names", () => {
+    const lines = [kernel("gemm", 5, { source: "src/net.py(7): forward", source_count: 3 }), kernel("copy", 1)];
+    const drawn = (grouping: string, width: number) =>
+      columnsOf(groupingOf(grouping), gpuTab().meanings, lines, width).filter(({ extra }) => !extra);
+    expect(["name", "op", "module", "name,line"].map((by) => drawn(by, 1056)[1]!.label)).toEqual(Array(4).fill("Line"));
+    expect(["line", "name,op", "name,module"].map((by) => drawn(by, 1056)[1]!.label)).toEqual(["Op", "Op", "Module"]);
+    const [name, line] = drawn("name", 1056);
+    expect(words(<p>{lines.map((row) => line!.cell!(row, "", String))}</p>)).toBe("|net.py(7): forward| +2|–|");
+    expect(name!.label).toBe("Kernel");
+    expect(drawn("name", 1056).at(-1)!.id).toBe("est_achieved_occupancy");
+    expect(drawn("name", 960).at(-1)!.id).toBe("slot_efficiency");
+  });
+
+  test("a name between quotes is the whole of it", () => {
+    const rows = [kernel("a", 1, { module: "Linear_1" }), kernel("b", 1, { module: "Linear_12" })];
+    expect(matching(rows, "linear_1").map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(matching(rows, quoted("Linear_1")).map(({ name }) => name)).toEqual(["a"]);
+    expect(matching(rows, '"')).toEqual([]);
+  });
+
+  test("kernels of a module and of a line are offered from there", () => {
+    const labels = (id: string) => offered(groupingOf(id)).map(({ label }) => label);
+    expect(labels("name")).toEqual(["Kernel", "Kernel and op", "Op", "Module", "Line"]);
+    expect(labels("name,line")).toEqual(["Kernel", "Kernel and op", "Kernel and line", "Op", "Module", "Line"]);
+  });
+
   test("a saved table holds every figure, Kineto's occupancy next to ours", () => {
     const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
-    expect(heads).toHaveLength(18);
+    expect(heads).toHaveLength(19);
     expect(rows[0]).toEqual([
       "volta_sgemm_64x64_nt",
       "aten::mm",
+      null,
       null,
       "no",
       "FP32 on plain cores",

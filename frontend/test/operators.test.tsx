@@ -63,6 +63,7 @@ const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): Mo
   unknown_ns: 0,
   allocated_bytes: null,
   allocated_self_bytes: null,
+  backward_allocated_bytes: null,
   slowest_ns: 7e6,
   ...more,
 });
@@ -90,6 +91,7 @@ const RESULT: OperatorsResult = {
     { by: "name", where: "made", rows: ROWS.slice(0, 1), rest: NO_REST },
   ],
   outside: { launches: 0, device_ns: 0 },
+  outside_modules: { device_ns: 5e6, allocated_bytes: null },
   details: [],
   folded: FOLDED,
   modules: FOLDED,
@@ -117,7 +119,8 @@ const page: PageOf<"operators"> = {
 const HEADS = ["op_calls", "op_host_total", "op_host_self", "op_runtime", "op_device_total", "op_device_self",
   "op_launches", "op_idle", "op_tensor_share", "module_occurrences", "module_python", "module_backward_host",
   "module_backward_device", "module_share", "module_each", "module_slowest", "op_allocated",
-  "op_allocated_self", "module_allocated", "module_allocated_self"]; // biome-ignore format: a list
+  "op_allocated_self", "module_allocated", "module_allocated_self",
+  "module_backward_allocated"]; // biome-ignore format: a list
 
 const figures = HEADS.map((id) => ({ id, label: id, short: "", unit: "ns" as const, meaning: id, colour: "ink" }));
 
@@ -207,11 +210,21 @@ test("what ops and modules allocate has columns where memory was recorded", () =
   const result: OperatorsResult = {
     ...RESULT,
     tables: [{ by: "name", where: "ran", rows, rest: { ...NO_REST, rows: 2, allocated_self_bytes: 4 << 20 } }],
-    folded: [module("Net", -1, { ...allocated, allocated_bytes: 5 << 20 })],
+    folded: [
+      module("Net", -1, {
+        ...allocated,
+        allocated_bytes: 5 << 20,
+        backward_allocated_bytes: 7 << 20,
+        backward_host_ns: 1,
+      }),
+    ],
+    outside_modules: { device_ns: 5e6, allocated_bytes: 9 << 20 },
   };
   expect(restOf(result.tables[0]!, rows.slice(0, 1)).allocated_self_bytes).toBe(5 << 20);
   const said = words(<Operators page={{ ...page, result }} tab={tab()} compared={null} />);
   for (const each of ["op_allocated", "1.6 MB", "module_allocated", "2.6 MB"]) expect(said).toContain(each);
+  for (const each of ["module_backward_allocated", "3.7 MB"]) expect(said).toContain(each);
+  expect(said).toMatch(/outside any module.*2\.5.*4\.7 MB/);
   expect(view()).not.toContain("allocated");
 });
 

@@ -52,7 +52,7 @@ describe("the Overview", () => {
     const unknown = { ...known, label: "broadcast", group: null, ranks: null, dtype: null, bytes: null, wait_ns: 0 };
     const rest = { compute_stream_ns: 0, forward_ns: 0, in_a_row: null };
     const lengths = { running_ns: 0, exposed_ns: 0, left_out_ns: 0, computing_ns: 0, free_compute_ns: 0 };
-    const waits = { wait_ns: 0, steady_wait_ns: null, examples: [], waits: [] };
+    const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
     const page = words(
       <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,

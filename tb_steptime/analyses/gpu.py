@@ -15,6 +15,7 @@ from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
+from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
 from tb_steptime.metrics.roofline.dots import Roofline, roofline
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason
@@ -33,7 +34,9 @@ FINEST_BIN_NS = 2_000
 BIN_VALUES, BIN_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 
 #: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
-TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
+TABLE_ROWS: dict[By, int] = {
+    "name": 200, "name,op": 200, "name,module": 200, "name,line": 200, "op": 100, "module": 200, "line": 100,
+}  # fmt: skip
 OPENED_KERNELS = 60
 
 #: A range that holds this share of the idle time is news.
@@ -90,7 +93,8 @@ class IdleTime(msgspec.Struct, frozen=True):
 
 class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
-    grouping: rows and the rest sum to split.kernel_ns.
+    grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
+    recorded, kernels of modules where modules are.
 
     idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
     share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
@@ -123,7 +127,7 @@ def analyse(trace: Trace) -> GpuResult:
     steps = find_steps(trace)
     low, high = steps.window
     devices = devices_by_activity(trace)
-    tables = {by: kernel_table(trace, by) for by in TABLE_ROWS}
+    tables = {by: kernel_table(trace, by) for by in _groupings(recorded(trace))}
     return GpuResult(
         unknown=None if devices else NO_ACTIVITY,
         start_ns=low,
@@ -131,6 +135,12 @@ def analyse(trace: Trace) -> GpuResult:
         steps=[GpuStep(step.name, step.start_ns, step.end_ns) for step in steps.steps],
         devices=[_device(trace, device, len(devices), tables) for device in devices],
     )
+
+
+def _groupings(said: OpsRecorded) -> list[By]:
+    """Those for which something is recorded; by module always, as earlier releases had it."""
+    lacking = {"name,module": not said.modules, "name,line": not said.stacks, "line": not said.stacks}
+    return [by for by in TABLE_ROWS if not lacking.get(by)]
 
 
 def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelGroup]]) -> DeviceGpu:

@@ -14,6 +14,7 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.launches import find_launches
@@ -80,6 +81,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
     recorded: OpsRecorded = OpsRecorded()
     tables: list[OperatorTable] = []
     outside: OutsideOps = OutsideOps()
+    outside_modules: OutsideModules = OutsideModules()
     details: list[OperatorDetail] = []
     folded: list[ModuleRow] = []
     modules: list[ModuleRow] = []
@@ -104,6 +106,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         recorded=said,
         tables=tables,
         outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
+        outside_modules=outside_modules(trace, found.calls),
         details=operator_details(trace, [row.name for row in tables[0].rows[:OPENED_OPS]]),
         folded=module_rows(found, folded=True)[0],
         modules=modules,

@@ -6,6 +6,7 @@ import msgspec
 
 from tb_steptime.comparison.changes import ChangeId, changes_made
 from tb_steptime.comparison.fairness import OTHER_WORK, unfair
+from tb_steptime.comparison.figures import FigureChange, figure_changes
 from tb_steptime.comparison.intervals import change_of_mean
 from tb_steptime.comparison.predictions import Prediction, predictions
 from tb_steptime.comparison.row_changes import ChangeTable
@@ -34,14 +35,16 @@ class StepChange(msgspec.Struct, frozen=True):
 
 class Comparison(msgspec.Struct, frozen=True):
     """base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
-    same_work: as far as it is known. changes: what the candidate does otherwise, as far as the traces show it;
-    predictions: of cards that advise it. Both are empty where the two do not do the same work."""
+    figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
+    as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
+    """
 
     base: str
     candidate: str
     step: StepChange
     waterfalls: list[Waterfall]
     tables: list[ChangeTable]
+    figures: list[FigureChange]
     same_work: bool
     changes: list[ChangeId]
     predictions: list[Prediction]
@@ -59,6 +62,7 @@ def compare(base: Side, candidate: Side) -> Comparison:
         step=step_change(base, candidate),
         waterfalls=waterfalls(base, candidate),
         tables=tables(base, candidate),
+        figures=figure_changes(base, candidate),
         same_work=same_work,
         changes=[change.id for change in made],
         predictions=predictions(base, candidate, made),

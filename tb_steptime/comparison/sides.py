@@ -19,6 +19,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.text import Reason
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -127,6 +128,11 @@ class Side:
         values = [value for span in self.spans for value in self._metric(span, metric) if value is not None]
         return np.array(values, np.float64)
 
+    def why_not(self, metric: str) -> Reason | None:
+        """Why a metric is not measurable in the first span that says it; None where none does."""
+        found = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
+        return next((reason for reason in found if reason), None)
+
     @cached_property
     def period(self) -> int:
         """The distance of alike steps, where waits for batches come in bursts; 1 where none is known."""
@@ -135,8 +141,9 @@ class Side:
 
     @staticmethod
     def _metric(span: ComparedSpan, metric: str) -> list[float | None]:
-        steps = next(series.steps for series in span.trends.series if series.metric == metric)
-        return [value for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole]
+        """Empty in a summary of a release that did not measure it."""
+        found = [series.steps for series in span.trends.series if series.metric == metric]
+        return [value for steps in found for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole]
 
     @staticmethod
     def _column(span: ComparedSpan, values: Sequence[object]) -> Int64:

@@ -7,6 +7,7 @@
     systems     fsspec and its packages, imported when the first address needs them
     problems    what went wrong in a store, as an OSError that a user can act upon
     whole_file  files that are seen as they were, or whole
+    own_folder  temporary folders, and what killed processes left of theirs
 
 fsspec and the packages of stores are extras: nothing here imports them before an address is opened.
 """

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.files.whole_file import remove_left_behind, whole_file
 
 AnyPath = Path | RemotePath
 
@@ -52,12 +55,23 @@ def is_file(path: AnyPath) -> bool:
     return path.is_file() if isinstance(path, RemotePath) else os.path.isfile(path)
 
 
-def write_whole(path: AnyPath, content: bytes, suffix: str = "") -> None:
-    """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix: see
-    `whole_file`."""
+def open_regular(path: Path) -> IO[bytes]:
+    """A file to read. Raises OSError where it is none: to read a pipe that lies there may wait for ever."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "It is no regular file", str(path))
+    return os.fdopen(file, "rb")
+
+
+def write_whole(path: AnyPath, content: bytes, suffix: str = "", mode: int = 0o666) -> None:
+    """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix, mode:
+    see `whole_file`; what killed processes left of such files in the folder is removed."""
     if isinstance(path, RemotePath):
         path.write_bytes(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, suffix) as file:
+    with whole_file(path, suffix, mode) as file:
         file.write(content)
+    if suffix:
+        remove_left_behind(path.parent, suffix)

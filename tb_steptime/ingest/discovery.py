@@ -113,10 +113,17 @@ class _Scan:
             hint = _folder_hint(error, place.root / relative)
             self.report(f"The folder cannot be read: {error.strerror}", relative or ".", hint)
             return Listing((), ())
-        for name in listing.outside if listing else ():
+        if listing is not None:
+            self._report_left_out(relative, listing)
+        return listing
+
+    def _report_left_out(self, relative: str, listing: Listing) -> None:
+        for name in listing.outside:
             hint = "Name the folder that it leads to: --logdir_spec name:folder."
             self.report("A link leads outside the log directory and is not followed", relative + name, hint)
-        return listing
+        for name in listing.unreadable:
+            hint = "Rename it, for example in ASCII letters."
+            self.report("The name is not plain UTF-8 text, so it is left out", relative + name, hint)
 
     def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
         if known and known.sure and known.listing is listing:

@@ -32,11 +32,13 @@ class Entry(NamedTuple):
 
 class Listing(NamedTuple):
     """Of one folder, without hidden entries: the names of its folders and those of its files that matter, each sorted
-    by name; outside: links to folders and JSON files that are not followed, as they lead out of the place."""
+    by name; outside: links to folders and JSON files that are not followed, as they lead out of the place; unreadable:
+    names of either that are not UTF-8 or have control characters, as they can be shown."""
 
     folders: tuple[str, ...]
     files: tuple[Entry, ...]
     outside: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 class Files(Protocol):

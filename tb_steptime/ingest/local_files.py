@@ -13,7 +13,9 @@ within RELIST_TURNS scans, and all of them after a pause of WHOLE_SECONDS.
 from __future__ import annotations
 
 import os
+import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
@@ -33,6 +35,8 @@ WHOLE_SECONDS = 60.0
 QUIET_NS = 60_000_000_000
 #: So many files are looked at in each scan, whatever their age; of more, the old ones take turns.
 EVERY_SCAN = 500
+#: What a terminal would obey in a name that is printed.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: In so many scans at most each file is looked at.
 MOST_TURNS = 20
 
@@ -112,17 +116,38 @@ class LocalFiles:
     def _listed(self, path: str) -> tuple[Listing, bool]:
         """And whether links are among the entries: what they lead to changes no folder's time."""
         with os.scandir(path) as all:
-            entries = [each for each in all if not each.name.startswith(".")]
+            every = [each for each in all if not each.name.startswith(".")]
+        entries = [each for each in every if _is_text(each.name)]
+        unreadable = {_shown(each.name) for each in every if not _is_text(each.name) and _may_hold(each)}
         links = [each for each in entries if each.is_symlink()]
         away = {each.name for each in links if not self._stays_inside(each.path)}
         folders = [each.name for each in entries if each.is_dir()]
         files = [entry for each in entries if matters(each.name) and each.name not in away for entry in _regular(each)]
         outside = [name for name in away if name in folders or JSON_NAME.fullmatch(name)]
         own = (name for name in folders if name not in away)
-        return Listing(tuple(sorted(own)), tuple(sorted(files)), tuple(sorted(outside))), bool(links)
+        of_files = tuple(sorted(files))
+        return Listing(_sorted(own), of_files, _sorted(outside), _sorted(unreadable)), bool(links)
 
     def _stays_inside(self, path: str) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(self._top)
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name's bytes are UTF-8, since JSON and a browser know no others, and no orders to a terminal."""
+    return _shown(name) == name
+
+
+def _shown(name: str) -> str:
+    return _CONTROL.sub("\ufffd", name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _may_hold(entry: os.DirEntry[str]) -> bool:
+    """Whether it may be a trace or hold some."""
+    return entry.is_dir() or JSON_NAME.fullmatch(_shown(entry.name)) is not None
 
 
 def _regular(entry: os.DirEntry[str]) -> list[Entry]:

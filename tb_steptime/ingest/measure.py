@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import msgspec
 from tb_steptime.analyses import ANALYSES, quality
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.ingest.allocator import give_back_large_blocks
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: From here on memory is what a user runs out of; below it the time that saving it costs is the greater loss.
-LARGE_FILE_BYTES = 300_000_000
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
 _WIDE = ("operators", "host")
@@ -96,10 +92,7 @@ def read_file(
     whole_recording: bool = False,
     processes: int = 1,
 ) -> Trace:
-    """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
-    with contextlib.suppress(OSError):
-        if any_path(path).stat().st_size >= LARGE_FILE_BYTES:
-            give_back_large_blocks()
+    """Read one trace file. Raises TraceError with text for the user."""
     trace = read_trace(path, on_progress, processes)
     return as_one_step(trace) if whole_recording else trace
 

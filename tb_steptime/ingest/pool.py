@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from typing import IO
 import msgspec
 
 import tb_steptime
+from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.ingest.cores import cores, share_of
 from tb_steptime.ingest.read_one import (
@@ -95,7 +95,7 @@ class ReadingQueue:
     ended: int = 0
     threads: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
-    fallback: Path | None = None
+    fallback: OwnFolder | None = None
     closed: bool = False
 
     def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
@@ -134,7 +134,7 @@ class ReadingQueue:
         for process in running:
             _wait_or_end(process)
         if self.fallback:
-            shutil.rmtree(self.fallback, ignore_errors=True)
+            self.fallback.remove()
 
     def _work(self) -> None:
         while job := self._next():
@@ -191,9 +191,9 @@ class ReadingQueue:
         """A folder for the summaries that can be written neither next to the trace nor to the user's cache."""
         with self.lock:
             if self.fallback is None:
-                self.fallback = Path(tempfile.mkdtemp(prefix="tb_steptime."))
+                self.fallback = OwnFolder("summaries")
                 atexit.register(self.close)
-            return self.fallback
+            return self.fallback.path
 
 
 def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.rules.ranks.late_rank import imbalance, straggler
+from tb_steptime.insights.rules.ranks.late_rank import imbalance, late_ranks, straggler
 from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, slow_link
 from tb_steptime.ranks.result import JobRanks
 
 JobRule = Callable[[JobRanks], Insight | None]
 
 #: Their gains overlap: each is of waits or transfers of the same collectives.
-JOB_RULES: tuple[JobRule, ...] = (straggler, imbalance, exposed_transfers, slow_link)
+JOB_RULES: tuple[JobRule, ...] = (straggler, late_ranks, imbalance, exposed_transfers, slow_link)
 
 
 def judge_job(job: JobRanks) -> list[Insight]:

@@ -155,8 +155,9 @@ class Span:
         return span_tables.cards_table(self.judgement.insights)
 
     def kernels_by(self, by: By) -> Table:
-        """Kernels by "name", "name,op", "op" or "module". Where a summary holds only those with most time, the trace is
-        read; without a trace these are what there is."""
+        """Kernels by "name", "op", "module", "line", or a kernel and one of these: "name,op", "name,module",
+        "name,line"; by line empty where no call stacks are recorded. Where a summary holds only those with most time,
+        the trace is read; without a trace these are what there is."""
         gpu = self.result("gpu", GpuResult)
         rows = span_tables.stored_kernels(gpu, by)
         if rows is None and self.found.trace is not None:

@@ -16,7 +16,7 @@ from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.kernels.table import By, KernelGroup
+from tb_steptime.metrics.kernels.table import By, KernelGroup, order_of
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
 from tb_steptime.metrics.operators.table import OperatorRow
@@ -92,7 +92,7 @@ def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
 def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
     """Those of the groups that a summary holds."""
     rows = [row for device in gpu.devices for table in device.tables if table.by == by for row in table.rows]
-    return sorted(rows, key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+    return sorted(rows, key=order_of)
 
 
 def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_steptime.ranks.kernel_times import KernelExcess, kernel_excess
+from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Float64, Int64
 
 #: What explains less than this share of the delay, or is no longer than this, is not why.
 LEAST_SHARE, LEAST_NS = 0.2, 200_000
@@ -47,6 +48,17 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
     shared = [with_share(cause, delay_ns) for cause in late]
     return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
+
+
+def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
+    """What takes the rank longer for this reason than the median of the others, of each of these of the job's steps;
+    None where it is not known of one."""
+    metrics = dict(parts_of(spans[place])).get(cause.id, (_KERNELS,))
+    values = np.sum([matrix_values(spans, metric)[:, steps] for metric in metrics], axis=0)
+    if np.isnan(values).any():
+        return None
+    excess: Float64 = values[place] - np.median(np.delete(values, place, axis=0), axis=0)
+    return np.rint(excess).astype(np.int64)
 
 
 def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseId, tuple[str, ...]]]:

@@ -10,19 +10,20 @@ import msgspec
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, arrivals
-from tb_steptime.ranks.causes import causes, on_device
+from tb_steptime.ranks.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
 from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import Instances, instances_of
-from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, late_ranks
+from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
 from tb_steptime.ranks.messages import messages
-from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateRank, RankRow
+from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
+from tb_steptime.ranks.together import late_group
 from tb_steptime.ranks.turns import causes_of_turns
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
@@ -121,7 +122,10 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
     clocks, offsets = align(found.matching.matched, len(found.spans))
     late = _late(found)
     collectives = collective_rows(found.matching.matched, found.spans, link_rate)
-    balance = balance_of(found.arrivals, late, found.steps, float(np.median([step.slowest_ns for step in job.steps])))
+    group = _late_group(found)
+    step_ns = float(np.median([step.slowest_ns for step in job.steps]))
+    waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
+    balance = balance_of(late[0] if late else None, group, waits_ns, step_ns, straggles=_straggles(found, late))
     return msgspec.structs.replace(
         job,
         ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],
@@ -134,7 +138,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
         late=late,
-        imbalance_gain_ns=imbalance_gain_ns(found.arrivals, found.steps) if balance == "imbalance" else 0,
+        late_group=group if balance == "late_ranks" else None,
+        imbalance_gain_ns=waits_ns if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
     )
 
@@ -148,6 +153,26 @@ def _late(found: _Exchanged) -> list[LateRank]:
         msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps))
         for each in late
     ]
+
+
+def _straggles(found: _Exchanged, late: Sequence[LateRank]) -> bool:
+    if not late:
+        return False
+    place = next(place for place, span in enumerate(found.spans) if span.rank == late[0].rank)
+    cause = next(iter(late[0].causes), None)
+    excess = None if cause is None else excess_ns(cause, found.spans, place, found.steps)
+    return is_straggler(late[0], found.arrivals, excess, found.steps)
+
+
+def _late_group(found: _Exchanged) -> LateGroup | None:
+    """With why the first of them is late, against the ranks that are not."""
+    group = late_group(found.matching.matched, found.arrivals, found.spans, found.steps)
+    if group is None:
+        return None
+    spans = [span for span in found.spans if span.rank == group.first or span.rank not in group.ranks]
+    place = next(place for place, span in enumerate(spans) if span.rank == group.first)
+    steps = [found.names[step] for step in found.steps.tolist()]
+    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, steps))
 
 
 def _turns(found: _Exchanged) -> list[Cause]:

@@ -1,6 +1,7 @@
-"""Whether one rank makes the others wait, ranks take turns, or nobody waits for much.
+"""Whether one rank or several make the others wait, ranks take turns, or nobody waits for much.
 
 straggler   rank 2 arrives last in nearly every step, and hardly waits itself
+late_ranks  so do several ranks together, all those of a host or two of many (`together`)
 imbalance   now one rank arrives last, now another: batches of different sizes, pauses, noise
 balanced    waits are a small share of the step
 """
@@ -12,43 +13,51 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals
-from tb_steptime.ranks.result import Balance, LateRank
+from tb_steptime.ranks.result import Balance, LateGroup, LateRank
 from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.ranks.steady import (
+    LEAST_SHARE,
+    MOST_OF_STEPS,
+    MOST_OF_WAITS,
+    MOST_OF_WAITS_OF_TWO,
+    OWN_WAITS,
+    is_explained,
+    is_steady,
+    worth_naming_ns,
+)
 from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.trace.table import Int64
 
-#: Exposed waits of the median rank below this share of the step are no matter.
-LEAST_SHARE = 0.03
-#: One rank is the reason where so much of all waits ends with its arrival, in so many of the steps.
-MOST_OF_WAITS, MOST_OF_STEPS = 0.6, 0.6
-#: Of two ranks one is late half of the time by chance.
-MOST_OF_WAITS_OF_TWO = 0.8
-#: And it waits for others at most so much of what they wait.
-OWN_WAITS = 0.5
-#: And it costs about as much in each step: in three of four of them half of the median at least. Of few steps, one rank
-#: may be last in all by chance, but not by the same time.
-STEADY, _FEW_PERCENT = 0.5, 25
 #: Ranks that are named.
 MOST_NAMED = 5
 #: Of the waits of all ranks: what less ends with is not worth a name.
 WORTH_NAMING = 0.05
 
 
-def balance_of(found: Arrivals, late: Sequence[LateRank], steps: Int64, step_ns: float) -> Balance:
-    """late: most first; steps: places of those that are matched; step_ns: of the job."""
-    waits = imbalance_gain_ns(found, steps)
-    if not late or max(waits, late[0].gain_ns) < LEAST_SHARE * step_ns:
+def balance_of(
+    first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, *, straggles: bool
+) -> Balance:
+    """first: the rank that makes the others wait most, straggles: by more than chance (`is_straggler`); group: those
+    that are late together; waits_ns: of the median rank in the median step; step_ns: of the job."""
+    if first is None:
         return "balanced"
-    return "straggler" if _is_straggler(late[0], found, steps) else "imbalance"
+    worth = worth_naming_ns(first.steps, step_ns)
+    if straggles and first.gain_ns >= worth:
+        return "straggler"
+    if group is not None and group.gain_ns >= worth:
+        return "late_ranks"
+    return "imbalance" if waits_ns >= LEAST_SHARE * step_ns else "balanced"
 
 
-def _is_straggler(first: LateRank, found: Arrivals, steps: Int64) -> bool:
-    ranks = len(found.matched)
-    least = MOST_OF_WAITS if ranks > 2 else MOST_OF_WAITS_OF_TWO
-    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())]
-    steady = float(np.percentile(cost, _FEW_PERCENT)) >= STEADY * float(np.median(cost))
+def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
+    """first: the rank that makes the others wait most; excess: what takes it longer than the others for its main
+    reason, of each of these steps, ns."""
+    least = MOST_OF_WAITS if len(found.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
-    return first.caused_share >= least and often and first.own_wait_ns <= OWN_WAITS * first.wait_ns and steady
+    little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
+    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())] // max(1, int((found.matched > 0).sum()) - 1)
+    by_more_than_chance = is_steady(cost) or (excess is not None and is_explained(cost, excess))
+    return first.caused_share >= least and often and little and by_more_than_chance
 
 
 def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
@@ -103,7 +104,7 @@ def _match_group(
 
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:
     """The class of each row, by its place among those of all ranks; new ones are added."""
-    bare = [ExchangeClass(one.kind, None, one.bytes, one.dtype, one.site) for one in each.classes]
+    bare = [msgspec.structs.replace(one, group=None) for one in each.classes]
     used = {number: classes.setdefault(bare[number], len(classes)) for number in np.unique(each.of[rows]).tolist()}
     place = np.array([used.get(number, -1) for number in range(len(bare))], np.int64)
     return place[each.of[rows]]

@@ -21,9 +21,9 @@ from tb_steptime.text import Note, Reason
 
 #: What a group of ranks exchanges for, read off the kinds, sizes and phases of its collectives.
 Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", "buffers", "checks", "unknown"]
-#: straggler: one rank makes the others wait. imbalance: ranks take turns. balanced: waits are a small share
-#: of the step.
-Balance = Literal["straggler", "imbalance", "balanced"]
+#: straggler: one rank makes the others wait. late_ranks: several that are late together. imbalance: ranks take turns.
+#: balanced: waits are a small share of the step.
+Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
@@ -202,6 +202,25 @@ class LateRank(msgspec.Struct, frozen=True):
     causes: list[Cause] = []
 
 
+class LateGroup(msgspec.Struct, frozen=True):
+    """Ranks that are late together, ascending: each other rank waits for one or another of them. host: where they are
+    all that were recorded of one host. late_steps: steps in which most of the others' waits end when one of them
+    arrives, of `steps`; caused_share: of the waits of all others. wait_ns, own_wait_ns, gain_ns as of a `LateRank`;
+    first: the one of them that makes the others wait most; causes: why that one is late, against all others.
+    """
+
+    ranks: list[int]
+    first: int
+    host: str | None
+    late_steps: int
+    steps: int
+    caused_share: float
+    wait_ns: int
+    own_wait_ns: int
+    gain_ns: int
+    causes: list[Cause] = []
+
+
 class JobRanks(msgspec.Struct, frozen=True):
     """A job over the ranks that were recorded at the same time.
 
@@ -211,8 +230,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
     wait for each other's profiler to start. unmatched: why nothing is matched, else None.
     balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
-    first. exchange: None where unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 of
-    a straggler.
+    first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
+    unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
     notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
@@ -232,6 +251,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []
+    late_group: LateGroup | None = None
     imbalance_gain_ns: int = 0
     imbalance_causes: list[Cause] = []
     notes: list[Note] = []

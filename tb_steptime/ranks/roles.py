@@ -1,7 +1,7 @@
 """What a group of ranks exchanges for, as far as names, kinds and phases show it; "unknown" is an answer.
 
 all-reduce from the hooks of the backward pass                       DistributedDataParallel's buckets
-all-gather and reduce-scatter of one group                           FSDP's or ZeRO's parameters and gradients
+all-gather and reduce-scatter of one group, or within FSDP's ranges  FSDP's or ZeRO's parameters and gradients
 all-reduce in the forward and as many in the backward pass           tensor-parallel layers
 sends and receives                                                   stages of a pipeline
 a group that is named for its purpose ("mesh_tp", "EXPERT_PARALLEL") what its name says
@@ -54,6 +54,8 @@ def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
     kinds = {one.kind for one in counts}
     if each.kind == "send_receive":
         return "pipeline"
+    if each.wrapper == "fsdp":
+        return "fsdp"
     if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:
         return "fsdp"
     if each.kind == "broadcast" and each.site == "forward.buffer_broadcast":

@@ -72,6 +72,7 @@ class StepProfiler:
         self._enabled = enabled
         self._steps = 0
         self._written = 0
+        self._of_parent: Any = None
 
     def watch(self, loader: _Loader) -> _Loader:
         """Record what the loader's workers do. Returns the loader."""
@@ -114,6 +115,12 @@ class StepProfiler:
         except Exception as error:  # noqa: BLE001 - of a training that is over
             _log.warning("The last trace was not written to %s: %s.", self.directory, error)
 
+    def _abandon(self) -> None:
+        """In a forked child: torch's profiler is its parent's. To end or to free it would wait for its threads, which
+        the child has not, for ever."""
+        self._of_parent, self.profiler = self.profiler, None
+        self._enabled = False
+
     def _leave(self) -> None:
         profiler, self.profiler = self.profiler, None
         if profiler is not None:
@@ -150,6 +157,16 @@ def _mark_unfinished(profiler: Any) -> None:
         profiler.add_metadata_json(UNFINISHED_STEP, marked.rpartition("#")[2])
     else:
         profiler.on_trace_ready = None
+
+
+def _abandon_latest() -> None:
+    """No other has a profiler that runs."""
+    if StepProfiler._latest is not None:
+        StepProfiler._latest._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_latest)
 
 
 #: What a training script calls.

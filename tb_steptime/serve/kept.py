@@ -43,14 +43,27 @@ class Bounded(Generic[T]):
 
     def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """What is kept under a name and was made of this very object, else what `make` makes. Raises what it does."""
-        with self._lock:
-            known = self._kept.get(name)
-            if known is not None and known[0] is of:
-                self._kept.move_to_end(name)
-                return known[1]
+        known = self.known(name, of)
+        if known is not None:
+            return known
         made = make()
         self._keep(name, (of, made, size(made)))
         return made
+
+    def known(self, name: Hashable, of: object) -> T | None:
+        """None where nothing is kept under the name that was made of this very object."""
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is None or kept[0] is not of:
+                return None
+            self._kept.move_to_end(name)
+            return kept[1]
+
+    def drop(self, name: Hashable) -> None:
+        """Forget what is kept under a name."""
+        with self._lock:
+            _, _, size = self._kept.pop(name, (None, None, 0))
+            self.bytes -= size
 
     def _keep(self, name: Hashable, kept: tuple[object, T, int]) -> None:
         with self._lock:

@@ -125,7 +125,7 @@ class Reader:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
             return
-        if span.waits_until is not None and time.time() < span.waits_until:
+        if span.waits_until is not None and time.monotonic() < span.waits_until:
             return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
@@ -156,9 +156,9 @@ class Reader:
 
     def _on_problem(self, span: ServedSpan, problem: Problem) -> None:
         """Of a file that was written a moment ago, the rest may be yet to come: it is read again."""
-        whole_at = span.found.mtime_ns / 1e9 + WHOLE_SECONDS
-        if span.waits_until is None and 0 <= whole_at - time.time() <= WHOLE_SECONDS:
-            span.waits_until = whole_at
+        rest = span.found.mtime_ns / 1e9 + WHOLE_SECONDS - time.time()
+        if span.waits_until is None and 0 <= rest <= WHOLE_SECONDS:
+            span.waits_until = time.monotonic() + rest  # the wall clock may be set meanwhile
         else:
             span.problem = problem
 

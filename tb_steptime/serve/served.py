@@ -23,7 +23,7 @@ class ServedSpan:
     """measured when it is read, problem when that failed.
 
     rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
-    epoch time before which its file is not read again, as it may not have been whole; None: it was never refused.
+    monotonic time before which its file is not read again, as it may not have been whole; None: it was never refused.
     """
 
     found: FoundSpan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import re
 import shutil
 import tempfile
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import Job
@@ -38,7 +38,7 @@ class StepSlice:
 class Slices:
     """Slices by the id of the job that makes them, the latest last. All methods may be called from any thread."""
 
-    folder: Path | None = None
+    folder: OwnFolder | None = None
     made: OrderedDict[str, Path] = field(default_factory=OrderedDict)
     problems: dict[str, Problem] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -55,9 +55,8 @@ class Slices:
         """Raises OSError."""
         with self.lock:
             if self.folder is None:
-                self.folder = Path(tempfile.mkdtemp(prefix="tb_steptime.slices."))
-                atexit.register(self.close)
-            return Path(tempfile.mkdtemp(dir=self.folder))
+                self.folder = OwnFolder("slices")
+            return Path(tempfile.mkdtemp(dir=self.folder.path))
 
     def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         """What became of a slice; others are removed where there are too many."""
@@ -77,7 +76,7 @@ class Slices:
         with self.lock:
             self.made.clear()
             if self.folder:
-                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder.remove()
                 self.folder = None
 
 

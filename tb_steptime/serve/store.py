@@ -16,10 +16,12 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
+from tb_steptime.files.own_folder import remove_left_folders
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
@@ -39,6 +41,7 @@ from tb_steptime.serve.wire import (
     Opening,
     SpanEntry,
     SpanPage,
+    TrendSeries,
     TrendsPage,
     Waiting,
     encode,
@@ -94,10 +97,11 @@ class Store:
 
     def get_ready(self) -> None:
         """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both
-        are done before another plugin's work holds the processors."""
+        are done before another plugin's work holds the processors; and what killed ones left removed."""
         threading.Thread(target=self._get_ready, daemon=True, name="tb_steptime opening").start()
 
     def _get_ready(self) -> None:
+        remove_left_folders()
         try:
             encode(self.opening(Address(), ANALYSES[0].id, work=False))
         except Exception:  # a thread of its own: nobody else would hear of it
@@ -167,6 +171,13 @@ class Store:
         if work:
             self.reader.want(spans)
         return self._trends.page(spans, self.reader.places(), asked)
+
+    def series(self, named: SpanNames, metric: str) -> TrendSeries:
+        """One metric of some spans: of many, `trends` leaves out what is not asked for. Raises UnknownSpan, where there
+        is no such metric."""
+        if metric not in {each.id for each in METRICS}:
+            raise UnknownSpan(metric)
+        return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
         """The worker of one span held against that of another, of each all spans that are read; two spans of one worker

@@ -77,6 +77,11 @@ class TrendColumns:
     def steps_of(self, metrics: Collection[str]) -> dict[str, list[float | None]]:
         return {head.metric: self._steps(at) for at, head in enumerate(self.heads) if head.metric in metrics}
 
+    def series_of(self, metric: str) -> Series | None:
+        """None where there is no such metric."""
+        at = next((at for at, head in enumerate(self.heads) if head.metric == metric), None)
+        return None if at is None else self._series(at, whole=True)
+
     def _series(self, at: int, whole: bool) -> Series:
         head = self.heads[at]
         steps = self._steps(at) if whole else []

@@ -23,7 +23,7 @@ from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kern
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
-from tb_steptime.serve.wire import TrendsPage, TrendSpan
+from tb_steptime.serve.wire import TrendSeries, TrendsPage, TrendSpan
 from tb_steptime.text import Phrase
 
 #: More spans make no better picture; their columns have to be in memory at once.
@@ -76,6 +76,18 @@ class TrendsPages:
             for row in rows
         ]
         return TrendsPage(said.headline, spans_shown, said.titles, said.changes, len(spans) - len(shown))
+
+    def series(self, spans: Sequence[ServedSpan], metric: str) -> TrendSeries:
+        """One metric of the same spans as `page` has, as far as they are read."""
+        columns = ((span.found.id, self.kept.trends(span)) for span in _newest(spans))
+        found = {id: series for id, each in columns if each and (series := each.series_of(metric))}
+        return TrendSeries(
+            metric=metric,
+            spans=list(found),
+            values=[series.value for series in found.values()],
+            steps=[series.steps for series in found.values()],
+            reasons={id: series.reason for id, series in found.items() if series.reason},
+        )
 
     def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _Said:
         """Kept as long as the spans are the same and measured as before."""

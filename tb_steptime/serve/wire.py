@@ -13,6 +13,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
           &metric=M&strips=N        Of these metrics; with time bins of the N spans with the longest steps.
+    series?run=R&metric=M           200 TrendSeries: one metric of the spans of these runs (none named: of all).
     ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
     rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
@@ -58,7 +59,7 @@ from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Reason
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.flame import FlamePage
 from tb_steptime.timeline.memory import MemoryPage
@@ -220,6 +221,17 @@ class TrendsPage(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
+class TrendSeries(msgspec.Struct, frozen=True):
+    """One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
+    its steps. reasons: why none is known, by span id, where that is so."""
+
+    metric: str
+    spans: list[str]
+    values: list[float | None]
+    steps: list[list[float | None]]
+    reasons: dict[str, Reason]
+
+
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
@@ -229,6 +241,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Opening,
     Waiting,
     TrendsPage,
+    TrendSeries,
     Scalars,
     ComparePage,
     ChainPage,

@@ -44,6 +44,16 @@ class ChangeReport(msgspec.Struct, frozen=True):
     high: float | None
 
 
+class FigureChangeReport(msgspec.Struct, frozen=True):
+    """Means over the compared steps; null where it is not measurable on that side. low, high: of the change."""
+
+    base: float | None
+    candidate: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+
+
 class KernelChangeReport(msgspec.Struct, frozen=True):
     """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step. low, high: of
     the change; status: "changed" is more than noise and more than a microsecond."""
@@ -106,8 +116,9 @@ class PredictionReport(msgspec.Struct, frozen=True):
 
 class CandidateReport(msgspec.Struct, frozen=True):
     """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
-    where one has no GPU. text is the headline. changes: what the traces show that the candidate does otherwise.
-    scaling: of all ranks, with --ranks, where one of the two has several."""
+    where one has no GPU. figures: by metric, those that a side has. text is the headline. changes: what the traces
+    show that the candidate does otherwise. scaling: of all ranks, with --ranks, where one of the two has several.
+    """
 
     run: str
     worker: str
@@ -118,6 +129,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     parts: dict[str, ChangeReport]
     idle: dict[str, ChangeReport] | None
     phases: dict[str, ChangeReport]
+    figures: dict[str, FigureChangeReport]
     kernels: list[KernelChangeReport]
     ops: list[RowChangeReport]
     blocking: list[RowChangeReport]

@@ -13,6 +13,7 @@ from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.terminal.compare_contract import (
     CandidateReport,
     ChangeReport,
+    FigureChangeReport,
     KernelChangeReport,
     PredictionReport,
     ResidualReport,
@@ -43,6 +44,10 @@ def candidate_report(run: WorkerOfRun, comparison: Comparison, scaling: Scaling 
         parts=_changes(comparison, "part") or {},
         idle=_changes(comparison, "reason"),
         phases=_changes(comparison, "phase") or {},
+        figures={
+            each.metric: FigureChangeReport(each.base, each.candidate, each.change, each.low, each.high)
+            for each in comparison.figures
+        },
         kernels=[_kernel(row) for row in table_of("kernels", comparison.tables).rows],
         ops=_rows(comparison, "ops"),
         blocking=_rows(comparison, "blocking"),

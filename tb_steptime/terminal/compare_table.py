@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.figures import FigureChange
 from tb_steptime.comparison.gates import Gate, GateResult
 from tb_steptime.comparison.row_changes import RowChange, TableId
 from tb_steptime.comparison.tables import table_of
@@ -18,16 +19,16 @@ from tb_steptime.insights.wording.compare import (
     warning_texts,
 )
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.terminal.printer import GAP, UNKNOWN, change, duration, plain, printable, quantity
+from tb_steptime.terminal.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
 from tb_steptime.terminal.rows import columns, shortened
-from tb_steptime.text import Quantity
+from tb_steptime.text import Quantity, Unit
 
 #: Rows of kernels, ops, calls and copies each, and how long their names may be.
 ROWS, NAME_LENGTH = 8, 44
 #: Changes below this share of the step are no lines of the terminal's table.
 LEAST_FRACTION = 0.001
 
-_UNITS = {metric.id: metric.unit for metric in METRICS}
+_METRICS = {metric.id: metric for metric in METRICS}
 _HEAD = ("", "base", "candidate", "change", "95 % interval")
 Rows = Sequence[Sequence[str]]
 
@@ -38,6 +39,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
         columns(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
+        _titled("Figures", _figure_rows(comparison)),
         *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
         _titled("What the traces show that was changed", [(CHANGE_LABELS[change],) for change in comparison.changes]),
         _titled("What cards promised", _prediction_rows(comparison)),
@@ -56,6 +58,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     """One line of summary, one table, the rest folded."""
     folded = [
         _folded("Idle time of the GPU", _change_rows(comparison, "reason")),
+        _folded("Figures", _figure_rows(comparison)),
         *(_folded(f"{title} that changed most", _table_rows(comparison, of)) for of, title in _TABLES),
         _folded("What cards promised", _prediction_rows(comparison)),
         *_residuals(comparison),
@@ -81,7 +84,7 @@ def _held(gate: Gate, result: GateResult) -> str:
         return "not measurable"
     if gate.of == "relative":
         return f"{100 * result.value:+.1f}{GAP}%"
-    text = quantity(Quantity(result.value, _UNITS[gate.metric]))
+    text = quantity(Quantity(result.value, _METRICS[gate.metric].unit))
     return f"+{text}" if gate.of == "change" and result.value > 0 else text
 
 
@@ -109,6 +112,32 @@ def _change_rows(comparison: Comparison, by: By) -> Rows:
 
 def _cells(row: Contribution) -> tuple[str, str, str, str]:
     return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), _interval(row)
+
+
+def _figure_rows(comparison: Comparison) -> Rows:
+    rows = [_HEAD, *(_figure_row(each) for each in comparison.figures)]
+    return rows if comparison.figures else []
+
+
+def _figure_row(each: FigureChange) -> tuple[str, str, str, str, str]:
+    metric = _METRICS[each.metric]
+    base, candidate = (UNKNOWN if mean is None else _mean(mean, metric.unit) for mean in (each.base, each.candidate))
+    moved, low, high = (
+        UNKNOWN if value is None else _moved(value, metric.unit) for value in (each.change, each.low, each.high)
+    )
+    return metric.label, base, candidate, moved, UNKNOWN if each.low is None else f"{low} to {high}"
+
+
+def _mean(value: float, unit: Unit) -> str:
+    return percent_exact(value) if unit is Unit.FRACTION else quantity(Quantity(value, unit))
+
+
+def _moved(value: float, unit: Unit) -> str:
+    """Of a share in percentage points."""
+    if unit is Unit.FRACTION:
+        points = f"{100 * value:+.1f}{GAP}points"
+        return points if any(digit in points for digit in "123456789") else points[1:]
+    return f"+{quantity(Quantity(value, unit))}" if value > 0 else quantity(Quantity(value, unit))
 
 
 _TABLES: tuple[tuple[TableId, str], ...] = (

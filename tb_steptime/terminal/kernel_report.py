@@ -14,9 +14,10 @@ import msgspec
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
+from tb_steptime.insights.wording.operators import MISSING
+from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
 from tb_steptime.terminal.contract import ErrorReport
-from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, number, percent_exact, printable
+from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, number, percent_exact, plain, printable
 from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
@@ -74,6 +75,8 @@ def kernel_text(span: SpanKernels, width: int) -> str:
         lines += ["", f"GPU {device}", *_table([row for row in span.kernels if row.device == device], span.by, width)]
     if not devices:
         lines.append("No kernel starts within the steps.")
+    elif "line" in span.by and all(row.source is None for row in span.kernels):
+        lines += ["", plain(MISSING["no_stacks"])]
     return "\n".join(lines).replace(GAP, " ")
 
 
@@ -91,13 +94,21 @@ def _table(rows: list[KernelGroup], by: By, width: int) -> Iterator[str]:
         yield (name.ljust(left) + right).rstrip()
 
 
-_FIRST: dict[By, str] = {"name": "Kernel", "name,op": "Kernel, op", "op": "Op", "module": "Module"}
+_FIRST: dict[By, str] = {
+    "name": "Kernel", "name,op": "Kernel, op", "name,module": "Kernel, module", "name,line": "Kernel, line", "op": "Op",
+    "module": "Module", "line": "Line",
+}  # fmt: skip
 _HEADS = ("launches", "total", "mean", "share", "tensor cores", "blocks/SM", "waves", "slot eff.", "est. occupancy")
 
 
 def _name(row: KernelGroup, by: By, width: int) -> str:
-    op = f", {row.op or row.no_op}" if by == "name,op" else ""
-    return printable(_shortened(row.short, max(MIN_WIDTH_BESIDE_OP if op else MIN_NAME_WIDTH, width - len(op))) + op)
+    beside = {
+        "name,op": f", {row.op or row.no_op}",
+        "name,module": f", {row.module or NO_MODULE_WORDS}",
+        "name,line": f", {row.source or NO_LINE_WORDS}",
+    }.get(by, "")
+    least = MIN_WIDTH_BESIDE_OP if beside else MIN_NAME_WIDTH
+    return printable(_shortened(row.short, max(least, width - len(beside))) + beside)
 
 
 def _cells(row: KernelGroup) -> list[str]:

@@ -20,6 +20,7 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows, pa
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.terminal.contract import ErrorReport
 from tb_steptime.trace.model import Trace
@@ -89,6 +90,7 @@ class ModuleReport(msgspec.Struct, frozen=True):
     idle_ns: int | None
     allocated_bytes: int | None
     allocated_self_bytes: int | None
+    backward_allocated_bytes: int | None
     children: list[ModuleReport]
 
 
@@ -114,6 +116,7 @@ class SpanOperators(msgspec.Struct, frozen=True):
     outside_ops: OutsideReport
     modules: list[ModuleReport]
     more_modules: int
+    outside_modules: OutsideModules
 
 
 class OperatorReport(msgspec.Struct, frozen=True):
@@ -129,7 +132,8 @@ def windowed(trace: Trace, choice: OperatorChoice) -> Trace:
 def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
     trace = windowed(trace, choice)
     (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
-    modules, more = module_rows(find_modules(trace), folded=False)
+    tree = find_modules(trace)
+    modules, more = module_rows(tree, folded=False)
     return SpanOperators(
         run=found.run,
         worker=found.worker,
@@ -143,6 +147,7 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
         outside_ops=OutsideReport(len(outside.place), int(outside.costs(trace, "device").sum())),
         modules=_tree(modules),
         more_modules=more,
+        outside_modules=outside_modules(trace, tree.calls),
     )
 
 
@@ -196,6 +201,7 @@ def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
         idle_ns=row.idle_ns,
         allocated_bytes=row.allocated_bytes,
         allocated_self_bytes=row.allocated_self_bytes,
+        backward_allocated_bytes=row.backward_allocated_bytes,
         children=[],
     )
 

@@ -34,7 +34,7 @@ INDENT = "  "
 _HEADS = ["calls", "host total", "host self", "runtime", "device total", "device self", "launches", "GPU idle",
           "allocated"]  # fmt: skip
 _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
-                 "host backward", "device backward", "allocated"]  # fmt: skip
+                 "host backward", "device backward", "allocated", "allocated backward"]  # fmt: skip
 
 
 def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
@@ -91,7 +91,8 @@ def _module_cells(row: ModuleRow) -> list[str]:
     backward = (row.backward_host_ns or None, row.backward_device_ns or None)
     times = (row.host_total_ns, row.host_self_ns, row.device_total_ns, row.device_self_ns, *backward)
     slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
-    return [count(row.occurrences), duration(each_ns(row)), slowest, *map(_time, times), _bytes(row.allocated_bytes)]
+    allocated = (row.allocated_bytes, row.backward_allocated_bytes or None)
+    return [count(row.occurrences), duration(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
 
 
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:

@@ -7,7 +7,6 @@ name until the process closes it.)
 
 from __future__ import annotations
 
-import atexit
 import logging
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.timeline.event_file import EventFile
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class EventFiles:
     """Event files by key, one for each state of a trace. All methods may be called from any thread."""
 
     max_bytes: int = MAX_BYTES
-    folder: Path | None = None
+    folder: OwnFolder | None = None
     files: OrderedDict[str, EventFile] = field(default_factory=OrderedDict)
     sizes: dict[str, int] = field(default_factory=dict)
     unwritten: dict[Path, str] = field(default_factory=dict)
@@ -50,9 +50,8 @@ class EventFiles:
         """An empty folder to write this event file into. Raises OSError."""
         with self.lock:
             if self.folder is None:
-                self.folder = Path(tempfile.mkdtemp(prefix="tb_steptime.events."))
-                atexit.register(self.close)
-            folder = Path(tempfile.mkdtemp(dir=self.folder))
+                self.folder = OwnFolder("events")
+            folder = Path(tempfile.mkdtemp(dir=self.folder.path))
             self.unwritten[folder] = key
             return folder
 
@@ -85,7 +84,7 @@ class EventFiles:
             self.files.clear()
             self.sizes.clear()
             if self.folder:
-                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder.remove()
                 self.folder = None
 
     def _forget(self, key: str) -> None:

@@ -1,6 +1,6 @@
 """The flame graph, from the event file: a tree for each grouping and each side of the backward pass.
 
-flame.stack.ran.parent, .label, .merged     each frame; a parent comes before its children
+flame.stack.ran.parent, .label, .merged, .calls   each frame; a parent comes before its children
 flame.stack.ran.device, .host, ...          with all below it; one column for each measure that the trace tells
 flame.label.kind, .text                     of each label: place in FRAME_KINDS, number of a string
 """
@@ -27,6 +27,7 @@ class FlamePage(msgspec.Struct, frozen=True):
     parent            place; -1 of the whole
     label             place in kinds and names
     merged            how many frames a frame of kind "smaller" stands for; 0 for others
+    calls             how often it was called in the steps; 0 where that is not known
     device_ns, ...    of the frame and all below it; None where the trace does not tell
     """
 
@@ -37,6 +38,7 @@ class FlamePage(msgspec.Struct, frozen=True):
     parent: list[int]
     label: list[int]
     merged: list[int]
+    calls: list[int]
     host_ns: list[int]
     device_ns: list[int] | None
     idle_ns: list[int] | None
@@ -55,7 +57,7 @@ def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
     labels = Labels()
     for by, where in flame_choices(recorded(trace)):
         tree, stem = flame_tree(trace, by, where, labels), f"flame.{by}.{where}"
-        for column in ("parent", "label", "merged"):
+        for column in ("parent", "label", "merged", "calls"):
             columns.add(f"{stem}.{column}", getattr(tree, column))
         for measure, values in tree.total.items():
             columns.add(f"{stem}.{measure}", values)
@@ -83,6 +85,7 @@ def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
         parent=events.column(f"{stem}.parent").tolist(),
         label=label.reshape(-1).tolist(),
         merged=events.column(f"{stem}.merged").tolist(),
+        calls=events.column(f"{stem}.calls").tolist(),
         host_ns=host or [],
         device_ns=device,
         idle_ns=idle,

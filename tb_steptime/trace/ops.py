@@ -25,7 +25,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = re.compile(r"GraphLaunch")
@@ -120,13 +120,35 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """For each row of the host inside a node of the backward pass the op that created the node; -1: not known."""
+    """For each row of the host inside a node of the backward pass the op that created the node; -1: not known, or
+    what a checkpoint computes again there."""
     nodes = backward_nodes(trace)
-    node = innermost(trace, nodes.event.astype(np.int64), rows.astype(np.int64))
+    node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
-    inside = node >= 0
+    inside = (node >= 0) & ~_again(trace, rows, node)
     forward[inside] = nodes.forward[np.searchsorted(nodes.event, node[inside])]
     return forward
+
+
+def computed_again(trace: Trace, rows: Rows) -> Bool:
+    """Which rows of the host are forward work that a checkpoint computes again inside a node of the backward pass, as
+    far as calls of modules are recorded.
+
+    engine   |------ ReluBackward0 ------|     the node needs what its block kept, so the block is called again.
+               |- Block_0 -|                   conv: the op that created the node has not made it
+                 |conv|       |relu|           relu: it has
+    """
+    return _again(trace, rows, _node(trace, rows))
+
+
+def _node(trace: Trace, rows: Rows) -> Int64:
+    return innermost(trace, backward_nodes(trace).event.astype(np.int64), rows.astype(np.int64))
+
+
+def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
+    """node: the innermost of each row, which a call of a module that begins later is inside."""
+    again: Bool = innermost(trace, module_frames(trace), np.where(node >= 0, rows, -1)) > node
+    return again
 
 
 def kernel_modules(trace: Trace) -> Int64:

@@ -32,3 +32,34 @@ def linear() -> Trace:
             "c": "aten::add",
         },
     )
+
+
+def checkpointed() -> Trace:
+    """A checkpoint without reentry: the block is called again once a node needs what it kept."""
+    node = "autograd::engine::evaluate_function: "
+    return timeline(
+        """
+        step            | 0000000000000000000 |
+        python          | bbbbbb............. |
+        python          | ssssss............. |
+        op              | .ccc.rr............ |
+        python @engine  | .........bbbbb..... |
+        python @engine  | .........ssssss.... |
+        op engine       | .......RRRRRRRRRCCC |
+        op engine       | ..........dd..x.yyy |
+        runtime         | .c...r............. |
+        runtime engine  | ..........d...x.y.. |
+        kernel 7        | ..ccc.rr...ddd.xxyy |""",
+        names={
+            "b": "nn.Module: Block_0",
+            "s": "net.py(4): forward",
+            "c": "aten::conv2d",
+            "d": "aten::conv2d",
+            "r": "aten::relu",
+            "x": "aten::threshold_backward",
+            "y": "aten::convolution_backward",
+            "R": node + "ReluBackward0",
+            "C": node + "Conv2dBackward0",
+        },
+        sequences={"c": (7, 0), "r": (8, 0), "R": (8, 1), "C": (7, 1)},
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,10 @@ def _bits(values: Any) -> tuple[Any, ...]:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Of an object of the package; its caches and functions are left out."""
+    """Of an object of the package; what was calculated from it and functions are left out."""
     if not type(value).__module__.startswith("tb_steptime") or isinstance(value, (int, str)):
         return {}
     names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())}
     names -= {"__dict__", "__weakref__", "memo"}
+    names = {name for name in names if not isinstance(getattr(type(value), name, None), cached_property)}
     return {name: getattr(value, name) for name in sorted(names) if not callable(getattr(value, name, len))}

@@ -26,6 +26,12 @@ def job_of(ran: Ran, link_rate: float | None = None) -> JobRanks:
     return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], link_rate)
 
 
+def job_on_hosts(ran: Ran, ranks_each: int) -> JobRanks:
+    """node0 has the first of its ranks, node1 the next."""
+    spans = [replace(span_of(ran, rank), host=f"node{rank // ranks_each}") for rank in range(ran.declared.ranks)]
+    return job_ranks(spans)
+
+
 def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
     """clock_jumps: what each collective is written down too late, ns."""
     world = ran.declared.ranks

@@ -118,7 +118,7 @@ def test_markdown_for_a_pull_request():
     lines = compare(BASE, WORKERS, "--format", "markdown", "--fail-if", "step_time>+5%").stdout.splitlines()
     assert lines[0].startswith("**num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
     assert lines[2:4] == ["|  | base | candidate | change | 95 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
-    assert lines.count("</details>") == 2, "idle time, and what cards promised: no kernel changed"
+    assert lines.count("</details>") == 3, "idle time, figures, and what cards promised: no kernel changed"
     assert "Changed, as the traces show: More workers load the data." in lines
     assert any(line.startswith("input_bound: The step is 3.7 ms longer than predicted: Data loading") for line in lines)
     assert lines[-1].endswith("| passed |")

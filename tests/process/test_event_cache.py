@@ -87,7 +87,7 @@ def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch
     assert problem in told.problem
     assert (told.file, "secret" in repr(told)) == (entry.file, False)
     assert opened.page(entry.id, "overview", work=False).head.id == entry.id
-    assert list(opened.reader.events.folder.iterdir()) == []
+    assert list(opened.reader.events.folder.path.iterdir()) == []
     monkeypatch.undo()
     assert opened.retry(entry.id).state is SpanState.READY
     assert page(opened, entry.id)
@@ -142,7 +142,7 @@ def test_the_longest_unused_makes_room():
     assert files.get("a") is kept
     assert (files.get("b"), sorted(files.files)) == (None, ["a", "c"])
     assert sum(files.sizes.values()) <= files.max_bytes
-    folder = files.folder
+    folder = files.folder.path
     files.close()
     assert (files.get("a"), files.folder, folder.exists()) == (None, None, False)
     assert kept.string(0)  # who still reads it may go on
@@ -151,7 +151,7 @@ def test_the_longest_unused_makes_room():
 def test_a_killed_process_leaves_nothing_behind():
     files = EventFiles()
     folder = add(files, "a")
-    assert (folder.exists(), list(files.folder.iterdir())) == (False, [])
+    assert (folder.exists(), list(files.folder.path.iterdir())) == (False, [])
     assert files.get("a").string(0)
     files.close()
 

@@ -112,7 +112,7 @@ def test_each_tool_answers_in_few_words_with_units(answers):
         "kernels": [
             {
                 "device": 0, "kernel": "gemm f32 64x64", "launches": 3, "total_ms": 0.12, "share": 1.0,
-                "tensor_core": "no", "op": "aten::mm", "module": None, "est_occupancy": None,
+                "tensor_core": "no", "op": "aten::mm", "module": None, "line": None, "est_occupancy": None,
             }
         ]
     }  # fmt: skip

@@ -20,8 +20,8 @@ from tests.drawn.small_trace import small_trace, with_allocations, write_trace
 from tests.process.boards import PREFIX, WORK, tensorboard
 
 ROUTES = (
-    "index", "catalogue", "opening", "view", "trends", "ranks", "rank_map", "compare", "scalars", "timeline", "busy",
-    "memory", "flame", "event", "search", "slice", "nothing",
+    "index", "catalogue", "opening", "view", "trends", "series", "ranks", "rank_map", "compare", "scalars", "timeline",
+    "busy", "memory", "flame", "event", "search", "slice", "nothing",
 )  # fmt: skip
 KEYS = (
     "span", "view", "run", "worker", "number", "steps", "focus", "metric", "strips", "tag", "from", "to", "detail",

@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,8 @@ REAL = {
     "bert": "tracelens_h100_bert/bert-small.json.gz",
 }
 DRAWN = "drawn"
+#: The one line of `bert` that launches more than kernels.
+WITH_A_COPY = "transformers/modeling_attn_mask_utils.py(429): _prepare_4d_attention_mask_for_sdpa"
 ALL = 10_000
 
 
@@ -97,6 +100,21 @@ def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
     assert sum(row["total_ns"] for row in printed["kernels"]) == kernels
     told = tables.kernels(recording.logs, Which(), ALL)
     assert [row.total_ms for row in told.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
+
+
+def test_what_lines_launch(recording: Recording, capsys: pytest.CaptureFixture[str]):
+    """With the work of the backward pass where it was made; ops launch copies and sets, too."""
+    tables = [table for device in recording.span.result("gpu", GpuResult).devices for table in device.tables]
+    kept = {row.name: row.total_ns for table in tables if table.by == "line" for row in table.rows}
+    assert recording.span.kernels_by("line")["total_ns"].tolist() == list(kept.values())
+    if kept:
+        (printed,) = recording.json(capsys, "kernels", "--by", "line")["spans"]
+        assert {row["name"]: row["total_ns"] for row in printed["kernels"]} == kept
+        of_ops = recording.json(capsys, "operators", "--by", "line", "--backward", "made")["spans"][0]["operators"]
+        launched = Counter[str]()
+        for row in of_ops:
+            launched[row["line"]] += row["device_self_ns"]
+        assert {line for line, ns in kept.items() if launched[line] != ns} == {WITH_A_COPY}
 
 
 def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[str]):

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from tensorboard.backend import security_validator
 from tensorboard.plugins import base_plugin
 
 from tb_steptime import cli
@@ -326,6 +327,19 @@ def test_an_unchanged_answer_is_not_sent_again(client):
         assert (first.status_code, again.status_code) == (200, 304)
 
 
+def test_tensorboard_finds_no_fault_with_any_answer(client, monkeypatch):
+    """It warns on the user's terminal, at each poll."""
+    faults = []
+    monkeypatch.setattr(security_validator, "_maybe_raise_value_error", faults.append)
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    routes = ["index", "catalogue", "opening?view=overview", "trends", f"view?span={span}&view=host", "view"]
+    for route in [*routes, f"slice?span={span}&first=0&last=0", "nothing", "index.js", "parts/none.js"]:
+        tag = client.get(PREFIX + route, headers=WORK).headers.get("ETag")
+        if tag:
+            assert client.get(PREFIX + route, headers={**WORK, "If-None-Match": tag}).status_code == 304
+    assert faults == []
+
+
 def test_the_first_answer_holds_all_of_the_first_picture(client):
     assert get(client, "opening?view=host&run=bad")["page"] is None
     span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
@@ -397,6 +411,7 @@ def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monk
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="report.html"'
     assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'"
     assert answer.get_data().startswith(b"<!DOCTYPE html><!-- Step Insights report -->")
     assert len(answer.get_data()) == int(answer.headers["Content-Length"])
 

@@ -1,12 +1,14 @@
 """The ranks of a simulated job: what the tab is answered, what a report holds, what the commands print."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from tb_steptime import cli
 from tb_steptime.ingest.places import parse_places
+from tb_steptime.serve.ranks import figures
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
 from tb_steptime.serve.store import Store
@@ -69,11 +71,39 @@ def test_of_ranks_that_take_turns_it_says_why_the_late_one_of_each_step_is_late(
     assert page.titles["waits"].template.startswith("Different ranks arrive last,")
 
 
+def test_a_report_says_why_ranks_take_turns_and_which_are_late_together(tmp_path, capsys):
+    write(run(Declared(3, steps=8, spread_ns=6 * MS)), tmp_path / "turns")
+    write(run(Declared(5, late={1: 6 * MS, 2: 6 * MS})), tmp_path / "together")
+    assert cli.main(["ranks", str(tmp_path), "--format", "json"]) == 0
+    together, turns = json.loads(capsys.readouterr().out)["jobs"]
+    assert (turns["balance"], [each["id"] for each in turns["imbalance_causes"]]) == ("imbalance", ["more_work"])
+    assert turns["imbalance_causes"][0]["own_ns"] > turns["imbalance_causes"][0]["others_ns"]
+    group = together["late_together"]
+    assert (together["balance"], group["ranks"], group["host"], group["first"]) == ("late_ranks", [1, 2], None, 1)
+    assert (group["late_steps"], group["steps"], group["causes"][0]["id"]) == (7, 7, "slower_kernels")
+    assert group["gain_ns"] == pytest.approx(6 * MS, rel=0.02)
+
+
 def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
     spans = spans_of(store, "job")
     page = store.ranks.map(spans[1], "kernel_time")
     assert (page.spans, page.steps, page.reason) == (spans, ["5", "6", "7", "8"], None)
     assert (matrix(page)[1] - matrix(page)[0]).tolist() == pytest.approx([6 * MS] * 4, rel=0.02)
+
+
+def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_after(logs, store, monkeypatch):
+    span = spans_of(store, "job")[0]
+    expected = {metric: store.ranks.map(span, metric) for metric in ("kernel_time", "step_time", "mfu")}
+    monkeypatch.setattr(figures, "FEW_RANKS", 2)
+    made = Store(parse_places(str(logs), ""))
+    spans_of(made, "job")
+    assert made.ranks.map(span, "kernel_time") == expected["kernel_time"]
+    until = time.monotonic() + 10
+    while not made.ranks.figures._kept.bytes and time.monotonic() < until:
+        time.sleep(0.01)
+    monkeypatch.setattr(figures, "job_figures", None)  # nothing is read any more
+    assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
+    made.close()
 
 
 def test_waits_are_known_where_collectives_are_matched(store):
@@ -156,6 +186,7 @@ def test_the_summary_has_the_jobs_of_the_command(logs, capsys):
     assert (job["run"], job["balance"], job["world_size"], job["missing"]) == ("job", "straggler", 3, [])
     assert [row["makes_others_wait_ns"] for row in job["ranks"]] == pytest.approx([0, 6 * MS, 0], rel=0.02)
     assert [step["late"] for step in job["steps"]] == [None, 1, 1, 1]
+    assert (job["late_together"], job["imbalance_causes"]) == (None, [])
     assert [row["bus_rate"] for row in job["collectives"]] == pytest.approx([50e9] * len(job["collectives"]), rel=0.02)
 
 

@@ -17,9 +17,12 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 
-#: Reads the file as a large one, in three processes, and says how many events it has.
+#: Reads the file as a large one, in three processes, and says how many events it has. Its children are forked where
+#: it has one thread, and otherwise started.
 _READ = """
-import sys
+import sys, threading, time
+if sys.argv[2] == "started":
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.parts import whole
 whole.LEAST_BYTES = whole.LEAST_PACKED_BYTES = 0
@@ -40,17 +43,17 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def reading(tmp_path: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
-    """Starts a process that reads a file; its temporary files would lie in tmp_path."""
+def reading(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[str]]]:
+    """Starts a process that reads a file by children of a way; its temporary files would lie in tmp_path."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(path: Path) -> subprocess.Popen[str]:
+    def start(path: Path, way: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", _READ, str(path)],
+            [sys.executable, "-c", _READ, str(path), way],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"TMPDIR": str(tmp_path)},
+            env=os.environ | {"TMPDIR": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
         )
         started.append(process)
@@ -62,17 +65,19 @@ def reading(tmp_path: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]
         process.communicate()
 
 
+@pytest.mark.parametrize("way", ["started", "forked"])
 @pytest.mark.parametrize("packing", ["plain", "packed"])
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_whoever_is_ended_takes_its_children_along(
     packing: str,
+    way: str,
     ending: signal.Signals,
     large: dict[str, Path],
-    reading: Callable[[Path], subprocess.Popen[str]],
+    reading: Callable[[Path, str], subprocess.Popen[str]],
     tmp_path: Path,
 ) -> None:
-    process = reading(large[packing])
-    children = _paused_children(process.pid, 2 if packing == "plain" else 3)
+    process = reading(large[packing], way)
+    children = _paused_children(process.pid, 2 if packing == "plain" else 3, way)
     os.killpg(process.pid, ending)
     assert process.wait(20) == -ending, process.stderr.read() if process.stderr else ""
     for child in children:
@@ -83,24 +88,31 @@ def test_whoever_is_ended_takes_its_children_along(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("way", ["started", "forked"])
 @pytest.mark.parametrize("packing", ["plain", "packed"])
 def test_a_child_that_is_killed_costs_time_and_no_event(
-    packing: str, large: dict[str, Path], reading: Callable[[Path], subprocess.Popen[str]], tmp_path: Path
+    packing: str,
+    way: str,
+    large: dict[str, Path],
+    reading: Callable[[Path, str], subprocess.Popen[str]],
+    tmp_path: Path,
 ) -> None:
-    process = reading(large[packing])
-    for child in _paused_children(process.pid, 2 if packing == "plain" else 3):
+    process = reading(large[packing], way)
+    for child in _paused_children(process.pid, 2 if packing == "plain" else 3, way):
         _signal(child, signal.SIGKILL)
     assert process.communicate(timeout=60) == ("200000\n", "")
     assert os.listdir(tmp_path) == []
 
 
-def _paused_children(pid: int, count: int) -> list[int]:
-    """So many children of a process, each stopped as soon as it runs its own program: who starts it waits for that."""
+def _paused_children(pid: int, count: int, way: str) -> list[int]:
+    """So many children of a process, each stopped as soon as it is there, or as it runs its own program: who starts one
+    waits for that."""
     paused: list[int] = []
 
     def all_paused() -> bool:
         for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-            if child not in paused and b"kineto.parts." in Path(f"/proc/{child}/cmdline").read_bytes():
+            itself = b"kineto.parts." in Path(f"/proc/{child}/cmdline").read_bytes()
+            if child not in paused and itself == (way == "started"):
                 _signal(child, signal.SIGSTOP)
                 paused.append(child)
         return len(paused) == count

@@ -25,6 +25,7 @@ from tb_steptime.ingest.summaries import SUFFIX, read_summary
 from tb_steptime.metrics.idle.reasons import SET_ASIDE
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.setup import Setup
+from tb_steptime.metrics.operators.outside_modules import OutsideModules
 from tb_steptime.metrics.operators.recorded import OpsRecorded
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import SpanPage
@@ -43,6 +44,7 @@ NOT_YET: dict[str, set[str]] = {
         *CompareResult.__struct_fields__, *(f"setup.{field}" for field in Setup.__struct_fields__),
         *OperatorsResult.__struct_fields__, *(f"recorded.{field}" for field in OpsRecorded.__struct_fields__),
         *(f"outside.{field}" for field in OutsideOps.__struct_fields__),
+        *(f"outside_modules.{field}" for field in OutsideModules.__struct_fields__),
         *(f"devices.{table}.persistent" for table in ("details.shape", "tables.rows")),  # small grids were
         "devices.idle",  # when a GPU is idle, in time bins
         # What receiving a batch takes was another figure, and a recorder's times were among those that waits show.
@@ -63,6 +65,7 @@ NOT_YET: dict[str, set[str]] = {
         "slow_steps.over_median_ns", "grown.excess_ns",
         "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
+        "devices.tables",  # kernels by module and line
         "devices.roofline", "devices.details.sites",  # limits, and all places that launch a kernel
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
         # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
@@ -88,7 +91,10 @@ def named(path: Path) -> str:
 
 
 def figures(value: Any) -> Any:
-    """Numbers, truths, names and reasons; no sentence, whose words and place a release may change."""
+    """Numbers, truths, names and reasons; no sentence, whose words and place a release may change. The last digits of a
+    float are the machine's."""
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
     if isinstance(value, dict):
         return {key: figures(each) for key, each in value.items() if not is_said(each)}
     return [figures(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import types
 
 import msgspec
 import pytest
@@ -228,6 +229,16 @@ def test_a_file_that_stays_broken_is_a_failure(logs, opened, monkeypatch):
     assert bad.state is SpanState.FAILED
 
 
+def test_a_clock_that_is_set_back_keeps_no_file_waiting(logs, opened, monkeypatch):
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 1.0)
+    bad = logs / "bad.1.pt.trace.json"
+    bad.write_text("this is no trace")
+    until(lambda: opened.directory.find(span_id(opened, bad.name)).waits_until)
+    earlier = types.SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() - 86_400)
+    monkeypatch.setattr(reading, "time", earlier)
+    until(lambda: entries(opened)[bad.name].state is SpanState.FAILED, 60)
+
+
 def test_a_summary_that_another_program_writes_is_taken(logs, opened, monkeypatch):
     """`tb-steptime index` beside a running TensorBoard."""
     monkeypatch.setattr(reading, "SETTLE_SECONDS", 3600.0)
@@ -436,6 +447,23 @@ def what_is_kept_is_bounded(made, ids):
     assert made.kept.bytes < 0.7 * before
 
 
+def test_a_metric_that_a_page_left_out_is_asked_for_alone(logs, opened):
+    write_trace(logs / "a" / "host.1.pt.trace.json")
+    all_read(opened)
+    whole = opened.trends(SpanNames(), work=True)
+    read = [span for span in whole.spans if span.result]
+    for metric in ("step_time", "mfu"):
+        found = opened.series(SpanNames(), metric)
+        series = [next(each for each in span.result.series if each.metric == metric) for span in read]
+        assert found.spans == [span.id for span in read]
+        assert found.values == [each.value for each in series]
+        assert found.steps == [each.steps for each in series]
+        assert found.reasons == {span.id: each.reason for span, each in zip(read, series, strict=True) if each.reason}
+    assert opened.series(SpanNames([read[0].run]), "step_time").spans == [read[0].id]
+    with pytest.raises(UnknownSpan):
+        opened.series(SpanNames(), "no_such_metric")
+
+
 def test_trends_are_of_the_spans_that_are_named(logs, opened):
     for run in ("a", "b"):
         for worker in ("x", "y"):
@@ -458,7 +486,7 @@ def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, o
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     (entry,) = all_read(opened).values()
     assert page(opened, entry.id).head.step_count == 3
-    fallback = opened.reader.queue.fallback
+    fallback = opened.reader.queue.fallback.path
     assert len(list(fallback.iterdir())) == 1
     opened.close()
     assert not fallback.exists()

@@ -26,7 +26,7 @@ README_LINES = 150
 PICTURE_BYTES = 250_000
 
 WRITTEN = sorted(
-    [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "demo_logs/README.md")]
+    [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "demo_logs/README.md")]
     + [page for page in (PROJECT / "docs").rglob("*.md") if "_build" not in page.parts]
 )
 #: Where a path in a text may begin: at the checkout, or in the package.

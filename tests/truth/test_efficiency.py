@@ -1,7 +1,7 @@
 """TFLOP/s of products, attention and convolutions against those that TraceLens publishes for the same recordings.
 
-The values are `TFLOPS/s_mean` of its reports: GEMM, SDPA_fwd and CONV_fwd. It takes the mean of each call's rate, and
-counts the bias as one more operation an element; here a rate is all operations / all time, without the bias.
+The values are `TFLOPS/s_mean` of its reports: GEMM, SDPA_fwd, CONV_fwd and CONV_bwd. It takes the mean of each call's
+rate, and counts the bias as one more operation an element; here a rate is all operations / all time, without the bias.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.roofline.dots import roofline
+from tb_steptime.metrics.roofline.utilization import model_gflop
 from tests.drawn.real_traces import SHARED, read_real
 
 BERT = "tracelens_h100_bert/bert-small.json.gz"
@@ -40,6 +41,16 @@ PUBLISHED = (
     (RESNET, "aten::miopen_convolution", "[[10,512,7,7],[512,512,3,3],", 18, 44.214),
     (RESNET, "aten::miopen_convolution", "[[10,256,14,14],[256,256,3,3],", 18, 51.906),
     (RESNET, "aten::miopen_convolution", "[[10,128,28,28],[128,128,3,3],", 18, 60.075),
+    (RESNET, "aten::convolution_backward", "[[10,64,56,56],[10,64,56,56],[64,64,3,3],", 12, 47.864),
+    (RESNET, "aten::convolution_backward", "[[10,128,28,28],[10,128,28,28],[128,128,3,3],", 9, 45.973),
+    (RESNET, "aten::convolution_backward", "[[10,256,14,14],[10,256,14,14],[256,256,3,3],", 9, 53.060),
+    (RESNET, "aten::convolution_backward", "[[10,512,7,7],[10,512,7,7],[512,512,3,3],", 9, 45.769),
+    (RESNET, "aten::convolution_backward", "[[10,128,28,28],[10,64,56,56],[128,64,3,3],", 3, 25.293),
+    (RESNET, "aten::convolution_backward", "[[10,256,14,14],[10,128,28,28],[256,128,3,3],", 3, 27.557),
+    (RESNET, "aten::convolution_backward", "[[10,512,7,7],[10,256,14,14],[512,256,3,3],", 3, 24.113),
+    (RESNET, "aten::convolution_backward", "[[10,128,28,28],[10,64,56,56],[128,64,1,1],", 3, 4.181),
+    (RESNET, "aten::convolution_backward", "[[10,256,14,14],[10,128,28,28],[256,128,1,1],", 3, 3.422),
+    (RESNET, "aten::convolution_backward", "[[10,512,7,7],[10,256,14,14],[512,256,1,1],", 3, 5.712),
 )
 
 pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
@@ -70,3 +81,19 @@ def test_one_convolution_differs_by_what_is_around_it():
     us. Here it is aten::cudnn_convolution with its kernels alone, and its bias is another op."""
     ((calls, tflops),) = [rate for (op, _), rate in rates(TIMESFORMER).items() if op == "aten::cudnn_convolution"]
     assert (calls, tflops) == (1, pytest.approx(22.802 * 1297.914 / (1297.914 - 34.784 - 64.864), rel=0.001))
+
+
+def test_the_backward_pass_of_the_first_layer_is_half_of_theirs():
+    """The reference counts the gradients of input and weight. The settings say [False, True, False]: nothing asks for
+    the gradient of the images, and its kernels are those of the weight's alone (igemm_wrw)."""
+    ((calls, tflops),) = [rate for (op, shapes), rate in rates(RESNET).items()
+                          if op == "aten::convolution_backward" and "[64,3,7,7]" in shapes]  # fmt: skip
+    assert (calls, tflops) == (3, pytest.approx(79.309 / 2, rel=0.001))
+
+
+def test_a_resnet_of_2021_has_no_gradient_of_its_images():
+    """Counted by hand of the file: 261.58 GFLOP forward and for the gradients of the weights, 7.55 less for those of
+    the inputs, and the last layer's three products."""
+    trace = read_real(SHARED / "traces" / "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
+    forward, first, last = 261_576_720_384, 7_552_892_928, 3 * 2 * 32 * 2048 * 1000
+    assert model_gflop(trace, 0).value == pytest.approx((3 * forward - first + last) / 1e9, rel=1e-9)

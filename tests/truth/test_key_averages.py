@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tb_steptime.metrics.operators.module_tree import module_rows
 from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.operators.outside_modules import outside_modules
 from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step
@@ -65,3 +67,40 @@ def test_modules_of_torchscript_are_those_that_were_called(tmp_path: Path) -> No
     rows, _ = module_rows(find_modules(as_one_step(read_trace(tmp_path / "trace.json"))), folded=True)
     found = {row.name: (row.instances, row.occurrences) for row in rows}
     assert (found["Sequential"], found["Block"]) == ((1, 2), (2, 4))
+
+
+def test_modules_allocate_what_their_forward_and_backward_passes_do(tmp_path: Path) -> None:
+    """All allocations of the recording are of a module or outside; the backward pass of a linear layer makes the
+    gradients of its weight and of its input, and what a checkpoint computes again is forward work."""
+    first, second = (torch.nn.Linear(64, size, bias=False) for size in (64, 8))
+    block = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())
+
+    class Net(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.block, self.second = first, block, second
+
+        def forward(self, x: Any) -> Any:
+            return self.second(torch.utils.checkpoint.checkpoint(self.block, self.first(x), use_reentrant=False))
+
+    net = Net()
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, with_stack=True
+    ) as recording:
+        net(torch.ones(16, 64)).square().sum().backward()
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    sizes = [event["args"]["Bytes"] for event in events if event.get("name") == "[memory]"]
+    trace = as_one_step(read_trace(tmp_path / "trace.json"))
+    found = find_modules(trace)
+    rows, _ = module_rows(found, folded=False)
+    outside = outside_modules(trace, found.calls).allocated_bytes
+    of_modules = sum((row.allocated_bytes or 0) + (row.backward_allocated_bytes or 0) for row in rows if row.parent < 0)
+    assert outside is not None
+    assert of_modules + outside == sum(size for size in sizes if size > 0)
+    backward = {row.name: row.backward_allocated_bytes for row in rows}
+    weight, inputs = 4 * 64, 4 * 16 * 64
+    assert (backward["Linear_0"], backward["Linear_1"]) == (64 * weight, 8 * weight + inputs)
+    assert backward["Net_0"] == sum(backward[name] or 0 for name in ("Linear_0", "Linear_1", "ReLU_0", "Tanh_0"))
+    tanh = next(row for row in rows if row.name == "Tanh_0")
+    assert (tanh.occurrences, tanh.allocated_bytes) == (2, 2 * inputs)

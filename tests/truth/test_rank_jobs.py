@@ -11,9 +11,9 @@ from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.wording.ranks import ranks_headline
+from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
-from tests.drawn.simulated_ranks import MS, job_of, span_of
+from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
 
@@ -47,6 +47,53 @@ def test_two_late_ranks_gain_only_what_the_next_one_leaves():
     first = job_of(run(Declared(8, late={1: 6 * MS, 2: 4 * MS}))).late[0]
     assert (first.rank, first.gain_ns) == (1, pytest.approx(2 * MS, rel=0.02))
     assert first.wait_ns == pytest.approx((6 * 6 + 2) / 7 * MS, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "late", "named"),
+    [(5, [1, 2], "ranks 1 and 2"), (8, [2, 5], "ranks 2 and 5"), (64, [16, 17, 18], "ranks 16 to 18"),
+     (64, [3, 40], "ranks 3 and 40"), (256, [1, 50, 99, 180, 255], "5 ranks (1, 50, 99, …)")],
+)  # fmt: skip
+def test_ranks_that_are_late_together_are_named(ranks: int, late: list[int], named: str):
+    job = job_of(run(Declared(ranks, late=dict.fromkeys(late, 6 * MS), spread_ns=20_000, seed=ranks)))
+    group = job.late_group
+    assert group is not None
+    assert (job.balance, group.ranks, group.host, ranks_name(group)) == ("late_ranks", late, None, named)
+    assert (group.late_steps, group.steps, group.caused_share) == (7, 7, pytest.approx(1, rel=0.02))
+    assert group.wait_ns == pytest.approx(6 * MS, rel=0.02)
+    assert group.gain_ns == pytest.approx(6 * MS, rel=0.02)
+    assert (group.causes[0].id, group.first in late) == ("slower_kernels", True)
+
+
+@pytest.mark.parametrize(("ranks", "each"), [(4, 2), (16, 4), (64, 8), (256, 8)])
+def test_a_late_host_is_named(ranks: int, each: int):
+    """Also where it has half of the ranks; and a rank that is late alone is no host's."""
+    late = dict.fromkeys(range(each, 2 * each), 6 * MS)
+    job = job_on_hosts(run(Declared(ranks, late=late, spread_ns=20_000, seed=ranks)), each)
+    group = job.late_group
+    assert group is not None
+    assert (job.balance, group.host, group.ranks) == ("late_ranks", "node1", list(late))
+    assert group.gain_ns == pytest.approx(6 * MS, rel=0.02)
+    alone = job_on_hosts(run(Declared(ranks, late={each: 6 * MS}, spread_ns=20_000)), each)
+    assert (alone.balance, alone.late_group) == ("straggler", None)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize("steps", [3, 5, 10])
+def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
+    """One rank is the latest of few steps by chance in a good part of the recordings."""
+    jobs = [job_on_hosts(run(Declared(ranks, steps, spread_ns=5 * MS, seed=seed)), ranks // 2) for seed in range(8)]
+    assert not {job.balance for job in jobs} & {"straggler", "late_ranks"}
+
+
+def test_a_rank_is_found_whose_batches_are_late_while_others_pause():
+    """On cores that ranks share, the others are late too now and then; what it takes longer is the same each time."""
+    pauses = np.array([0, 30, 5, 50, 0, 14, 3]) * MS
+    ran = run(Declared(4, late={2: 50 * MS}, spread_ns=20_000))
+    for meeting, pause in zip([m for m in ran.meetings if m.step], np.repeat(pauses, 3), strict=True):
+        meeting.start[[0, 1, 3]] += np.minimum(pause // 3, meeting.start[2] - meeting.start[0])
+    job = job_of(ran)
+    assert (job.balance, job.late[0].rank) == ("straggler", 2)
 
 
 @pytest.mark.parametrize("ranks", [4, 64])

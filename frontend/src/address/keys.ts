@@ -134,11 +134,14 @@ const KEYS = {
   idle: text,
   off: ids,
   bins: ids,
-  /** Of the flame graph: what is above the ops, what the widths are, from which end, and what is looked for. */
+  /** Of the flame graph: what is above the ops, what the widths are, from which end, what is looked for, the frame that
+   * is zoomed into (`views/operators/flame/address.ts`), and the kinds of frames that are hidden. */
   paths: oneOf("stack", "module", "op"),
   cost: oneOf("device", "host", "idle", "bytes"),
   turned: oneOf("up"),
   seek: text,
+  frame: text,
+  kinds: ids,
   /** The op whose calls are shown. */
   op: text,
   /** Work of the backward pass counts for the op of the forward pass that made it. */

@@ -3,7 +3,7 @@
 import { count } from "../format";
 
 interface FilterProps {
-  /** What is looked through: "Filter by kernel, op or module". */
+  /** What is looked through: "Filter by kernel, op, module or line". */
   label: string;
   placeholder: string;
   typed: string;

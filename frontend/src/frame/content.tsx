@@ -50,8 +50,7 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const id = selection.span.id;
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus, part: trendsPart } = trendsAsked(tab);
-  const trendsName =
-    of !== "spans" ? null : ["trends", focus, ...runs, ...(trendsPart ? trendsPart.metrics : [])].join("\n");
+  const trendsName = of === "spans" ? ["trends", focus, ...runs].join("\n") : null;
   const trends = useLast(
     useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
       source.client.trends(runs, focus, signal, trendsPart),
@@ -233,10 +232,10 @@ function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
   return { ...asked, answer: asked.answer ?? last.current };
 }
 
-function trendsAsked({ index, state, meanings }: Tab) {
+function trendsAsked({ index, state }: Tab) {
   const all = index.runs.map((run) => run.name);
   const runs = namedRuns(state, all);
-  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all), part: trendsPart(index, state, meanings) };
+  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all), part: trendsPart(index) };
 }
 
 function trendsVersion(index: Index): string {

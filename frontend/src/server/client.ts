@@ -21,6 +21,7 @@ import type {
   Scalars,
   SearchPage,
   TimelinePage,
+  TrendSeries,
   TrendsPage,
   ViewId,
   Waiting,
@@ -64,6 +65,8 @@ export interface Client {
     signal?: AbortSignal,
     part?: TrendsPart,
   ): Promise<Answer<TrendsPage>>;
+  /** One metric of these runs (none named: of all), where the trends left it out. */
+  series(runs: readonly string[], metric: string, signal: AbortSignal): Promise<Answer<TrendSeries>>;
   /** The job's own scalars, of its event files; without a tag only which there are. */
   scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
   /**
@@ -139,6 +142,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         ],
         signal,
       ),
+    series: (runs, metric, signal) => ask("series", [...runs.map((run) => ["run", run]), ["metric", metric]], signal),
     scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
     busy: (span, { from, to, bins }, signal) =>
       ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),

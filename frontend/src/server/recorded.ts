@@ -60,6 +60,7 @@ export function openRecorded(
     view: async <V extends ViewId>(span: string, view: V) =>
       readyOr<PageOf<V>>(pages[span]?.[view] as PageOf<V> | undefined),
     trends: async (runs, focus) => readyOr(trendsOf(recorded, runs, focus)),
+    series: async () => ({ kind: "problem", value: NOT_HELD }), // the rows have every metric
     ranks: async (span) => readyOr(recorded.jobs.find(({ spans }) => spans.includes(span))),
     rankMap: async (span, metric) =>
       metric.startsWith("rank_")

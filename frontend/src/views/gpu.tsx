@@ -1,4 +1,4 @@
-/** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op or module. */
+/** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op, module or line. */
 
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
@@ -52,6 +52,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
             steps={result.steps.length}
             other={other}
             title={titleOf(page, `kernels.${device.device}`)}
+            titles={page.titles}
             tab={tab}
             name={name}
             opened={opened}
@@ -63,6 +64,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
               kernel={opened}
               device={device}
               result={result}
+              noLines={page.titles.no_lines}
               tab={tab}
               name={name}
               close={() => tab.update({ opened: null })}

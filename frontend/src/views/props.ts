@@ -32,6 +32,8 @@ export type EventSource = Pick<
 
 export type ScalarSource = Pick<Client, "scalars">;
 
+export type SeriesSource = Pick<Client, "series">;
+
 export type RankSource = Pick<Client, "rankMap">;
 
 /** By picture, table or figure: what is said above or under it. */
@@ -48,6 +50,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** A metric of many spans. */
+  series: SeriesSource;
   /** A metric of all ranks of a job. */
   ranks: RankSource;
   /** When the report was written that this is; absent: it is the tab. */

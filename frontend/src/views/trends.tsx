@@ -2,9 +2,10 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
-import type { Metric, ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
+import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
 import type { Overlay } from "../charts/lines/overlay_data";
 import { useHidden } from "../components/keys";
+import { useSameList } from "../dom/same_list";
 import { count, counted } from "../format";
 import { focusRun, namedRuns } from "./choices";
 import { type Tab, type TrendsViewProps, titleOf } from "./props";
@@ -20,6 +21,7 @@ import { SMALL } from "./trends/part";
 import { MANY_WORKERS, type Run, runsOf, workersOf } from "./trends/runs";
 import { ScalarPicker } from "./trends/scalar_picker";
 import { loggedRange, placed, useScalars } from "./trends/scalars";
+import { useMetric } from "./trends/series";
 import { SlowSteps } from "./trends/slow_steps";
 
 export function Trends({ page, tab }: TrendsViewProps) {
@@ -33,7 +35,7 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
-  const metric = drawnMetric(page, tab);
+  const metric = useMetric(page, named, tab);
   const workers = useMemo(() => manyWorkers(chosen), [chosen]);
   const { worker } = tab.state;
   const { more_is_better: moreIsBetter } = tab.meanings;
@@ -58,13 +60,6 @@ export function Trends({ page, tab }: TrendsViewProps) {
       )}
     </div>
   );
-}
-
-/** The chosen metric once its series are there: of many spans they are asked for when it is chosen. */
-function drawnMetric(page: TrendsPage, { state, meanings: { metrics } }: Tab): Metric {
-  const chosen = metrics.find((each) => each.id === state.metric);
-  const result = page.spans.find((span) => span.result !== null)?.result;
-  return chosen && result?.series.some((series) => series.metric === chosen.id) ? chosen : metrics[0]!;
 }
 
 /** The workers of a run that is shown alone and has many. */
@@ -102,22 +97,24 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   const { lines: all, group: together, of } = cast;
   const [off, hide] = useHidden();
   // the one in focus is always drawn: titles speak of it
-  const runs = useMemo(() => all.filter((run, at) => at === all.length - 1 || !off.has(run.name)), [all, off]);
-  const group = off.has(OTHERS) ? NONE : together;
+  const runs = useSameList(all.filter((run, at) => at === all.length - 1 || !off.has(run.name)));
+  const group = useSameList(off.has(OTHERS) ? NONE : together);
   // the focus first: its strips are in sight however many runs there are
-  const strips = useMemo(
-    () => (of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group)),
-    [runs, group, of],
-  );
+  const strips = useSameList(of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group));
   const focus = runs[runs.length - 1]!;
   const tag = tab.state.scalar ?? null;
   const { tags, series } = useScalars(tab.scalars, focus.name, tag);
-  const axis = useMemo(() => axisOver(over, [...group, ...runs], loggedRange(series)), [over, group, runs, series]);
+  // whichever of them are drawn one by one
+  const along = useSameList(
+    [...group, ...runs].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ({ steps }) => steps,
+  );
+  const axis = useMemo(() => axisOver(over, along, loggedRange(series)), [over, along, series]);
   const overlay = useMemo(() => overlayOf(series, over, axis, focus), [series, over, axis, focus]);
   const { changes } = page;
   // The catalogue's metrics have a title each.
   const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
-  const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
+  const shown = useSameList(changes.filter((change) => runs.some((run) => run.name === change.run)));
   return (
     <>
       <div class="trend-main">

@@ -64,6 +64,16 @@ describe("two runs", () => {
     }
   });
 
+  test("figures that are no parts of the step stand beside each other, and a dash says why", async () => {
+    await openTab(PAIR, server());
+    const table = await screen.findByRole("grid", { name: "Figures of both runs" });
+    expect(rowsOf(table)).toEqual([
+      ["GPU utilization", "50.0 %", "75.0 %", "+25.0 points", "+20.0 to +30.0 points"],
+      ["Starved launches", "–", "25.0 %", "–", "–"],
+    ]);
+    expect(table.innerHTML).toContain("This trace does not say how many blocks.");
+  });
+
   test("is split otherwise on a press, which the address keeps", async () => {
     await openTab(PAIR, server());
     await waterfall();

@@ -152,7 +152,7 @@ describe("a table", () => {
 
   test("a filter is kept in the address, and what it hides stays in the sum below", async () => {
     await openTab("view=gpu");
-    const field = await screen.findByRole("searchbox", { name: "Filter by kernel, op or module" });
+    const field = await screen.findByRole("searchbox", { name: "Filter by kernel, op, module or line" });
     fireEvent.input(field, { target: { value: "softmax" } });
     expect(keys().kernel).toBe("softmax");
     const table = screen.getByRole("grid", { name: "Kernels by kernel" });

@@ -14,6 +14,7 @@ import type {
   RankMap,
   RanksPage,
   Scalars,
+  TrendSeries,
   TrendsPage,
   ViewId,
 } from "../../src/api.gen";
@@ -40,6 +41,7 @@ export interface Says {
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
   scalars(tag: string | null): Answer<Scalars>;
+  series?(metric: string): Answer<TrendSeries>;
   memory?: Answer<MemoryPage>;
   flame?: Answer<FlamePage>;
   ranks?: Answer<RanksPage>;
@@ -109,6 +111,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     catalogue: (signal) => slowly("catalogue", server.catalogue, signal),
     view: (id, view, signal) => slowly(`view ${view} ${id}`, (server.views[view] ?? GONE) as never, signal),
     trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
+    series: (_runs, metric) => answer(`series ${metric}`, server.series?.(metric) ?? GONE),
     scalars: (_run, tag) => answer(`scalars ${tag}`, server.scalars(tag)),
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),

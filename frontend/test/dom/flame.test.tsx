@@ -1,4 +1,5 @@
-import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { useState } from "preact/hooks";
 import { expect, test, vi } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
 import type { FlamePage, OperatorsResult } from "../../src/api.gen";
@@ -35,8 +36,17 @@ async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "re
     asked.push(`${by} ${where}`);
     return answer;
   };
-  const tab = { ...TAB, state, events: { ...TAB.events, flame }, update: (keys: Changes) => changed.push(keys) };
-  render(<FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a", compared: null }} span="id-1" />);
+  const events = { ...TAB.events, flame };
+  function Addressed() {
+    const [now, setNow] = useState(state);
+    const update = (keys: Changes) => {
+      changed.push(keys);
+      setNow((before) => ({ ...before, ...keys }) as Address);
+    };
+    const tab = { ...TAB, state: now, events, update };
+    return <FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a", compared: null }} span="id-1" />;
+  }
+  render(<Addressed />);
   if (answer.kind === "ready") await screen.findByRole("application");
   return { asked, changed };
 }
@@ -56,13 +66,13 @@ test("keys walk from the whole to the largest frame below, and say what is there
   const { asked } = await show();
   expect(asked).toEqual(["stack ran"]);
   keyed("ArrowDown", "ArrowDown", "ArrowDown");
-  expect(said()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %");
+  expect(said()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %, calls 7");
   keyed("ArrowRight");
   expect(said()).toContain("aten::gelu, kind op, total 2.0 ms");
 });
 
-test("Enter zooms, the way there leads back, and Esc goes one frame out", async () => {
-  await show();
+test("Enter zooms, the way there leads back, and Esc and Backspace go one frame out", async () => {
+  const { changed } = await show();
   keyed("ArrowDown", "ArrowDown", "ArrowDown", "Enter");
   const way = screen.getByRole("navigation", { name: "Zoomed into" });
   expect(way.textContent).toBe("all › train.py(9): step › aten::linear");
@@ -70,11 +80,37 @@ test("Enter zooms, the way there leads back, and Esc goes one frame out", async 
   expect(way.textContent).toBe("all › train.py(9): step");
   fireEvent.click(screen.getByRole("button", { name: "all" }));
   expect(screen.queryByRole("navigation")).toBeNull();
+  keyed("Enter", "Backspace");
+  expect(screen.queryByRole("navigation")).toBeNull();
+  expect(said()).toContain("all, total 10.0 ms");
+  expect(changed.map(({ frame }) => typeof frame)).toEqual(["string", "string", "object", "string", "object"]);
+});
+
+test("the address holds what is zoomed into, in another measure too", async () => {
+  const { changed } = await show();
+  keyed("ArrowDown", "ArrowDown", "ArrowDown", "Enter");
+  cleanup();
+  const { frame } = changed[0]!;
+  await show({ frame: frame!, cost: "host" });
+  expect(screen.getByRole("navigation").textContent).toBe("all › train.py(9): step › aten::linear");
+  fireEvent.click(screen.getByRole("button", { name: "Bottom up" }));
+  expect(screen.queryByRole("navigation")).toBeNull();
+});
+
+test("a kind that is hidden costs its callers what it cost, and the sums stay", async () => {
+  const { changed } = await show();
+  fireEvent.click(screen.getByRole("button", { name: "kernel" }));
+  expect(changed).toEqual([{ kinds: new Set(["kernel"]) }]);
+  keyed("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown");
+  expect(said()).toContain("aten::linear, kind op, total 7.0 ms, self 7.0 ms");
+  expect(screen.getByText("What hidden frames cost counts for their callers; the sums stay.")).toBeTruthy();
+  fireEvent.click(screen.getByRole("button", { name: "kernel" }));
+  expect(changed[1]).toEqual({ kinds: null });
 });
 
 test("what is looked for is summed, once where it is inside itself", async () => {
   await show({ seek: "linear" });
-  expect(said()).toBe("7.0 ms, 70 % in 1");
+  expect(said()).toBe("70 % of device time, 7.0 ms in 1 frame");
 });
 
 test("the address holds the measure, the grouping and the direction", async () => {
@@ -82,7 +118,7 @@ test("the address holds the measure, the grouping and the direction", async () =
   expect(asked).toEqual(["op made"]);
   expect(screen.getByRole("heading").textContent).toBe("Which code takes the CPU's time?");
   for (const name of ["Device", "Line", "Top down"]) fireEvent.click(screen.getByRole("button", { name }));
-  expect(changed).toEqual([{ cost: null }, { paths: null }, { turned: null }]);
+  expect(changed).toEqual([{ cost: null }, { paths: null, frame: null }, { turned: null, frame: null }]);
 });
 
 test("its menu saves stacks for other programs", async () => {

@@ -104,9 +104,9 @@ test("the waits of each rank, the one that others wait for first", async () => {
   await openTab(OPEN, server());
   await picture();
   expect(rowsOf("Waits by rank")).toEqual([
-    "rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms|90.0 %|it waits longer for its batches",
-    "rank 0|200.0 ms|160.0 ms|40.0 ms||0 ms|5.0 %|–",
-    "rank 2|198.0 ms|158.0 ms|40.0 ms||0 ms|5.0 %|–",
+    "rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms||90.0 %|it waits longer for its batches",
+    "rank 0|200.0 ms|160.0 ms|40.0 ms||0 ms||5.0 %|–",
+    "rank 2|198.0 ms|158.0 ms|40.0 ms||0 ms||5.0 %|–",
   ]);
   fireEvent.click(screen.getByRole("button", { name: "rank 2" }));
   expect(keys()).toMatchObject({ view: "overview", worker: "rank2" });
@@ -117,7 +117,7 @@ test("ranks that take turns have no why of their own: it is that of the late ran
   const turns = [plain("it computes 6.8 ms a step longer"), plain("its CPU launches work 1.0 ms a step later")];
   await openTab(OPEN, server(ranksPage({ job, turns })));
   await picture();
-  expect(rowsOf("Waits by rank")[0]).toBe("rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms|90.0 %");
+  expect(rowsOf("Waits by rank")[0]).toBe("rank 1|200.0 ms|200.0 ms|0 ms||40.0 ms||90.0 %");
   expect(screen.getByText(/^The late rank of each step/).textContent!.replace(/\s+/g, " ")).toBe(
     "The late rank of each step, compared with the others in it: it computes 6.8 ms a step longer; " +
       "its CPU launches work 1.0 ms a step later.",

@@ -97,6 +97,31 @@ describe("trends of many runs", () => {
     expect(keys().worker).toBe("w18");
   });
 
+  test("a metric that the page left out is asked for once, when it is chosen", async () => {
+    const server = many(30);
+    const ids = server.trends.kind === "ready" ? server.trends.value.spans.map(({ id }) => id) : [];
+    server.series = () => ({
+      kind: "ready",
+      value: {
+        metric: "est_sm_efficiency",
+        spans: ids,
+        values: ids.map((_, at) => at / 100),
+        steps: ids.map((_, at) => [at / 100, at / 100]),
+        reasons: {},
+      },
+    });
+    const asked = await openTab("view=trends&metric=est_sm_efficiency", server);
+    const highest = async () => (await screen.findByText(/^Highest/)).parentElement!.textContent;
+    await waitFor(async () => expect(await highest()).toContain("Highest Est. SM efficiency: run_29 29.0"));
+    const chip = (name: string) => within(screen.getByRole("group", { name: "Metric" })).getByRole("button", { name });
+    fireEvent.click(chip("Step time"));
+    expect(await highest()).toContain("Highest Step time: run_29");
+    server.series = () => ({ kind: "gone", value: { problem: "", file: "", hint: "" } });
+    act(() => window.location.replace("#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.metric=est_sm_efficiency"));
+    await waitFor(async () => expect(await highest()).toContain("Highest Est. SM efficiency"));
+    expect(asked.log.filter((route) => route.startsWith("series"))).toEqual(["series est_sm_efficiency"]);
+  });
+
   test("the strips of the run in focus come first", async () => {
     await openTab("view=trends&run=jobs/run_20_v100", many(30));
     await legend();

@@ -87,9 +87,17 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
-    """A folder's time changes when files come or go, and thousands of its traces may ask."""
+    """A folder's time changes when files come or go, and thousands of its traces may ask. A link is followed within the
+    folder only: what it leads to may be another user's, or not for whoever may read the summary."""
     with os.scandir(folder) as entries:
-        return tuple(sorted(entry.name for entry in entries if NAME.fullmatch(entry.name)))
+        own = [
+            each for each in entries if NAME.fullmatch(each.name) and (not each.is_symlink() or _stays(each, folder))
+        ]
+    return tuple(sorted(each.name for each in own))
+
+
+def _stays(link: os.DirEntry[str], folder: str) -> bool:
+    return os.path.realpath(link.path).startswith(os.path.realpath(folder) + os.sep)
 
 
 @functools.lru_cache(maxsize=64)

@@ -6,20 +6,18 @@ and comparison reads a part of them.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tb_steptime.files.at_once import answers
+from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath, identity, write_whole
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.ingest.summaries.writing import cache_directory
+from tb_steptime.ingest.summaries.writing import cache_directory, in_cache
 
 
 def local_copy(path: AnyPath) -> Path:
@@ -49,7 +47,7 @@ def _kept(content: bytes, address: str, state: str) -> Path:
     ends."""
     folder = _folders()[0]
     try:
-        write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
+        in_cache(folder / f"{address}.{state}{SUFFIX}", content)
     except OSError:
         folder = _of_this_process()
         write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
@@ -66,9 +64,7 @@ def _folders() -> tuple[Path, ...]:
 
 @functools.cache
 def _of_this_process() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="tb_steptime.copies."))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return OwnFolder("copies").path
 
 
 def _digest(text: str) -> str:

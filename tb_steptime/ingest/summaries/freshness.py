@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
-from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.ingest.recorder_files import are_current
 from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
 from tb_steptime.ingest.summaries.layout import SummaryHead, TraceStamp
@@ -22,7 +23,7 @@ def stamp(trace: AnyPath) -> TraceStamp:
 
 def _digest(trace: AnyPath, size: int) -> str:
     digest = hashlib.blake2b(str(size).encode(), digest_size=16)
-    with trace.open("rb") as file:
+    with open_regular(trace) if isinstance(trace, Path) else trace.open("rb") as file:
         digest.update(file.read(_END_BYTES))
         file.seek(max(_END_BYTES, size - _END_BYTES))
         digest.update(file.read(_END_BYTES))

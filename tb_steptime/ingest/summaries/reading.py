@@ -12,7 +12,7 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -72,7 +72,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
 
     def _member(self, view: str) -> bytes:
         start = self.head_bytes + self.head.place(view)
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             file.seek(start)
             return file.read(self.head.view_bytes[view])
 
@@ -158,7 +158,7 @@ def _opened(path: AnyPath) -> _Opened:
 
 
 def _head_line(path: Path) -> tuple[bytes, int]:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return first_member(file.read(MAX_HEAD_BYTES), MAX_MEMBER_BYTES)
 
 

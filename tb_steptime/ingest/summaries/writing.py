@@ -3,14 +3,16 @@ directory."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from tb_steptime.files.paths import AnyPath, identity, write_whole
+from tb_steptime.files.paths import AnyPath, identity, is_file, write_whole
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
 from tb_steptime.ingest.summaries.layout import FORMAT, SUFFIX, SummaryHead, TraceStamp, member
@@ -27,7 +29,7 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
 
 def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
     """Next to the trace, and in the user's cache directory by its real path or its address."""
-    name = hashlib.blake2b(identity(trace).encode(), digest_size=16).hexdigest()
+    name = hashlib.blake2b(identity(trace).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
 
 
@@ -39,17 +41,41 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "tb_steptime"
 
 
+def in_cache(path: Path, content: bytes) -> None:
+    """Write a file of the cache, which nobody else may read: it holds what was measured of traces that nobody else may.
+    Raises OSError."""
+    folder = cache_directory()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)  # a release before made it for all
+    write_whole(path, content, SUFFIX, 0o600)
+
+
 def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
     """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
 
-    A reader sees the old file or the whole new one.
+    A reader sees the old file or the whole new one. Next to its trace it may be read by whom that may be, elsewhere by
+    this user alone.
     """
     failure: OSError | None = None
     for place in places:
         try:
-            write_whole(place, content, SUFFIX)
+            _write(place, content)
         except OSError as error:
             failure = error
         else:
             return place
     raise failure or OSError("no place to write a summary file to")
+
+
+def _write(place: AnyPath, content: bytes) -> None:
+    if isinstance(place, Path) and place.parent == cache_directory():
+        in_cache(place, content)
+        return
+    write_whole(place, content, SUFFIX, _mode_of(place.with_name(place.name.removesuffix(SUFFIX))))
+
+
+def _mode_of(trace: AnyPath) -> int:
+    """Of a file that may be read and written by whom the trace may be; by this user alone where there is none."""
+    others = stat.S_IMODE(trace.stat().st_mode) & 0o066 if isinstance(trace, Path) and is_file(trace) else 0
+    return 0o600 | others

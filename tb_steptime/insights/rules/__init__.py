@@ -9,6 +9,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.between_layers import between_layers
 from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
+from tb_steptime.insights.rules.communication.ddp_options import gradient_copies, unused_parameters
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
@@ -88,6 +89,8 @@ RULES: dict[Rule, Gain] = {
     exposed_communication: Gain.OVERLAPS,
     collectives_on_compute_stream: Gain.OVERLAPS,
     between_layers: Gain.OVERLAPS,
+    unused_parameters: Gain.OVERLAPS,
+    gradient_copies: Gain.OVERLAPS,
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,

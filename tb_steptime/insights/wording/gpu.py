@@ -6,7 +6,9 @@ from tb_steptime.analyses.gpu import DeviceGpu
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
+from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
 from tb_steptime.insights.wording.roofline import roofline_title
+from tb_steptime.metrics.kernels.table import By
 from tb_steptime.text import Phrase, fraction, phrase, text
 
 #: When the GPU is idle, by the reason for most of its idle time.
@@ -28,11 +30,12 @@ _LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and
 
 
 def gpu_titles(facts: Facts) -> Titles:
-    """ "time_bins.<device>", "split.<device>", "kernels.<device>", "kernel_time.<device>" and "roofline.<device>"."""
+    """ "time_bins.<device>", "split.<device>", "kernels.<device>", "kernel_time.<device>", "roofline.<device>"; and
+    "no_lines", "no_modules" for what is missing."""
     if facts.gpu is None:
         return {}
     with_tensor_cores = {each.device for each in facts.tensor_cores.devices if each.share_low is not None}
-    titles: Titles = {}
+    titles = _missing(facts, {table.by for device in facts.gpu.devices for table in device.tables})
     for each in facts.gpu.devices:
         titles[f"time_bins.{each.device}"] = _idle(each)
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
@@ -40,6 +43,24 @@ def gpu_titles(facts: Facts) -> Titles:
         titles[f"roofline.{each.device}"] = roofline_title(facts, each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles
+
+
+def _missing(facts: Facts, there: set[By]) -> Titles:
+    """there: what kernels are grouped by."""
+    if not there or facts.operators is None:
+        return {}
+    said, older = facts.operators.recorded, not facts.operators.tables
+    no_modules = NO_FRAMES if said.stacks else MISSING["no_modules"]
+    titles: Titles = {}
+    if "line" not in there:
+        titles["no_lines"] = OLDER if said.stacks or older else MISSING["no_stacks"]
+    if "name,module" not in there:
+        titles["no_modules"] = OLDER if said.modules or older else no_modules
+    return titles
+
+
+#: The recording may have lines or modules, and its summary has no kernels of them.
+OLDER = phrase("An older release measured this recording, without kernels by module and line; its trace may have them.")
 
 
 def _idle(device: DeviceGpu) -> Phrase:

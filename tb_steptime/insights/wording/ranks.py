@@ -8,7 +8,7 @@ from statistics import fmean, median
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import scaling_text
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateRank, Role
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
 
@@ -46,11 +46,14 @@ _NAMED: Mapping[CauseId, str] = {
 
 
 def ranks_headline(job: JobRanks) -> Headline:
-    """Of at least two ranks: which one delays the others and why, or that none does, or why that is not known."""
+    """Of at least two ranks: which one delays the others and why, or which ones together, or that none does, or why
+    that is not known."""
     if job.unmatched is not None or job.balance is None or not job.ranks:
         return Headline(_unmatched(job))
     if job.balance == "straggler" and job.late:
         return Headline(_straggler(job, job.late[0]), _gain(job, job.late[0].gain_ns))
+    if job.late_group is not None:
+        return Headline(_together(job, job.late_group), _gain(job, job.late_group.gain_ns))
     if job.balance == "imbalance":
         return Headline(_taking_turns(job), _gain(job, job.imbalance_gain_ns))
     return Headline(_balanced(job))
@@ -64,6 +67,42 @@ def _straggler(job: JobRanks, late: LateRank) -> Phrase:
         share=fraction(late.wait_ns / step_ns(job)),
     )
     return joined(who, joined(cause_text(late), phrase("."), by=""))
+
+
+def _together(job: JobRanks, group: LateGroup) -> Phrase:
+    who = phrase(
+        "[The other ranks wait {wait} a step for {ranks}] ({share} of it).",
+        ranks=text(ranks_name(group)),
+        wait=ns(group.wait_ns),
+        share=fraction(group.wait_ns / step_ns(job)),
+    )
+    return joined(who, first_cause(group))
+
+
+def first_cause(group: LateGroup) -> Phrase:
+    """Why the first of them is late, as a sentence."""
+    why = cause_words(group.causes[0]) if group.causes else phrase(CAUSE_WORDS["unknown"])
+    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), joined(why, phrase("."), by=""))
+
+
+#: So many ranks are named one by one; of more, so many.
+_FEW_RANKS, _SOME = 4, 3
+
+
+def ranks_name(group: LateGroup) -> str:
+    """All of a host by its name, else by their numbers.
+
+    >>> ranks_name(LateGroup([1, 2, 5], 1, None, 0, 0, 0.0, 0, 0, 0))
+    'ranks 1, 2 and 5'
+    """
+    first, last, number = group.ranks[0], group.ranks[-1], len(group.ranks)
+    if group.host is not None:
+        return f"host {group.host}"
+    if number > 2 and last - first == number - 1:
+        return f"ranks {first} to {last}"
+    if number <= _FEW_RANKS:
+        return f"ranks {', '.join(map(str, group.ranks[:-1]))} and {last}"
+    return f"{number} ranks ({', '.join(map(str, group.ranks[:_SOME]))}, …)"
 
 
 def rank_name(rank: int) -> Quantity:
@@ -147,6 +186,13 @@ def _waits_title(job: JobRanks) -> Phrase:
     if not job.late:
         return phrase("Who waits for whom?")
     late = job.late[0]
+    if job.late_group is not None:
+        return phrase(
+            "The other ranks wait for {ranks} in {late} of {steps} steps",
+            ranks=text(ranks_name(job.late_group)),
+            late=count(job.late_group.late_steps),
+            steps=count(job.late_group.steps),
+        )
     if job.balance == "imbalance":
         return phrase(
             "Different ranks arrive last, most often rank {rank}: at {share} of the collectives",

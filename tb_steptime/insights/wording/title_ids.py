@@ -11,7 +11,10 @@ from tb_steptime.metrics.catalogue import METRICS, TILES
 _BY_VIEW = {
     "overview": ("steps", *(f"tile.{metric}" for metric in TILES)),
     "tensor_cores": ("split", "split.<number>", "kernels.<number>", "kernel_time.<number>"),
-    "gpu": ("time_bins.<number>", "split.<number>", "kernels.<number>", "kernel_time.<number>", "roofline.<number>"),
+    "gpu": (
+        "time_bins.<number>", "split.<number>", "kernels.<number>", "kernel_time.<number>", "roofline.<number>",
+        "no_lines", "no_modules",
+    ),
     "data_loading": (
         "steps", "lanes", "workers_over_time", "batch_split", "activities", "lines_missing", "main_loader",
         "burst", "burst_check", "curve", "curve_pace", "curve_epochs",

@@ -13,11 +13,10 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.launching import launched_by_fsdp, launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
-from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.phases.assignment import SITE, SITES, site_of
+from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -40,13 +39,15 @@ class ExchangeGroup(msgspec.Struct, frozen=True):
 
 class ExchangeClass(msgspec.Struct, frozen=True):
     """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
-    id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch or a device."""
+    id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
+    a range of FSDP launches them, else ""."""
 
     kind: str
     group: int | None
     bytes: int | None
     dtype: str | None
     site: str
+    wrapper: str = ""
 
 
 class Exchanges(msgspec.Struct, frozen=True):
@@ -72,14 +73,18 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     found, steps = find_collectives(trace), _launching_steps(trace)
     order = np.lexsort((np.arange(len(found)), steps))[int((steps < 0).sum()) :]
     kept = order[: _whole_steps(steps[order], most)]
-    site = _sites(trace, found)
+    calls = launching_calls(trace)
+    site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
     alike = Groups.of(found.kind[kept], found.group[kept], found.group_size[kept], found.bytes[kept], found.dtype[kept],
-                      site[kept])  # fmt: skip
+                      site[kept], by_fsdp[kept].astype(np.uint8))  # fmt: skip
     groups = _groups(trace, found, kept)
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
         groups=list(groups.values()),
-        classes=[_class(trace, found, site, groups, row) for row in kept[alike.first].tolist()],
+        classes=[
+            _class(trace, found, groups, row, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
+            for row in kept[alike.first].tolist()
+        ],
         of=packed(alike.place),
         step=packed(steps[kept]),
         start=packed(found.start[kept] // START_UNIT_NS),
@@ -97,18 +102,10 @@ def _whole_steps(steps: Int64, most: int) -> int:
     return begins or int(np.searchsorted(steps, steps[0], side="right"))
 
 
-def _calls(trace: Trace, found: Collectives) -> Int64:
-    """The call of the host that launched each; -1 for none; without a device its own mark."""
-    if not has_device_activity(trace):
-        return found.event
-    launches = find_launches(trace)
-    return launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)
-
-
 def _launching_steps(trace: Trace) -> Int64:
     """Of each of `find_collectives` the place of the step that launched it, else of the step in which it starts; -1 for
     none. The host may be steps ahead of the device, and differs from rank to rank in that."""
-    steps, call = find_steps(trace), _calls(trace, find_collectives(trace))
+    steps, call = find_steps(trace), launching_calls(trace)
     begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
     end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
     by_host = _within(begin, end, trace.events.start_ns[np.maximum(call, 0)])
@@ -120,13 +117,6 @@ def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
     place = np.searchsorted(begin, instants, side="right") - 1
     inside = (place >= 0) & (instants < end[np.maximum(place, 0)])
     return np.where(inside, place, -1)
-
-
-def _sites(trace: Trace, found: Collectives) -> Int64:
-    """Place in SITES. Without a device, marks stand on threads of the backend, which show no phase."""
-    if not has_device_activity(trace):
-        return np.full(len(found), SITE["unknown"])
-    return site_of(trace, _calls(trace, found)).astype(np.int64)
 
 
 def _groups(trace: Trace, found: Collectives, kept: Int64) -> dict[tuple[int, int], ExchangeGroup]:
@@ -152,7 +142,12 @@ def _only(names: list[str]) -> str | None:
 
 
 def _class(
-    trace: Trace, found: Collectives, site: Int64, groups: dict[tuple[int, int], ExchangeGroup], row: int
+    trace: Trace,
+    found: Collectives,
+    groups: dict[tuple[int, int], ExchangeGroup],
+    row: int,
+    site: str,
+    wrapper: str,
 ) -> ExchangeClass:
     key = (int(found.group[row]), int(found.group_size[row]))
     dtype, kind = int(found.dtype[row]), KINDS[found.kind[row]]
@@ -162,7 +157,8 @@ def _class(
         group=list(groups).index(key) if key in groups else None,
         bytes=_bytes(int(found.bytes[row]), kind, ranks, of_mark=dtype < 0),
         dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
-        site=SITES[int(site[row])].id,
+        site=site,
+        wrapper=wrapper,
     )
 
 

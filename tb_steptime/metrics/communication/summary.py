@@ -13,6 +13,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
+from tb_steptime.metrics.communication.reducer import Reducer, reducer
 from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
@@ -89,7 +90,8 @@ class Communication(msgspec.Struct, frozen=True):
     to start; None of fewer than FEWEST_STEPS.
     running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
     collective runs.
-    examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+    examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
+    DistributedDataParallel, and where it does nothing else than exchange.
     """
 
     running_ns: int
@@ -102,6 +104,7 @@ class Communication(msgspec.Struct, frozen=True):
     rows: list[CollectiveRow]
     examples: list[CommRange]
     waits: list[CommRange]
+    reducer: Reducer | None = None
 
 
 def communication(trace: Trace) -> Communication | None:
@@ -124,6 +127,7 @@ def communication(trace: Trace) -> Communication | None:
         rows=_rows(trace, found, shown, wait, exposed_ns // steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
+        reducer=reducer(trace),
     )
 
 

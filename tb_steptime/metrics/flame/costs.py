@@ -7,6 +7,7 @@ aten::addmm         host: its own code
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.memory.births import ops_at, steps_at
 from tb_steptime.metrics.memory.devices import curve, memory_devices
 from tb_steptime.metrics.operators.op_costs import of_activities, outside_ops, own_costs, runtime_in_ops
-from tb_steptime.metrics.operators.op_tree import op_tree
+from tb_steptime.metrics.operators.op_tree import in_steps, op_tree
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -36,6 +37,19 @@ MEASURES: tuple[Measure, ...] = ("device", "host", "idle", "bytes")
 Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
+@dataclass(frozen=True, eq=False)
+class Own:
+    """Of each node, in the steps.
+
+    values   by measure that the trace tells, what the node spends itself
+    calls    how often it was called: frames, ops and runtime calls that begin in a step, and what ran on the device for
+             them; 0 of nodes that stand for no event of their own, and of frames that began before the steps
+    """
+
+    values: dict[Measure, Int64]
+    calls: Int64
+
+
 class _Spending:
     """Adds what was measured to a tree of call paths."""
 
@@ -43,6 +57,7 @@ class _Spending:
         self.trace, self.paths, self.tree, self.labels = trace, paths, tree, labels
         self.ops = op_tree(trace, "ran")
         self.spent: Spent = {}
+        self.called = [paths.node[in_steps(trace, paths.rows)]]
         self._loose: int | None = None
 
     def outside(self) -> int:
@@ -59,6 +74,7 @@ class _Spending:
         events = self.trace.events
         label = self.labels.of("runtime", events.name[calls], self.trace.strings.strings, str)
         node = self.tree.children(self.paths.of_ops(self.ops.row[op]), label)
+        self.called.append(node)
         self.spent["host"] = [(self.paths.of_ops(self.ops.row), own), (node, ns)]
 
     def add_device(self) -> None:
@@ -72,6 +88,7 @@ class _Spending:
         place = np.concatenate((known, lost.place))
         label = self._activity_labels(launches.activity[place])
         node = self.tree.children(np.concatenate((self.paths.of_ops(op[known]), around)), label)
+        self.called.append(node)
         self.spent["device"] = [(node, of_activities(self.trace, "device")[place])]
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
@@ -105,16 +122,17 @@ class _Spending:
         self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((known, loose))]])]
 
 
-def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> dict[Measure, Int64]:
-    """By measure that the trace tells, of each node what it spends itself, in the steps. Adds nodes to the tree."""
+def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> Own:
+    """What each node spends itself. Adds nodes to the tree."""
     spending = _Spending(trace, paths, tree, labels)
     spending.add_host()
     if len(find_launches(trace).activity):
         spending.add_device()
     if memory_devices(trace):
         spending.add_bytes()
-    return {
+    values: dict[Measure, Int64] = {
         measure: np.sum([exact_sums(node, value, tree.size) for node, value in spending.spent[measure]], axis=0)
         for measure in MEASURES
         if measure in spending.spent
     }
+    return Own(values, np.bincount(np.concatenate(spending.called), minlength=tree.size))

@@ -34,12 +34,14 @@ class FlameTree:
     parent   place; -1 of the whole
     label    number in the `Labels`
     merged   how many frames a "(smaller)" one stands for; 0 for others
+    calls    how often it was called in the steps; 0 where that is not known, and of "(smaller)" ones
     total    by measure, int64, ns or bytes in the steps: with all below it
     """
 
     parent: Int32
     label: Int32
     merged: Int32
+    calls: Int32
     total: dict[Measure, Int64]
 
     def __len__(self) -> int:
@@ -58,8 +60,10 @@ def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)
     parent = tree.parent.astype(np.int32)
-    total = {measure: _with_inside(parent, values) for measure, values in own.items()}
-    whole = FlameTree(parent, tree.label.astype(np.int32), np.zeros(len(parent), np.int32), total)
+    total = {measure: _with_inside(parent, values) for measure, values in own.values.items()}
+    whole = FlameTree(
+        parent, tree.label.astype(np.int32), np.zeros(len(parent), np.int32), own.calls.astype(np.int32), total
+    )
     return merged(whole, _large(whole, smallest), labels.smaller)
 
 
@@ -81,6 +85,7 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
         merged=np.concatenate((np.zeros(int(kept.sum()), np.int32), _sums(place, counts, len(around)))).astype(
             np.int32
         ),
+        calls=np.concatenate((tree.calls[kept], np.zeros(len(around), np.int32))),
         total=total,
     )
 

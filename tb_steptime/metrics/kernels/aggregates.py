@@ -1,4 +1,4 @@
-"""Sums over the launches that agree in kernel, op, module, bin and in why they are not on tensor cores.
+"""Sums over the launches that agree in kernel, op, module, line, bin and in why they are not on tensor cores.
 
 Every kernel table is made of these aggregates: a span has tens of thousands of launches and hundreds of aggregates, so
 launches are summed once.
@@ -13,11 +13,12 @@ import numpy as np
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_modules, kernel_origins
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
@@ -30,7 +31,7 @@ class KernelAggregates:
     device, name       name: row of the string table
     answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
     op                 name of the innermost op, or minus the `NoOp` that says why there is none
-    module             name of the innermost module's frame; -1 for none
+    module, line       places in the texts of `kernel_makers(trace)`; -1 for none
     why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are no products
     gain_ns            by which they would be shorter on tensor cores, at most
     count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those of kernels that are not persistent
@@ -43,6 +44,7 @@ class KernelAggregates:
     bin: Int64
     op: Int64
     module: Int64
+    line: Int64
     why: Int64
     gain_ns: Int64
     count: Int64
@@ -75,6 +77,7 @@ def reason_ids(trace: Trace) -> list[str]:
     is_persistent,
     kernel_answers,
     kernel_bins,
+    kernel_makers,
     kernel_origins,
     rows_in_window,
 )
@@ -84,10 +87,10 @@ def kernel_aggregates(trace: Trace) -> KernelAggregates:
     event = trace.kernels.event[rows]
     keys = (
         events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
-        _op_keys(trace, rows), _module_keys(trace)[rows], _why_keys(trace, rows),
+        _op_keys(trace, rows), *(words.number[rows] for words in kernel_makers(trace)), _why_keys(trace, rows),
     )  # fmt: skip
     groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
-    device, name, answer, bins, op, module, why = (key[groups.first].astype(np.int64) for key in keys)
+    device, name, answer, bins, op, module, line, why = (key[groups.first].astype(np.int64) for key in keys)
     shortest, longest = groups.extremes(dur_ns)
     weight, weighted = _weighted(trace, rows, groups, dur_ns)
     return KernelAggregates(
@@ -97,6 +100,7 @@ def kernel_aggregates(trace: Trace) -> KernelAggregates:
         bin=bins,
         op=op,
         module=module,
+        line=line,
         why=why,
         gain_ns=groups.sum(eligibility(trace).gain_ns[rows]),
         count=groups.count(),
@@ -124,11 +128,6 @@ def _weighted(
 def _op_keys(trace: Trace, rows: Int32) -> Int32:
     op, reason = kernel_origins(trace).op[rows], kernel_origins(trace).reason[rows]
     return np.where(op >= 0, trace.events.name[op], -reason.astype(np.int32))
-
-
-def _module_keys(trace: Trace) -> Int32:
-    module = kernel_modules(trace)
-    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int32)
 
 
 def _why_keys(trace: Trace, rows: Int32) -> Int32:

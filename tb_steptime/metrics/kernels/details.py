@@ -10,12 +10,13 @@ from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernels.aggregates import rows_in_window
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
+from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.sources import modules, sources
+from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
@@ -120,19 +121,15 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 
 
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
-    origins, dur = kernel_origins(trace), trace.events.dur_ns[trace.kernels.event[rows]]
-    op, call = origins.op[rows].astype(np.int64), origins.call[rows].astype(np.int64)
-    anchor = np.where(call >= 0, call, op)
-    made = forward_of(trace, anchor).astype(np.int64)
-    user = np.where(made >= 0, made, anchor)
-    module, source = modules(trace, user), sources(trace, user)
-    groups = Groups.of(np.where(op >= 0, trace.events.name[op], -1), module.number, source.number)
+    op, dur = kernel_origins(trace).op[rows].astype(np.int64), trace.events.dur_ns[trace.kernels.event[rows]]
+    module, line = (Words(words.number[rows], words.texts) for words in kernel_makers(trace))
+    groups = Groups.of(np.where(op >= 0, trace.events.name[op], -1), module.number, line.number)
     count, total = groups.count(), groups.sum(dur)
     return [
         LaunchSite(
             op=trace.strings[int(trace.events.name[op[first]])] if op[first] >= 0 else None,
             module=module[first],
-            source=source[first],
+            source=line[first],
             count=int(count[group]),
             total_ns=int(total[group]),
         )

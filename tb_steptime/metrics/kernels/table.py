@@ -1,4 +1,4 @@
-"""The table of kernels: launches grouped by name, by name and op, by op or by module, with what each group is like.
+"""The table of kernels: launches grouped by name, op, module or line of code, with what each group is like.
 
 Kernels counted are those that start within the span's window, as in the tensor-core split, so that the totals of any
 grouping sum to the device's kernel time. What a kernel's columns mean is defined here; occupancy and tensor cores are
@@ -17,10 +17,10 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
+from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.text import Unit
-from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
@@ -29,13 +29,20 @@ from tb_steptime.trace.table import Float64
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
 #: What launches are grouped by. A group never holds kernels of two devices.
-By = Literal["name", "name,op", "op", "module"]
+By = Literal["name", "name,op", "name,module", "name,line", "op", "module", "line"]
+#: Groups of one kernel each.
+OF_ONE_KERNEL: tuple[By, ...] = ("name", "name,op", "name,module", "name,line")
 
 COLUMNS = (
     Metric(
         "tensor_core", "Tensor cores", Unit.TEXT,
         "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where those of a row differ, "
         "what holds for most of its time.",
+    ),
+    Metric(
+        "source", "Line", Unit.TEXT,
+        "The line of Python code that launches the kernel: the innermost one outside torch and Python's own library. A "
+        "kernel of the backward pass has the line of the forward pass that made it.",
     ),
     Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row are launched."),
     Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels that run at the same time both count."),
@@ -67,22 +74,25 @@ COLUMNS = (
     KINETO_ACHIEVED_OCCUPANCY,
 )  # fmt: skip
 
-#: Shown in place of a module's name.
+#: Shown in place of a module's name, and of a line.
 NO_MODULE_WORDS = "outside any module"
+NO_LINE_WORDS = "no recorded line"
 
 
 class KernelGroup(msgspec.Struct, frozen=True):
     """Launches of one group on one device. Times are ns, shares and occupancies fractions.
 
-    name                the kernel, op or module that the row is of; where there is none, why
+    name                the kernel, op, module or line that the row is of; where there is none, why
     total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
     share               of the device's kernel time
     tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
     eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
     why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
                         over the span at most; None: nothing of the row could move there
-    op, module          the innermost ones around the launches; those with most time where they differ (op_count
-                        ops); None: most time has none, and then no_op says why
+    op                  the innermost one around the launches, that with most time where they differ (op_count ops);
+                        None: most time has none, and then no_op says why
+    module, source      of the user around the launches, of backward kernels around the op that made them; those with
+                        most time where they differ (source_count lines); None: most time has none, or none is recorded
     blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
                         these kernels
     short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
@@ -121,11 +131,18 @@ class KernelGroup(msgspec.Struct, frozen=True):
     kineto_achieved_occupancy: float | None
     persistent: bool
     short: str = ""
+    source: str | None = None
+    source_count: int = 0
 
 
 def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
     """All groups of all devices, those with most time first."""
-    return sorted(_rows(trace, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+    return sorted(_rows(trace, by), key=order_of)
+
+
+def order_of(row: KernelGroup) -> tuple[int, int, str, str, str, str]:
+    """Most time first; the rest makes the order of equals the same each time."""
+    return -row.total_ns, row.device, row.name, row.op or "", row.module or "", row.source or ""
 
 
 def _rows(trace: Trace, by: By) -> list[KernelGroup]:
@@ -133,8 +150,11 @@ def _rows(trace: Trace, by: By) -> list[KernelGroup]:
     keys = {
         "name": (parts.name,),
         "name,op": (parts.name, parts.op),
+        "name,module": (parts.name, parts.module),
+        "name,line": (parts.name, parts.line),
         "op": (parts.op,),
         "module": (parts.module,),
+        "line": (parts.line,),
     }[by]
     groups = Groups.of(parts.device, *keys)
     columns: dict[str, Sequence[Any]] = {
@@ -145,7 +165,7 @@ def _rows(trace: Trace, by: By) -> list[KernelGroup]:
         "persistent": (groups.sum(parts.with_tail) == 0).tolist(),
     }
     columns["name"] = _names(trace, by, parts.name[groups.first].tolist(), columns)
-    shorter = kernel_names(trace) if by in ("name", "name,op") else {}
+    shorter = kernel_names(trace) if by in OF_ONE_KERNEL else {}
     columns["short"] = [shorter.get(name, name) for name in columns["name"]]
     fields = [columns[field] for field in KernelGroup.__struct_fields__]
     return [KernelGroup(*row) for row in zip(*fields, strict=True)]
@@ -156,6 +176,8 @@ def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[
         return [op or reason for op, reason in zip(columns["op"], columns["no_op"], strict=True)]
     if by == "module":
         return [module or NO_MODULE_WORDS for module in columns["module"]]
+    if by == "line":
+        return [line or NO_LINE_WORDS for line in columns["source"]]
     return [trace.strings[row] for row in kernel]
 
 
@@ -240,10 +262,15 @@ def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[boo
 def _origins(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
     ops, op_count = groups.leading(parts.op, parts.total_ns)
     modules, _ = groups.leading(parts.module, parts.total_ns)
+    lines, line_count = groups.leading(parts.line, parts.total_ns)
+    without = groups.sum((parts.line < 0).astype(np.int64)).tolist()
+    makers = kernel_makers(trace)
     return {
         "kernel_count": groups.leading(parts.name, parts.total_ns)[1],
         "op": [None if key < 0 else trace.strings[key] for key in ops],
         "op_count": op_count,
         "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
-        "module": [None if key < 0 else module_name(trace.strings[key]) for key in modules],
+        "module": [None if key < 0 else makers.module.texts[key] for key in modules],
+        "source": [None if key < 0 else makers.line.texts[key] for key in lines],
+        "source_count": [lines - (none > 0) for lines, none in zip(line_count, without, strict=True)],
     }

@@ -62,6 +62,12 @@ COLUMNS = (
         "module_allocated_self", "Allocated, self", Unit.BYTES, "The same without the modules inside it.",
         short="Allocated self",
     ),
+    Metric(
+        "module_backward_allocated", "Backward, allocated", Unit.BYTES,
+        "Memory that the nodes of the backward pass which ops of the module made allocate, freed or not: gradients and "
+        "what is computed on the way. The outermost modules, forward and backward, and what is allocated outside any "
+        "module sum to all recorded allocations of the steps.", short="Allocated backward",
+    ),
     Metric("module_occurrences", "Calls", Unit.COUNT, "How often modules of this row are called."),
     Metric(
         "module_python", "Python", Unit.NS, "Time of the module's own on the CPU in which no op runs: Python code.",

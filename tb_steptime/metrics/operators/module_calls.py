@@ -16,6 +16,7 @@ import numpy as np
 
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
+    SOMETIMES,
     DeviceCost,
     measured_costs,
     outside_ops,
@@ -30,9 +31,11 @@ from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Bool, Int64
 
-#: ns, of `launches` their number, of `allocated` bytes. host: of the call; python: what of it is in no op; backward_*:
+#: ns, of `launches` their number, of `*allocated` bytes. host: of the call; python: what of it is in no op; backward_*:
 #: of the nodes that its ops made; the others as for ops, of the forward pass.
-ModuleCost = Literal["host", "python", "allocated", "backward_host", "backward_device"] | DeviceCost
+ModuleCost = (
+    Literal["host", "python", "allocated", "backward_host", "backward_device", "backward_allocated"] | DeviceCost
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ def module_calls(trace: Trace) -> ModuleCalls:
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
     own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
-    own |= dict.fromkeys(("allocated", *DEVICE_COSTS, "backward_device"))
+    own |= dict.fromkeys((*SOMETIMES, "backward_device", "backward_allocated"))
     if len(rows):
         _add_ops(trace, rows, own)
     return ModuleCalls(rows, around, inside, own)
@@ -75,6 +78,7 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
         own["allocated"] = _sum(module, values, len(rows)) + _sum(_places(rows, around), size, len(rows))
+        own["backward_allocated"] = _sum(made, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue

@@ -40,7 +40,8 @@ class ModuleRow(msgspec.Struct, frozen=True):
     kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
                            unknown_ns more
     allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
-                           the modules inside; None where memory was not recorded
+                           the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
+                           recorded
     slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
     """
 
@@ -63,6 +64,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     slowest_ns: int = 0
     allocated_bytes: int | None = None
     allocated_self_bytes: int | None = None
+    backward_allocated_bytes: int | None = None
 
 
 def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
@@ -163,6 +165,7 @@ class _Sums:
             unknown_ns=at(self.total["unknown"]),
             allocated_bytes=at(self.total["allocated"]),
             allocated_self_bytes=at(self.own["allocated"]),
+            backward_allocated_bytes=at(self.total["backward_allocated"]),
         )
 
 

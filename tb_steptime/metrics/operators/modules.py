@@ -116,13 +116,14 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     made = np.flatnonzero(forward >= 0)
     place = np.searchsorted(tree.row, forward[made])
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
-    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host), "backward_device": None}
+    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
     own["backward_host"] = exact_sums(place, host[made], len(tree))
     for cost in SOMETIMES:
         own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
-    device = own["device"]
-    if device is not None:
-        own["backward_device"] = exact_sums(place, device[made], len(tree))
+    own["backward_device"], own["backward_allocated"] = (
+        None if values is None else exact_sums(place, values[made], len(tree))
+        for values in (own["device"], own["allocated"])
+    )
     return own
 
 

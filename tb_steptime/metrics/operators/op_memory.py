@@ -15,11 +15,12 @@ import numpy as np
 
 from tb_steptime.metrics.memory.births import ops_at, rows_at, steps_at
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
+from tb_steptime.metrics.operators.op_tree import in_steps
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +53,25 @@ def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
     return exact_sums(np.searchsorted(ops, found.op[inside]), found.bytes[inside], len(ops))
 
 
+def allocated_in_steps(trace: Trace) -> int:
+    """Bytes that ops of the steps allocate, and that no op does while the host is in a step."""
+    found = allocated(trace)
+    by_ops = found.op >= 0
+    of_steps = found.bytes[by_ops][in_steps(trace, found.op[by_ops])]
+    return int(of_steps.sum() + found.bytes[_loose(trace, found)].sum())
+
+
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
     """Of the steps' allocations that no op makes: the innermost of these rows of the event table that is open on the
     thread, -1 for none; and bytes."""
     found = allocated(trace)
+    loose = _loose(trace, found)
+    return rows_at(trace, around, found.row[loose]), found.bytes[loose]
+
+
+def _loose(trace: Trace, found: Allocated) -> Bool:
+    """Those of the steps that no op makes."""
     loose = found.op < 0
     if find_steps(trace).by != "recording":
         loose &= steps_at(trace, trace.memory.ts[found.row]) >= 0
-    return rows_at(trace, around, found.row[loose]), found.bytes[loose]
+    return loose

@@ -19,7 +19,7 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.ops import Rows, forward_of
+from tb_steptime.trace.ops import Rows, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
@@ -87,6 +87,8 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         forward = forward_of(trace, rows)
         made = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
+        again = computed_again(trace, rows)  # inside a node, which made none of it
+        parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), levels_of(parent))
 
 

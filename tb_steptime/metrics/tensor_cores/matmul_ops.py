@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_steptime.metrics.work.calls import Outputs, Work
-from tb_steptime.metrics.work.convolutions import convolution_output
+from tb_steptime.metrics.work.convolutions import BACKWARD, convolution_output
 from tb_steptime.metrics.work.flops import OPS, work_of
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+
+#: What computes one of the gradients inside such an op.
+_ONE_GRADIENT = re.compile(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
 class Product(NamedTuple):
@@ -43,6 +48,7 @@ def find_products(trace: Trace) -> Products:
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
     keys = [input_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes", "settings")]
+    keys.append(_gradients(trace, op[found]))
     key_place, first = alike(*keys)
     outputs = _outputs(trace, rows)
     products = [_product(trace, key, outputs) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
@@ -73,8 +79,23 @@ def input_column(trace: Trace, name: str, rows: Int64) -> Int64:
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
     """Settings that change nothing of the work make no other product."""
     op = trace.strings[key[0]]
-    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:])
-    return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs))
+    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:-1])
+    return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs, key[-1] or None))
+
+
+def _gradients(trace: Trace, ops: Int64) -> Int64:
+    """How many gradients the ops inside each of these ops compute; 0 where none inside does.
+
+    aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
+    ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them
+    """
+    parts = rows_named(trace, (Kind.CPU_OP,), lambda name: _ONE_GRADIENT.match(name) is not None)
+    if not len(parts):
+        return np.zeros(len(ops), np.int64)
+    of_both = rows_named(trace, (Kind.CPU_OP,), BACKWARD.__contains__)
+    around = innermost(trace, of_both, parts)
+    count = np.bincount(around[around >= 0], minlength=len(trace.events))
+    return count[ops]
 
 
 def input_text(trace: Trace, row: int) -> str:

@@ -54,11 +54,15 @@ class Work(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of an op: shape and setting of each input; () and "" where it has none, or the trace does not say."""
+    """One call of an op: shape and setting of each input; () and "" where it has none, or the trace does not say.
+
+    gradients: of a convolution's backward, how many the ops inside compute; None: no op inside says it.
+    """
 
     shapes: tuple[Shape, ...]
     settings: tuple[str, ...] = ()
     outputs: Outputs | None = None
+    gradients: int | None = None
 
     def sizes(self, place: int, count: int) -> Shape | None:
         """A setting of whole numbers, one for each of so many dimensions; None where not recorded.

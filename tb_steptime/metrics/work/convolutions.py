@@ -113,7 +113,8 @@ def _flag(call: Call, place: int | None) -> bool | None:
 
 
 def backward(op: str) -> Callable[[Call], Work | None]:
-    """The gradients that are asked for: each takes as many operations as the forward convolution."""
+    """The gradients that are asked for: each takes as many operations as the forward convolution. Where ops inside
+    compute one each, the op's own kernels are those of one."""
 
     def measure(call: Call) -> Work | None:
         output, source, weight = (call.shapes[place] for place in BACKWARD[op])
@@ -122,7 +123,8 @@ def backward(op: str) -> Callable[[Call], Work | None]:
         each, asked = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
         least = each.least_flops * (1 if asked is None else asked)
-        return each._replace(flops=each.flops * (2 if asked is None else asked), least_flops=least, least_bytes=moved)
+        count = next(known for known in (asked, call.gradients, 2) if known is not None)
+        return each._replace(flops=each.flops * count, least_flops=least, least_bytes=moved)
 
     return measure
 

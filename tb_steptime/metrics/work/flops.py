@@ -26,8 +26,16 @@ from tb_steptime.metrics.work.calls import (
 )
 
 
-def work_of(op: str, shapes: str, dtypes: str, settings: str = "", outputs: Outputs | None = None) -> Work | None:
+def work_of(
+    op: str,
+    shapes: str,
+    dtypes: str,
+    settings: str = "",
+    outputs: Outputs | None = None,
+    gradients: int | None = None,
+) -> Work | None:
     """Of an op by its name and the compact JSON of its inputs' shapes, types and settings; None where they do not tell.
+    gradients: as in `Call`.
 
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288
@@ -39,7 +47,7 @@ def work_of(op: str, shapes: str, dtypes: str, settings: str = "", outputs: Outp
     types = types_of(dtypes)
     dtype = types[first] if len(types) > first else ""
     try:
-        work = measure(Call(given, settings_of(settings), outputs))
+        work = measure(Call(given, settings_of(settings), outputs, gradients))
     except (IndexError, ValueError):
         return None
     if work is None or work.flops <= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ _GZIP_FROM_BYTES = 1_400
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
+#: A browser takes it for what it says it is.
+_NO_GUESS = {"X-Content-Type-Options": "nosniff"}
 #: Of files to download, by how their name ends.
 _FILES = {".gz": "application/gzip", ".html": "text/html; charset=utf-8"}
 
@@ -31,20 +34,33 @@ class Answer:
     name: str = ""
 
 
+@functools.cache
+def _response_type() -> type[Response]:
+    from werkzeug import Response
+
+    class Typed(Response):
+        """An unchanged answer (304) says its type, too: TensorBoard asks that of all, and warns on its terminal."""
+
+        def get_wsgi_headers(self, environ: Any) -> Any:
+            headers = super().get_wsgi_headers(environ)
+            headers.setdefault("Content-Type", self.headers["Content-Type"])
+            return headers
+
+    return Typed
+
+
 def respond(request: Request, answer: Answer) -> Response:
     return _file(request, answer) if answer.name else _content(request, answer)
 
 
 def _content(request: Request, answer: Answer) -> Response:
-    from werkzeug import Response
-
     from tb_steptime.serve.wire import encode
 
     if answer.etag and request.if_none_match.contains_weak(answer.etag):
         return _not_modified(answer)
     is_script = isinstance(answer.content, bytes)
     content = answer.content if is_script else encode(answer.content)
-    response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
+    response = _response_type()(content, answer.status, {**_NO_GUESS, **answer.headers})
     response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
     etag = answer.etag or (_hash(content) if answer.status == 200 else None)
     response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
@@ -61,10 +77,9 @@ def _content(request: Request, answer: Answer) -> Response:
 
 def _not_modified(answer: Answer) -> Response:
     """The browser has it: nothing is encoded, as an index of many spans is asked for again and again."""
-    from werkzeug import Response
-
-    headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **answer.headers}
-    response = Response(b"", 304, headers)
+    typed = {"Content-Type": _JAVASCRIPT if isinstance(answer.content, bytes) else _JSON, **_NO_GUESS}
+    headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **typed, **answer.headers}
+    response = _response_type()(b"", 304, headers)
     assert answer.etag
     response.set_etag(answer.etag, weak=True)
     return response
@@ -72,17 +87,17 @@ def _not_modified(answer: Answer) -> Response:
 
 def _file(request: Request, answer: Answer) -> Response:
     """A file as a stream, which closes it."""
-    from werkzeug import Response
     from werkzeug.wsgi import wrap_file
 
     headers = {
         "Content-Type": _FILES[os.path.splitext(answer.name)[1]],
         "Content-Length": str(os.fstat(answer.content.fileno()).st_size),
         "Content-Disposition": f'attachment; filename="{answer.name}"',
-        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'",  # it is to be saved; its own policy is in it
         "Cache-Control": "no-store",
+        **_NO_GUESS,
     }
-    return Response(wrap_file(request.environ, answer.content), answer.status, headers, direct_passthrough=True)
+    return _response_type()(wrap_file(request.environ, answer.content), answer.status, headers, direct_passthrough=True)
 
 
 def _hash(content: bytes) -> str:

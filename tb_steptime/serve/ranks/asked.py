@@ -11,6 +11,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.ranks.figures import KeptFigures
 from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
 from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
 from tb_steptime.serve.ranks.page import ranks_page
@@ -29,6 +30,7 @@ class Ranks:
     def __init__(self, directory: LogDirectory, reader: Reader) -> None:
         self.directory, self.reader = directory, reader
         self.jobs = Jobs()
+        self.figures = KeptFigures()
 
     def page(self, id: str, *, work: bool) -> RanksPage:
         """The ranks of the job that a span is of, as far as they are read. Raises UnknownSpan, SpanFailed."""
@@ -50,7 +52,7 @@ class Ranks:
             return self._waits(job, span, metric)
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
-        return rank_map(job.spans, metric)
+        return rank_map(job.spans, self.figures.of(job.spans, metric), metric)
 
     def scaling(self, base: str, candidate: str) -> Phrase | None:
         """The jobs of two spans held against each other; None where neither has several ranks, or one cannot be read.

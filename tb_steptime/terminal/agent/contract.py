@@ -112,7 +112,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class KernelLine(msgspec.Struct, frozen=True):
-    """total_ms: over all steps; share: of the GPU's kernel time."""
+    """total_ms: over all steps; share: of the GPU's kernel time. module, line: of the user's code, that with most time;
+    of a backward kernel those of its forward op."""
 
     device: int
     kernel: str
@@ -122,6 +123,7 @@ class KernelLine(msgspec.Struct, frozen=True):
     tensor_core: str
     op: str | None
     module: str | None
+    line: str | None
     est_occupancy: float | None
 
 

@@ -38,7 +38,8 @@ def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
         kernels=[
             contract.KernelLine(
                 row.device, row.short or row.name, row.count, ms(row.total_ns), short(row.share), row.tensor_core,
-                row.op, row.module, None if row.est_achieved_occupancy is None else short(row.est_achieved_occupancy),
+                row.op, row.module, row.source,
+                None if row.est_achieved_occupancy is None else short(row.est_achieved_occupancy),
             )
             for row in rows[:limit]
         ],

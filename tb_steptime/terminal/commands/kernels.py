@@ -22,10 +22,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
         "--by",
-        choices=("name", "name,op", "op", "module"),
+        choices=("name", "name,op", "name,module", "name,line", "op", "module", "line"),
         default="name",
         metavar="WHAT",
-        help="what a row is: name, name,op (both), op or module; default: name",
+        help="what a row is: name, op, module, line, or a kernel and one of these: name,op, name,module, name,line; "
+        "default: name",
     )
     add_steps(parser)
     add_format(parser, "table", "json", "csv")

@@ -62,6 +62,19 @@ class LateRankReport(msgspec.Struct, frozen=True):
     causes: list[LateCauseReport]
 
 
+class LateGroupReport(msgspec.Struct, frozen=True):
+    """Ranks that are late together, all of a host where that is named; causes: of the first, against the others."""
+
+    ranks: list[int]
+    first: int
+    host: str | None
+    wait_ns: int
+    gain_ns: int
+    late_steps: int
+    steps: int
+    causes: list[LateCauseReport]
+
+
 class CollectiveReport(msgspec.Struct, frozen=True):
     """Collectives of one kind, size, type and group, matched over the ranks. count: a step; transfer_ns, wait_ns: a
     step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
@@ -83,8 +96,9 @@ class CollectiveReport(msgspec.Struct, frozen=True):
 
 class JobReport(msgspec.Struct, frozen=True):
     """A job of several ranks that were recorded at the same time. missing: ranks without a recording. balance: null,
-    and unmatched says why, where no collective could be matched. clock_residual_ns: how well clocks agree after they
-    are aligned; null where they are not."""
+    and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
+    imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
+    clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
 
     run: str
     traces: list[str]
@@ -97,6 +111,8 @@ class JobReport(msgspec.Struct, frozen=True):
     ranks: list[RankReport]
     steps: list[JobStepReport]
     late: list[LateRankReport]
+    late_together: LateGroupReport | None
+    imbalance_causes: list[LateCauseReport]
     collectives: list[CollectiveReport]
     clock_residual_ns: int | None
     insights: list[InsightReport]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import JobCollective, JobRanks, LateRank
+from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank
 from tb_steptime.terminal.contract import NoteReport
 from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.ranks.contract import (
@@ -14,6 +16,7 @@ from tb_steptime.terminal.ranks.contract import (
     JobReport,
     JobStepReport,
     LateCauseReport,
+    LateGroupReport,
     LateRankReport,
     RankReport,
 )
@@ -47,6 +50,8 @@ def job_report(found: FoundJob) -> JobReport:
             for each in job.steps
         ],
         late=[_late(each) for each in job.late],
+        late_together=None if job.late_group is None else _late_together(job.late_group),
+        imbalance_causes=_causes(job.imbalance_causes),
         collectives=[collective_report(each, job) for each in job.collectives],
         clock_residual_ns=job.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(job)],
@@ -82,8 +87,25 @@ def _late(late: LateRank) -> LateRankReport:
         late_steps=late.late_steps,
         steps=late.steps,
         text=plain(cause_text(late)),
-        causes=[LateCauseReport(each.id, each.own_ns, each.others_ns, each.name) for each in late.causes],
+        causes=_causes(late.causes),
     )
+
+
+def _late_together(group: LateGroup) -> LateGroupReport:
+    return LateGroupReport(
+        ranks=group.ranks,
+        first=group.first,
+        host=group.host,
+        wait_ns=group.wait_ns,
+        gain_ns=group.gain_ns,
+        late_steps=group.late_steps,
+        steps=group.steps,
+        causes=_causes(group.causes),
+    )
+
+
+def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
+    return [LateCauseReport(each.id, each.own_ns, each.others_ns, each.name) for each in causes]
 
 
 def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:

@@ -79,7 +79,9 @@ def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     _walk_file(Feed(chunks), sink, outline)
 
 
-def walk_part(chunks: Iterator[bytes], sink: Sink, outline: Outline, behind: bytes, last: bool) -> bool:
+def walk_part(
+    chunks: Iterator[bytes] | Iterator[memoryview], sink: Sink, outline: Outline, behind: bytes, last: bool
+) -> bool:
     """Read one part of a file, with the same calls of the sink that `walk` makes for it. False: it made others.
 
     behind   what the file opens with, "{" or "[", of a part that begins with an event; nothing of the first part

@@ -14,7 +14,7 @@ class Feed:
     end_count   how often more was asked for behind the last chunk
     """
 
-    def __init__(self, chunks: Iterator[bytes], goes_on: bool = False) -> None:
+    def __init__(self, chunks: Iterator[bytes] | Iterator[memoryview], goes_on: bool = False) -> None:
         self.text = b""
         self.goes_on = goes_on
         self.end_count = 0

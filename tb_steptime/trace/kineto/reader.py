@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
+from tb_steptime.trace.allocator import give_back_large_blocks
 from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
 from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
-from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source
+from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
 
@@ -39,6 +41,8 @@ def read_trace(
     every quarter of a megabyte of JSON. processes: how many may read a large file, this one included; the trace is the
     same, and on_progress is called less often.
     """
+    with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
+        give_back_large_blocks(likely_text_bytes(any_path(path)))
     with read_in_parts(any_path(path), on_progress, processes) as read:
         if read:
             return Whole(*read, every_event=True).trace()

@@ -22,6 +22,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 TEXT_BYTES = 256 * 1024
 #: Packed bytes per read, and the first chunk of a plain file.
 PACKED_BYTES = 64 * 1024
+#: Text for each packed byte: gzip makes a tenth of a trace, or somewhat less.
+_UNPACKED = 10
 _GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
 
 _BAD_GZIP: Any = isal_zlib.IsalError  # an exception class, which its type hints do not say
@@ -126,6 +128,11 @@ class Source:
                         self.cut_short = True
                         return
             packed = member.unused_data or self._read(PACKED_BYTES)
+
+
+def likely_text_bytes(path: AnyPath) -> int:
+    """About how much text a file has, by its size and name. Raises OSError."""
+    return path.stat().st_size * (_UNPACKED if path.name.endswith(".gz") else 1)
 
 
 def _open(path: AnyPath) -> tuple[io.FileIO | RemoteFile, int]:

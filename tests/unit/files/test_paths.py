@@ -1,11 +1,12 @@
 """Addresses: what they are called, what is next to them, what of them may be shown."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tb_steptime.files import systems
-from tb_steptime.files.paths import address, any_path, identity, write_whole
+from tb_steptime.files.paths import address, any_path, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, problem_of
 from tb_steptime.files.remote import RemotePath, RemoteStat
 
@@ -115,3 +116,14 @@ def test_times_and_marks_as_stores_tell_them():
     )
     assert RemoteStat.of({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
     assert RemoteStat.of({}) == (0, 0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_only_files_are_opened_and_nobody_waits_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("a")
+    with open_regular(tmp_path / "file") as file:
+        assert file.read() == b"a"
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/null")):
+        with pytest.raises(OSError, match="no regular file"):
+            open_regular(path)

@@ -119,6 +119,20 @@ def test_links_stay_inside(tmp_path):
     assert all("leads outside" in problem.problem for problem in found.problems)
 
 
+def test_names_that_are_no_text_are_left_out_and_the_others_found(tmp_path):
+    touch(tmp_path / "a" / "a.1.pt.trace.json")
+    for name in (b"\xff.1.pt.trace.json", b"\xfe.txt", b"\x1b]0;title\x07.1.pt.trace.json"):
+        os.close(os.open(os.fsencode(tmp_path / "a") + b"/" + name, os.O_CREAT))
+    os.mkdir(os.fsencode(tmp_path) + b"/b\xff")
+    spans, found = look(tmp_path)
+    assert [span[0] for span in spans] == ["a"]
+    assert [(problem.file, problem.problem) for problem in found.problems] == [
+        ("b\ufffd", "The name is not plain UTF-8 text, so it is left out"),
+        ("a/\ufffd.1.pt.trace.json", "The name is not plain UTF-8 text, so it is left out"),
+        ("a/\ufffd]0;title\ufffd.1.pt.trace.json", "The name is not plain UTF-8 text, so it is left out"),
+    ]
+
+
 def test_a_linked_log_directory_is_searched(tmp_path):
     touch(tmp_path / "store" / "r" / "a.1.pt.trace.json")
     (tmp_path / "logs").symlink_to(tmp_path / "store")

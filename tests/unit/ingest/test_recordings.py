@@ -9,6 +9,7 @@ import pytest
 
 from tb_steptime.ingest.recorder_files.columns import batches_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
+from tb_steptime.ingest.recorder_files.finding import recorder_files
 from tb_steptime.ingest.recorder_files.missing import killed_workers, of_files, unrecorded_batches
 from tb_steptime.record.file.format import ENDED, EXHAUSTED, FAILED
 from tests.drawn.recorded import assert_rows_are_true, recordings, rows
@@ -70,6 +71,16 @@ def test_a_worker_that_was_killed_is_known_by_its_missing_end():
     assert [note.id for note in of_files(files)] == ["worker_killed"]
     assert [row.flags for row in rows(FOLDER / "killed_worker", ENDED, "main")] == [FAILED]
     assert len(batches_between(files, 0, FOREVER)[1]) == len(known["passes"][0])
+
+
+def test_links_are_followed_within_the_folder_only(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for folder in (tmp_path, logs):
+        (folder / "file").write_text("")
+    (logs / "host_1.2.l0.main.loader").symlink_to(tmp_path / "file")
+    (logs / "host_1.2.l0.w0.loader").symlink_to(logs / "file")
+    assert recorder_files(logs) == ("host_1.2.l0.w0.loader",)
 
 
 def test_lines_are_sampled_as_often_as_they_take_time():

@@ -256,3 +256,65 @@ def test_without_ops_nobody_knows_what_they_hide():
 def test_a_job_of_one_rank_has_no_such_card():
     trace = drawn("\n    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |")
     assert fired(trace) == []
+
+
+SEARCH, MAP = "torch.distributed.ddp.reducer::search_unused_parameters", '["int"]'
+
+
+def ddp_on_cpus(gradients: str = "gg", types: str = MAP, search: str = "s") -> Trace:
+    """Two steps of 20 us: DDP searches, puts gradients into its bucket, and tells the ranks which of two it used."""
+    step = f"ff{search}ffffbb.{gradients}........"
+    return timeline(
+        f"""
+        step      | {"0" * 20}{"1" * 20} |
+        op        | {step}{step} |
+        op worker | {"..............mm...." * 2} |
+        """,
+        names={
+            "s": SEARCH, "g": "torch::distributed::reducer::mul_out", "h": "torch::distributed::reducer::mul_out",
+            "m": "gloo:all_reduce", "b": NODE,
+        },
+        inputs={"m": ("[[2]]", types)},
+    )  # fmt: skip
+
+
+def test_a_search_for_unused_parameters_is_not_needed_where_all_are_used():
+    insight = sure(ddp_on_cpus("gh"), "unused_parameters")
+    assert (insight.gain_ns, insight.confidence) == (3 * US, Confidence.LOW)  # of two steps
+    assert said(insight) == (
+        "In each step DDP searches for unused parameters (1 µs) and ranks exchange which were used (2 µs), but all 2 "
+        "got a gradient."
+    )
+    assert insight.how is not None
+    assert "static_graph=True" in insight.how
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (ddp_on_cpus("g."), "one of two parameters gets no gradient: the search is needed"),
+        (ddp_on_cpus("gh", search="f"), "there is no search"),
+    ],
+)
+def test_a_search_that_is_needed_or_is_not_there_is_no_card(trace: Trace, why: str):
+    assert "unused_parameters" not in [insight.id for insight in judged(trace).insights], why
+
+
+def test_where_the_trace_does_not_tell_what_is_used_the_card_says_only_that_it_searches():
+    insight = sure(ddp_on_cpus("gh", types='["float"]'), "unused_parameters")
+    assert said(insight) == "In each step DDP searches the graph for unused parameters: 1 µs on the CPU."
+    assert (insight.gain_ns, insight.confidence) == (US, Confidence.LOW)
+
+
+def test_gradients_are_copied_out_of_buckets_on_cpus():
+    copied = timeline(
+        """
+        step      | 00000000001111111111 |
+        op        | ff.bb...c.ff.bb...c. |
+        op worker | .....mm........mm... |
+        """,
+        names={"c": "torch.distributed.ddp.reducer::copy_bucket_to_grad", "m": "gloo:all_reduce", "b": NODE},
+    )
+    insight = sure(copied, "gradient_copies")
+    assert (insight.gain_ns, plain(insight.title)) == (US, "Keep gradients in DDP's buckets")
+    assert said(insight) == "DDP copies 1 gradient a step out of its buckets: 1 µs."

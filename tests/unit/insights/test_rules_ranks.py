@@ -13,7 +13,7 @@ from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import Cause, CauseId, JobCollective, JobRanks
 from tb_steptime.terminal.printer import plain
 from tests.drawn.exchanging_ranks import rank
-from tests.drawn.simulated_ranks import MS, job_of
+from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts
 from tests.truth.simulate.rank_jobs import Declared, run
 
 HEALTHY = Declared(8, spread_ns=100_000, bucket_bytes=(4_194_304,) * 3)
@@ -34,9 +34,28 @@ def test_a_late_rank_heads_the_cards():
     assert next(iter(found)) == "straggler"
     assert (plain(card.title), card.severity) == ("Check the GPU of rank 3: its kernels are slower", Severity.MAJOR)
     why = plain(card.why)
-    assert why.startswith("Each other rank waits 10.0 ms a step for rank 3, the last at 100 % of collectives: its GPU")
+    assert why.startswith("Each other rank waits 10.0 ms a step for rank 3, the latest in 7 of 7 steps: its GPU")
     assert card.gain_ns == pytest.approx(10 * MS, rel=0.03)
     assert (card.confidence, card.view) == (Confidence.HIGH, "ranks")
+
+
+def test_a_late_host_has_a_card_of_its_own():
+    late = dict.fromkeys(range(4, 8), 10 * MS)
+    card, *_ = judge_job(job_on_hosts(run(replace(HEALTHY, ranks=16, late=late)), 4))
+    assert (card.id, card.severity) == ("late_ranks", Severity.MAJOR)
+    assert plain(card.title) == "Check the GPUs of host node1"
+    why = plain(card.why)
+    assert why.startswith("Each other rank waits 10.1 ms a step for host node1, in 7 of 7 steps. Rank ")
+    assert why.endswith(", most of all: its GPU takes 10.0 ms a step longer for the same work.")
+    assert card.gain_ns == pytest.approx(10 * MS, rel=0.03)
+
+
+def test_ranks_on_cpus_wait_for_cores():
+    """They take turns in that, and nothing says that one has more to do."""
+    job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
+    assert [card.id for card in judge_job(msgspec.structs.replace(job, on_device=False))] == []
+    loads = msgspec.structs.replace(job, on_device=False, imbalance_causes=[Cause("data_loading", 9 * MS, MS, 1.0)])
+    assert [card.id for card in judge_job(loads)] == ["imbalance"]
 
 
 @pytest.mark.parametrize(
@@ -137,5 +156,6 @@ def test_nothing_is_said_where_nothing_is_matched():
 
 def test_titles_have_ten_words_at_most():
     found = {**cards(replace(HEALTHY, late={3: 10 * MS})), **cards(Declared(8, bus_rate=5e9))}
-    assert len(JOB_RULES) == 4
+    found |= cards(replace(HEALTHY, ranks=64, late=dict.fromkeys((1, 9, 25, 42, 63), 10 * MS)))
+    assert len(JOB_RULES) == 5
     assert [card.id for card in found.values() if len(plain(card.title).split()) > 10] == []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.insights import judge
+from tb_steptime.insights.wording.gpu import OLDER
 from tb_steptime.insights.wording.kernels import kernels_title, split_title
+from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
@@ -43,7 +47,32 @@ def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
         "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
         "kernel_time.0": "9 µs of kernel time a step",
         "roofline.0": "How far are kernels from the GPU's limits?",
+        "no_lines": plain(MISSING["no_stacks"]),
+        "no_modules": plain(MISSING["no_modules"]),
     }
+
+
+def test_what_adds_lines_and_modules_is_said_where_they_are_missing():
+    """Older summaries have them in their recordings, but no kernels of them."""
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        python   | mmmmmmmm.. |
+        python   | .ssssss... |
+        op       | ..aaaaa... |
+        runtime  | ...x...... |
+        kernel 7 | ....xxx... |""",
+        names={"m": "nn.Module: Net_0", "s": "net.py(4): forward"},
+    )
+    assert {"no_lines", "no_modules"}.isdisjoint(titles_of(trace, "gpu"))
+    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    gpu = results["gpu"]
+    assert isinstance(gpu, GpuResult)
+    (device,) = gpu.devices
+    kept = [table for table in device.tables if table.by in ("name", "module")]
+    devices = [msgspec.structs.replace(device, tables=kept)]
+    titles = judge(results | {"gpu": msgspec.structs.replace(gpu, devices=devices)}).titles["gpu"]
+    assert (titles["no_lines"], titles["no_modules"]) == (OLDER, OLDER)
 
 
 def test_the_gpu_title_names_the_range_that_holds_the_other_idle_time():

@@ -8,8 +8,8 @@ from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.roles import role_of_group
 
 
-def exchanged(kind: str, site: str, nbytes: int = 1_000_000) -> ExchangeClass:
-    return ExchangeClass(kind, None, nbytes, "BFloat16", site)
+def exchanged(kind: str, site: str, nbytes: int = 1_000_000, wrapper: str = "") -> ExchangeClass:
+    return ExchangeClass(kind, None, nbytes, "BFloat16", site, wrapper)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,11 @@ HOOKS, FORWARD, BACKWARD = "backward.hooks", "forward.model", "backward.nodes"
         ({exchanged("all_to_all", FORWARD): 3}, "unknown"),
         ({exchanged("all_gather", FORWARD): 8}, "unknown"),
         ({exchanged("all_reduce", "optimizer", 4): 2}, "checks"),
-        ({exchanged("all_reduce", "unknown"): 2}, "unknown"),  # gloo: its threads show no phase
+        ({exchanged("all_reduce", "unknown"): 2}, "unknown"),  # not known what launched it
+        (
+            {exchanged("all_gather", FORWARD, wrapper="fsdp"): 8, exchanged("all_reduce", HOOKS, wrapper="fsdp"): 4},
+            "fsdp",
+        ),
     ],
 )
 def test_by_what_it_exchanges(counts: dict[ExchangeClass, int], role: str):

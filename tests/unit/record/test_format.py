@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 from hypothesis import given
@@ -319,3 +320,14 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
     assert calls == [2, 250, 400]
     own.close()
     assert sum(calls) == 1001
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o027, 0o640), (0o022, 0o644)])
+def test_a_file_is_as_open_as_the_mask_says(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse).close()
+    finally:
+        os.umask(before)
+    assert S_IMODE((tmp_path / "x.loader").stat().st_mode) == mode

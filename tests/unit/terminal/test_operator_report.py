@@ -15,6 +15,7 @@ from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow
+from tb_steptime.metrics.operators.outside_modules import OutsideModules
 from tb_steptime.terminal.operator_report import OperatorChoice, SpanOperators, span_operators
 from tb_steptime.terminal.operator_text import module_lines, operator_text, span_text
 from tests.drawn.small_trace import write_trace
@@ -73,8 +74,10 @@ def test_modules_are_a_tree():
         "idle_ns": 5_000,
         "allocated_bytes": None,
         "allocated_self_bytes": None,
+        "backward_allocated_bytes": None,
         "children": [],
     }
+    assert spans().outside_modules == OutsideModules(device_ns=0)
 
 
 def test_over_the_recording_idle_time_is_measured_in_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -34,6 +34,7 @@ def test_a_page_is_the_tree_of_the_trace(tmp_path: Path):
         assert [page.kinds[label] for label in page.label] == [labels.kinds[label] for label in tree.label]
         assert (page.host_ns, page.device_ns) == (tree.total["host"].tolist(), tree.total["device"].tolist())
         assert (page.idle_ns, page.merged) == (tree.total["idle"].tolist(), tree.merged.tolist())
+        assert page.calls == tree.calls.tolist()
     assert len(set(page.label)) == len(page.names)
     assert flame_page(events, "stack", "made") is None
     assert flame_page(events, "module", "ran") is None

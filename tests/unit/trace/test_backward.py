@@ -8,9 +8,9 @@ import pytest
 
 from tb_steptime.trace.backward import NODE, backward_nodes, named_for
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.ops import computed_again, forward_of
 from tb_steptime.trace.table import Kind
-from tests.drawn.op_rows import named
+from tests.drawn.op_rows import checkpointed, named
 from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import timeline
 
@@ -120,6 +120,16 @@ def test_what_is_recomputed_in_the_backward_pass_is_not_taken_for_the_forward_pa
         ("ReluBackward0", "aten::relu"),
         ("MulBackward0", "aten::mul"),
     ]
+
+
+def test_a_block_that_a_node_computes_again_is_not_made_by_the_op_of_the_node():
+    trace = checkpointed()
+    inside = dict(forward_of_kind(trace, Kind.CPU_OP))
+    assert inside["aten::threshold_backward"] == "aten::relu"
+    assert inside["aten::convolution_backward"] == "aten::conv2d"
+    ops = trace.events.rows(Kind.CPU_OP)
+    again = ops[computed_again(trace, ops)]
+    assert (named(trace, again), forward_of(trace, again).tolist()) == (["aten::conv2d"], [-1])
 
 
 def test_replicas_on_threads_of_their_own():

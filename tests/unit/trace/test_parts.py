@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import tempfile
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import merging, seams, team, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, seams, slots, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader
@@ -61,6 +62,7 @@ def in_parts(path: Path, part_bytes: int, reader_of: Chooser) -> tuple[Trace | N
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         text = stack.enter_context(tempfile.TemporaryFile())
+        stack.enter_context(mock.patch.object(slots, "SLOT_SPAN", 2**24))  # there are as many slots as parts
         orders, extent = _orders(path, text.fileno(), part_bytes)
         readers = [PartReader(number, text.fileno(), file) for number, file in enumerate(files)]
         parts = [readers[reader_of(order.number)].read(order) for order in orders]
@@ -73,12 +75,8 @@ def _orders(path: Path, text: int, part_bytes: int) -> tuple[list[Order], source
     if path.suffix != ".gz":
         size = os.write(text, path.read_bytes())
         return list(seams.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
-    orders: list[Order] = []
     packed = source.Source(path)
-    for number, part in enumerate(unpacking.unpacked_parts(packed.chunks(), part_bytes)):
-        with mock.patch.object(unpacking, "SLOT_SPAN", 2**24):
-            order = unpacking.put_text(text, part, number)
-        orders.append(order._replace(number=number, slot=-1, behind=ord("{") if number else 0))
+    orders = list(unpacking.unpacked_parts(packed.chunks(), slots.Slots(text), itertools.count(), part_bytes))
     packed.close()
     return orders, packed.extent
 

@@ -8,9 +8,10 @@ import { Sized } from "../../dom/size";
 import { nearest, pointerX, pointerY, typed } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
+import { type Crowd, lineIn, NOBODY, nearestAt } from "./crowd";
 import { AxisX, AxisY, Breaks } from "./line_axes";
 import { EndLabels } from "./line_ends";
-import { type ChartLine, type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
+import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
 import { Borders, DirectLabels, HoveredPoints, Isolated, Line, Reference, Rings, unmarkedPoints } from "./line_marks";
 import { OverlayLine } from "./overlay";
 
@@ -43,7 +44,7 @@ export function Plot(props: LineChartProps & { width: number }) {
     named = true,
     bandColour = null,
     reference,
-    hidden = NONE,
+    hidden = NOBODY,
     overlay = null,
   } = props;
   const drawn = useMemo(
@@ -79,12 +80,11 @@ export function Plot(props: LineChartProps & { width: number }) {
   );
   const over = useMemo(() => <Lines {...drawn} />, [drawn]);
   const unmarked = useMemo(() => unmarkedPoints(drawn), [drawn]);
-  const nearby = useMemo(() => byStop(hidden), [hidden]);
-  const alone = near === null ? undefined : hidden.find((line) => line.key === near);
+  const alone = useMemo(() => lineIn(hidden, near), [hidden, near]);
   const isolated = useMemo(() => alone && <Isolated line={alone} drawn={drawn} />, [alone, drawn]);
   const { xs, frame } = drawn;
   const choose = (stop: number | null, event?: PointerEvent) => {
-    setNear(stop === null || !event ? null : nearestLine(nearby.get(stop), drawn, pointerY(event)));
+    setNear(stop === null || !event ? null : nearestLine(hidden, stop, drawn, pointerY(event)));
     if (stop === pointed) return;
     setPointed(stop);
     props.hover(stop === null ? null : stops[stop]!.key);
@@ -117,31 +117,8 @@ export function Plot(props: LineChartProps & { width: number }) {
   );
 }
 
-const NONE: readonly ChartLine[] = [];
-
-type Nearby = readonly [key: string, value: number][];
-
-function byStop(lines: readonly ChartLine[]): ReadonlyMap<number, Nearby> {
-  const found = new Map<number, [string, number][]>();
-  for (const { key, points } of lines) {
-    for (const point of points) {
-      if (point === null || point.value === null) continue;
-      const there = found.get(point.stop);
-      if (there) there.push([key, point.value]);
-      else found.set(point.stop, [[key, point.value]]);
-    }
-  }
-  return found;
-}
-
-function nearestLine(there: Nearby | undefined, { y }: Drawn, at_px: number): string | null {
-  let [best, apart] = [null as string | null, Infinity];
-  for (const [key, value] of there ?? []) {
-    const distance = Math.abs(y(value) - at_px);
-    if (distance < apart) [best, apart] = [key, distance];
-  }
-  return best;
-}
+const nearestLine = (hidden: Crowd, stop: number, { y }: Drawn, at_px: number): string | null =>
+  nearestAt(hidden, stop, (value) => Math.abs(y(value) - at_px));
 
 /** Lines, then what must not hide under them. The one in focus lies on top. */
 function Lines(drawn: Drawn) {

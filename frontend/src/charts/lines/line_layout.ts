@@ -1,10 +1,12 @@
 /** What a line chart is given, and where its parts stand: everything that does not change while the pointer moves. */
 
+import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
 import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
+import type { Crowd } from "./crowd";
 import { OVERLAY_PX, type Overlay } from "./overlay_data";
 import type { Dot } from "./polyline";
 
@@ -70,7 +72,7 @@ export interface LineChartProps {
   /** A second figure, with its axis at the right. */
   overlay?: Overlay | null;
   /** Lines that are drawn only while the pointer is nearest to them. */
-  hidden?: readonly ChartLine[];
+  hidden?: Crowd;
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
   hovered: string | null;
@@ -96,7 +98,7 @@ export interface Layout
   small: boolean;
   named: boolean;
   bandColour: string | null;
-  hidden: readonly ChartLine[];
+  hidden: Crowd;
   overlay: Overlay | null;
 }
 
@@ -119,9 +121,10 @@ export function layout(props: Layout): Drawn {
     : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
-  const values = [...lines, ...props.hidden].flatMap((line) =>
+  const values: (number | null)[] = lines.flatMap((line) =>
     line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
   );
+  values.push(...extent(props.hidden.value).map((value) => value ?? null));
   const known = [...values, props.reference?.value ?? null].filter((value) => value !== null).map(scale.of);
   const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
   const room = small ? 0 : 6; // a ring around the highest point

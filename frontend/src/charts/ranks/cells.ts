@@ -1,6 +1,5 @@
 /** What the cells of a heat map hold: one value, or least, middle and most of several; and which level of colour. */
 
-import { quantileSorted } from "d3-array";
 import { type GridLayout, itemsOf } from "./bands";
 
 /** Row by row; NaN where nothing was measured. */
@@ -46,15 +45,15 @@ function statedOf(matrix: Matrix, rows: readonly number[], columns: readonly [nu
     }
   found.sort((a, b) => a.value - b.value);
   const [first, last] = [found[0], found.at(-1)];
-  const middle = quantileSorted(
-    found.map(({ value }) => value),
+  const middle = quantileOf(
+    Float64Array.from(found, ({ value }) => value),
     0.5,
   );
   return {
     rows,
     columns,
     least: first?.value ?? null,
-    middle: middle ?? null,
+    middle,
     most: last?.value ?? null,
     leastRow: first?.row ?? -1,
     mostRow: last?.row ?? -1,
@@ -102,16 +101,24 @@ const LEAST_SPAN = 0.2;
 
 /** leastHigh: the levels reach at least so far up. */
 export function levelsOf({ values }: Matrix, leastHigh = 0): Levels {
-  const found = [...values.filter((value) => !Number.isNaN(value)).sort()];
+  const found = values.filter((value) => !Number.isNaN(value)).sort();
   const [least, most] = [found[0] ?? 0, found[found.length - 1] ?? 0];
   const outside = found.length < MANY ? 0 : OUTSIDE;
-  const from = quantileSorted(found, outside) ?? 0;
-  const high = Math.max(leastHigh, quantileSorted(found, 1 - outside) ?? 0);
+  const from = quantileOf(found, outside) ?? 0;
+  const high = Math.max(leastHigh, quantileOf(found, 1 - outside) ?? 0);
   if (high <= 0 && from >= 0) return { low: 0, high: 1, below: false, above: false };
   if (from < LIFTED * high)
     return { low: Math.min(0, from), high, below: least < Math.min(0, from), above: most > high };
   const wider = Math.max(0, (LEAST_SPAN * high - (high - from)) / 2); // all alike: the colour of the middle
   return { low: from - wider, high: high + wider, below: least < from - wider, above: most > high + wider };
+}
+
+/** Of sorted values, on the line between the two that are nearest; null of none. */
+function quantileOf(sorted: Float64Array, share: number): number | null {
+  if (sorted.length === 0) return null;
+  const at = share * (sorted.length - 1);
+  const [below, above] = [sorted[Math.floor(at)]!, sorted[Math.ceil(at)]!];
+  return below + (at - Math.floor(at)) * (above - below);
 }
 
 /** 0 to LEVELS - 1. */

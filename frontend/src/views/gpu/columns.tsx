@@ -7,8 +7,10 @@ import type { TableData } from "../../components/data_table";
 import type { Column } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
+import { lineText } from "../operators/tables";
 import { binsOf } from "../tensor_cores/bins";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
+import { BESIDE_COLUMNS, BESIDE_PX } from "./beside";
 import type { Grouping } from "./groups";
 
 /** Figures of a row that are also metrics of the catalogue, by the same name. */
@@ -39,7 +41,9 @@ const COUNT = 68;
 const MEAN = 74;
 const TOTAL = 158;
 const SHARE = 62;
-const OP = 170;
+
+/** With another name beside it, what a name has before columns are left out, px: a line says its file and function. */
+const LEAST = { name: 150, line: 290 } as { name: number } & Partial<Record<Grouping["id"], number>>;
 
 /** The least that a name has, px, and what it may leave to more columns. */
 const NAME = 180;
@@ -54,20 +58,19 @@ const GAP = 8;
 export function columnsOf(
   grouping: Grouping,
   meanings: Meanings,
-  longest: number,
+  rows: readonly KernelGroup[],
   width: number,
 ): Column<KernelGroup>[] {
-  const narrow = grouping.id === "name,op" && width < 1200;
+  const longest = rows[0]?.total_ns ?? 1;
+  const beside = grouping.beside ?? (rows.some((row) => row.source !== null) ? "source" : undefined);
+  const narrow = beside !== undefined && width < 1200;
   const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
-  const fixed =
-    cores +
-    COUNT +
-    MEAN +
-    total +
-    SHARE +
-    FILLING.reduce((sum, [, wide]) => sum + wide, 0) +
-    (grouping.id === "name,op" ? OP : 0);
-  let room = width - fixed;
+  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING);
+  const less = FILLING.toReversed().filter(([, wide]) => {
+    const lacks = beside !== undefined && room < (LEAST[grouping.id] ?? LEAST.name);
+    if (lacks) room += wide;
+    return lacks;
+  });
   const more = WIDE.filter(([, wide]) => {
     const fits = room - wide >= ENOUGH;
     if (fits) room -= wide;
@@ -78,7 +81,7 @@ export function columnsOf(
     ...about(id),
     width: `${wide}px`,
     missing: id === "blocks_per_sm" ? NO_GRID : NO_ROOM,
-    extra: WIDE.some(([each]) => each === id) && !more.some(([each]) => each === id),
+    extra: [...less, ...WIDE.filter((each) => !more.includes(each))].some(([each]) => each === id),
     figures: {
       of: (row) => row[id],
       unit: meanings.metric(id).unit,
@@ -89,11 +92,11 @@ export function columnsOf(
   return [
     {
       id: "name",
-      label: grouping.id === "op" || grouping.id === "module" ? grouping.label : "Kernel",
+      label: isOfKernels(grouping) ? "Kernel" : grouping.label,
       order: shortOf,
       cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
     },
-    ...(grouping.id === "name,op" ? [opColumn] : []),
+    ...(beside === undefined ? [] : [BESIDE_COLUMNS[beside](meanings)]),
     { ...about("tensor_core"), width: `${cores}px`, order: (row) => answerOf(row), cell: (row) => <Cores row={row} /> },
     {
       ...about("count"),
@@ -123,23 +126,17 @@ export function columnsOf(
   ];
 }
 
-const opColumn: Column<KernelGroup> = {
-  id: "op",
-  label: "Op",
-  width: `${OP}px`,
-  order: (row) => row.op,
-  cell: (row) => (
-    <span data-hint={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
-      {row.op ?? row.no_op}
-    </span>
-  ),
-};
+const sum = (columns: readonly (readonly [Figure, number])[]): number =>
+  columns.reduce((all, [, wide]) => all + wide, 0);
+
+/** Is each row of one kernel? */
+const isOfKernels = ({ id }: Grouping): boolean => id.startsWith("name");
 
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
-  const kernel = grouping.id !== "op" && grouping.id !== "module";
+  const kernel = isOfKernels(grouping);
   return (
     <span class="kernel-name" data-hint={titleOf(row, kernel)}>
-      <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : row.name}</span>
+      <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : nameOf(row)}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
       <CopyButton text={() => row.name} class="link">
@@ -155,6 +152,9 @@ function titleOf(row: KernelGroup, kernel: boolean): string {
   const others = row.op_count > 1 ? ` and ${counted(row.op_count - 1, "other")}` : "";
   return [row.name, `From ${row.op ?? row.no_op ?? DASH}${others}${row.module ? ` in ${row.module}` : ""}.`].join("\n");
 }
+
+/** Of a line the file without its folders. */
+const nameOf = (row: KernelGroup): string => (row.name === row.source ? lineText(row.name) : row.name);
 
 /** What stands first in the cell. */
 const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not eligible" : row.tensor_core);
@@ -225,13 +225,21 @@ const IN_FILE: readonly Figure[] = [
 
 export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableData {
   const figures = IN_FILE.map((id) => meanings.metric(id));
-  const names = ["Name", "Op", "Module", meanings.viewTitle("tensor_cores"), "Why"].map((label) => ({ label }));
+  const names = [
+    "Name",
+    "Op",
+    "Module",
+    meanings.metric("source").label,
+    meanings.viewTitle("tensor_cores"),
+    "Why",
+  ].map((label) => ({ label }));
   return {
     columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
     rows: rows.map((row) => [
       row.name,
       row.op ?? row.no_op,
       row.module,
+      row.source,
       answerOf(row),
       row.tensor_core_reason,
       ...IN_FILE.map((id) => row[id]),

@@ -1,7 +1,7 @@
 /** One kernel: how long its launches are, when they run, and how one of them fills the GPU. */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { DeviceGpu, GpuResult, KernelDetail } from "../../api.gen";
+import type { DeviceGpu, GpuResult, KernelDetail, Phrase } from "../../api.gen";
 import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
 import { CopyButton } from "../../components/copy";
@@ -19,6 +19,8 @@ interface KernelDetailsProps {
   kernel: string;
   device: DeviceGpu;
   result: GpuResult;
+  /** What adds lines, where none are recorded. */
+  noLines: Phrase | undefined;
   tab: Tab;
   name: string;
   close(): void;
@@ -29,7 +31,7 @@ const BESIDE = 270;
 
 const HEIGHT = 172;
 
-export function KernelDetails({ kernel, device, result, tab, name, close }: KernelDetailsProps) {
+export function KernelDetails({ kernel, device, result, noLines, tab, name, close }: KernelDetailsProps) {
   const root = useRef<HTMLElement>(null);
   useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
@@ -62,7 +64,7 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
       {detail ? (
         <>
           <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
-          <LaunchSites sites={detail.sites} tab={tab} />
+          <LaunchSites sites={detail.sites} noLines={noLines} tab={tab} />
         </>
       ) : (
         <p class="quiet">

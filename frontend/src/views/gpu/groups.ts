@@ -9,14 +9,70 @@ export interface Grouping {
   /** What a row is, and several of them. */
   one: string;
   meaning: string;
+  /** What each row also says, beside its name. */
+  beside?: "op" | "module" | "source";
+  /** Kernels of the rows of that grouping, which lead here: not offered otherwise. */
+  within?: KernelGrouping["by"];
 }
 
 export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
   { id: "name", label: "Kernel", one: "kernel", meaning: "A row for each kernel." },
-  { id: "name,op", label: "Kernel and op", one: "row", meaning: "A row for each kernel and the op that launched it." },
+  {
+    id: "name,op",
+    label: "Kernel and op",
+    one: "row",
+    meaning: "A row for each kernel and the op that launched it.",
+    beside: "op",
+  },
+  {
+    id: "name,module",
+    label: "Kernel and module",
+    one: "row",
+    meaning: "A row for each kernel and the module that it runs for.",
+    beside: "module",
+    within: "module",
+  },
+  {
+    id: "name,line",
+    label: "Kernel and line",
+    one: "row",
+    meaning: "A row for each kernel and the line of your code that launches it.",
+    beside: "source",
+    within: "line",
+  },
   { id: "op", label: "Op", one: "op", meaning: "A row for each op. Click it to see its kernels." },
-  { id: "module", label: "Module", one: "module", meaning: "A row for each module." },
+  {
+    id: "module",
+    label: "Module",
+    one: "module",
+    meaning:
+      "A row for each module, with the kernels of its forward pass and those that it made for the backward pass. " +
+      "Click it to see them.",
+  },
+  {
+    id: "line",
+    label: "Line",
+    one: "line",
+    meaning:
+      "A row for each line of your code, with the kernels that it launches and those that it made for the backward " +
+      "pass. Click it to see them.",
+    beside: "op",
+  },
 ];
+
+/** Kernels within an op, a module or a line stand in a table of this grouping. */
+export const WITHIN: Readonly<Partial<Record<KernelGrouping["by"], KernelGrouping["by"]>>> = {
+  op: "name,op",
+  module: "name,module",
+  line: "name,line",
+};
+
+/** Those to choose from. */
+export const offered = (chosen: Grouping): readonly Grouping[] =>
+  GROUPINGS.filter((each) => each.within === undefined || each === chosen);
+
+/** What launches are grouped by for which nothing is recorded. */
+export const isMissing = ({ tables }: DeviceGpu, { id }: Grouping): boolean => !tables.some(({ by }) => by === id);
 
 export const groupingOf = (id: string | undefined): Grouping =>
   GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
@@ -26,14 +82,20 @@ const NOTHING: KernelGrouping = { by: "name", rows: [], more_rows: 0, more_count
 export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping =>
   device.tables.find((table) => table.by === id) ?? NOTHING;
 
-export const keyOf = (row: KernelGroup): string => `${row.name}\n${row.op ?? row.no_op ?? ""}`;
+export const keyOf = (row: KernelGroup): string =>
+  [row.name, row.op ?? row.no_op ?? "", row.module ?? "", row.source ?? ""].join("\n");
 
-/** Rows whose kernel, op or module holds what was typed, in any case. */
+/** A filter for what has this whole name, and not only holds it. */
+export const quoted = (name: string): string => `"${name}"`;
+
+/** Rows whose kernel, op, module or line holds what was typed, in any case; between quotes, is it. */
 export function matching(rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
+  const whole = /^"(.+)"$/.exec(wanted)?.[1];
+  const fits = (name: string) => (whole === undefined ? name.includes(wanted) : name === whole);
   return rows.filter((row) =>
-    [row.name, row.short, row.op, row.no_op, row.module].some((name) => name?.toLowerCase().includes(wanted)),
+    [row.name, row.short, row.op, row.no_op, row.module, row.source].some((name) => name && fits(name.toLowerCase())),
   );
 }
 

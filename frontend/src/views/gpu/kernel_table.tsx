@@ -4,15 +4,28 @@ import { Chips } from "../../components/chips";
 import { totalsText } from "../../components/figures";
 import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
 import { counted, percent } from "../../format";
 import { readingOf, sorting } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
 import { marking } from "../marks";
-import type { Tab } from "../props";
+import type { Tab, Titles } from "../props";
 import { columnsOf, csvOf } from "./columns";
-import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
+import {
+  type Grouping,
+  groupingOf,
+  isMissing,
+  keyOf,
+  matching,
+  offered,
+  quoted,
+  type Rest,
+  restOf,
+  tableBy,
+  WITHIN,
+} from "./groups";
 import type { OtherGpu } from "./other";
 
 interface GpuKernelsProps {
@@ -21,6 +34,8 @@ interface GpuKernelsProps {
   steps: number;
   other: OtherGpu | null;
   title: Phrase;
+  /** What adds lines and modules, where they are not recorded. */
+  titles: Titles;
   tab: Tab;
   name: string;
   /** The kernel whose launches are shown below. */
@@ -32,13 +47,14 @@ interface GpuKernelsProps {
 const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
-export function GpuKernels({ device, steps, other, title, tab, name, opened, open }: GpuKernelsProps) {
+export function GpuKernels({ device, steps, other, title, titles, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
   const typed = tab.state.kernel ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const rest = restOf(table, rows);
-  const choose = chooserOf(grouping, tab, open);
+  const choose = chooserOf(device, grouping, tab, open);
+  const lacking = lackingOf(grouping, titles);
   return (
     <Picture
       title={title}
@@ -56,37 +72,48 @@ export function GpuKernels({ device, steps, other, title, tab, name, opened, ope
         />
       }
     >
-      <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
-        {(width) => (
-          <Table
-            label={`Kernels by ${grouping.label.toLowerCase()}`}
-            columns={[
-              ...columnsOf(grouping, tab.meanings, table.rows[0]?.total_ns ?? 1, other ? width - DIFFERENCE_PX : width),
-              ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
-            ]}
-            rows={rows}
-            rowKey={keyOf}
-            {...marking(tab.state, "kernels", rows, (row) => row.name, keyOf)}
-            maxRows={MOST}
-            {...sorting(tab, "sort", "-total")}
-            {...(choose && { onChoose: choose })}
-            chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
-            empty={
-              typed ? (
-                <>
-                  Nothing here matches <code>{typed}</code>.{" "}
-                  <button class="link" onClick={() => tab.update({ kernel: null })}>
-                    Clear
-                  </button>
-                </>
-              ) : (
-                "No kernels."
-              )
-            }
-            foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
-          />
-        )}
-      </Sized>
+      {isMissing(device, grouping) ? (
+        <p class="unmeasured">
+          <span>{lacking && <Sentence phrase={lacking} />}</span>
+        </p>
+      ) : (
+        <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
+          {(width) => (
+            <Table
+              label={`Kernels by ${grouping.label.toLowerCase()}`}
+              columns={[
+                ...columnsOf(grouping, tab.meanings, table.rows, other ? width - DIFFERENCE_PX : width),
+                ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
+              ]}
+              rows={rows}
+              rowKey={keyOf}
+              {...marking(tab.state, "kernels", rows, (row) => row.name, keyOf)}
+              maxRows={MOST}
+              {...sorting(tab, "sort", "-total")}
+              {...(choose && { onChoose: choose })}
+              chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
+              empty={
+                typed ? (
+                  <>
+                    Nothing here matches <code>{typed}</code>.{" "}
+                    <button class="link" onClick={() => tab.update({ kernel: null })}>
+                      Clear
+                    </button>
+                  </>
+                ) : (
+                  "No kernels."
+                )
+              }
+              foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
+            />
+          )}
+        </Sized>
+      )}
+      {lacking && !isMissing(device, grouping) && (
+        <p class="quiet small aside">
+          <Sentence phrase={lacking} />
+        </p>
+      )}
       {(device.kineto_zero_fraction ?? 0) > 0 && (
         <p class="quiet small aside">
           The profiler wrote an occupancy of 0 for {percent(device.kineto_zero_fraction)} of kernel time, which is
@@ -102,8 +129,7 @@ function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherG
   return differenceColumn<KernelGroup>({
     rows,
     others: tableBy(other.device, grouping).rows,
-    // by kernel, a row's op is only one of several
-    keyOf: grouping.id === "name,op" ? keyOf : (row) => row.name,
+    keyOf: sameKey(grouping),
     ns: (row) => row.total_ns / Math.max(1, steps),
     otherNs: (row) => row.total_ns / Math.max(1, other.steps),
     name: other.name,
@@ -111,22 +137,38 @@ function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherG
   });
 }
 
+/** Rows that agree in what they are grouped by are the same: by kernel, a row's op is only one of several. */
+const sameKey = ({ id }: Grouping): ((row: KernelGroup) => string) => {
+  switch (id) {
+    case "name,op":
+      return (row) => `${row.name}\n${row.op ?? row.no_op}`;
+    case "name,module":
+      return (row) => `${row.name}\n${row.module}`;
+    case "name,line":
+      return (row) => `${row.name}\n${row.source}`;
+    default:
+      return (row) => row.name;
+  }
+};
+
+/** What adds what the rows are to be grouped by. */
+const lackingOf = ({ id }: Grouping, titles: Titles): Phrase | undefined =>
+  id.endsWith("line") ? titles.no_lines : id.endsWith("module") ? titles.no_modules : undefined;
+
 const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;
 
-/** A kernel opens its launches, an op its kernels; a module has nothing finer. */
+/** A kernel opens its launches; an op, a module and a line their kernels, where there are tables of these. */
 function chooserOf(
+  device: DeviceGpu,
   grouping: Grouping,
   tab: Tab,
   open: (kernel: string) => void,
 ): ((row: KernelGroup) => void) | undefined {
-  switch (grouping.id) {
-    case "op":
-      return (row) => tab.update({ by: "name,op", kernel: row.name });
-    case "module":
-      return undefined;
-    default:
-      return (row) => open(row.name);
-  }
+  const by = WITHIN[grouping.id];
+  if (by === undefined) return (row) => open(row.name);
+  return device.tables.some((table) => table.by === by)
+    ? (row) => tab.update({ by, kernel: quoted(row.name) })
+    : undefined;
 }
 
 interface ToolsProps {
@@ -140,10 +182,15 @@ function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   return (
     <>
       <div class="groupings">
-        <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
+        <Chips
+          label="Group launches by"
+          chosen={grouping.id}
+          options={offered(grouping)}
+          choose={(by) => tab.update({ by })}
+        />
       </div>
       <Filter
-        label="Filter by kernel, op or module"
+        label="Filter by kernel, op, module or line"
         placeholder="Filter names"
         typed={typed}
         change={(kernel) => tab.update({ kernel })}

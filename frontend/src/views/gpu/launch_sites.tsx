@@ -1,13 +1,21 @@
 /** Where a kernel is launched from: op, module and line lead to the table of kernels by each. */
 
-import type { KernelDetail, LaunchSite } from "../../api.gen";
+import type { KernelDetail, LaunchSite, Phrase } from "../../api.gen";
+import { Sentence } from "../../components/sentence";
 import { count, DASH, ns } from "../../format";
 import type { Tab } from "../props";
-import type { Grouping } from "./groups";
+import { type Grouping, quoted } from "./groups";
 
-export function LaunchSites({ sites, tab }: { sites: KernelDetail["sites"]; tab: Tab }) {
+interface LaunchSitesProps {
+  sites: KernelDetail["sites"];
+  /** What adds lines, where none are recorded. */
+  noLines: Phrase | undefined;
+  tab: Tab;
+}
+
+export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
   if (!sites || sites.length === 0) return null;
-  const lead = (by: Grouping["id"], kernel: string) => tab.update({ by, kernel, opened: null });
+  const lead = (by: Grouping["id"], name: string) => tab.update({ by, kernel: quoted(name), opened: null });
   return (
     <section class="picture">
       <h2>Where it is launched</h2>
@@ -28,15 +36,19 @@ export function LaunchSites({ sites, tab }: { sites: KernelDetail["sites"]; tab:
               <td>
                 {site.module === null ? DASH : <Lead name={site.module} act={() => lead("module", site.module!)} />}
               </td>
-              <td>{site.source ?? DASH}</td>
+              <td>
+                {site.source === null ? DASH : <Lead name={site.source} act={() => lead("line", site.source!)} />}
+              </td>
               <td class="num">{count(site.count)}</td>
               <td class="num">{ns(site.total_ns)}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {sites.every((site) => site.source === null) && (
-        <p class="quiet small aside">with_stack=True records modules and lines.</p>
+      {noLines && (
+        <p class="quiet small aside">
+          <Sentence phrase={noLines} />
+        </p>
       )}
     </section>
   );

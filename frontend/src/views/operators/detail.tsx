@@ -13,6 +13,7 @@ import { type Column, Table } from "../../components/table";
 import { useFocusBack } from "../../dom/focus_back";
 import { counted, ns, percent, scaleFor } from "../../format";
 import { readingOf } from "../choices";
+import { quoted } from "../gpu/groups";
 import type { OperatorPart } from "./part";
 import { type Grouping, groupingsOf, keyOf, shortKey, tableOf, wholeKey } from "./tables";
 
@@ -49,7 +50,7 @@ export function OpDetails({ op, close, ...part }: OpDetailProps) {
         {result.has_device && (
           <button
             class="button low"
-            onClick={() => tab.update({ view: "gpu", by: "name,op", kernel: op, opened: null })}
+            onClick={() => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null })}
           >
             Its kernels in the GPU view
           </button>

@@ -1,12 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
-import type { ModuleRow } from "../../api.gen";
+import type { ModuleRow, OperatorsResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import { type Column, type Foot, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
@@ -88,9 +88,17 @@ function Tree({ rows, part, folded, other }: TreeProps) {
       branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
       onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
       maxRows={MOST}
+      foot={outsideOf(result.outside_modules)}
     />
   );
 }
+
+/** What the outermost modules lack to all that the steps launch and allocate. */
+const outsideOf = ({ device_ns, allocated_bytes }: OperatorsResult["outside_modules"]): Foot | false =>
+  (device_ns !== null || allocated_bytes !== null) && {
+    name: "outside any module",
+    cells: { device_total: device_ns, allocated: allocated_bytes },
+  };
 
 interface Shown {
   /** Of the steps, ns. */
@@ -194,6 +202,10 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
       ? [
           bytes("allocated", "module_allocated", (row) => row.allocated_bytes),
           { ...bytes("allocated_self", "module_allocated_self", (row) => row.allocated_self_bytes), extra: true },
+          ...when(
+            backward,
+            bytes("backward_allocated", "module_backward_allocated", (row) => row.backward_allocated_bytes),
+          ),
         ]
       : []),
     ...(other ? comparedColumns(ofLines(other.columns)) : []),
@@ -244,7 +256,10 @@ function csvOf(rows: readonly ModuleRow[]): TableData {
       { label: "Modules", unit: "count" },
       { label: "Calls", unit: "count" },
       ...times.map((label) => ({ label, unit: "ns" as const })),
-      ...["Allocated, total", "Allocated, self"].map((label) => ({ label, unit: "bytes" as const })),
+      ...["Allocated, total", "Allocated, self", "Backward, allocated"].map((label) => ({
+        label,
+        unit: "bytes" as const,
+      })),
     ],
     rows: rows.map((row, at) => [
       paths[at]!,
@@ -259,6 +274,7 @@ function csvOf(rows: readonly ModuleRow[]): TableData {
       row.backward_device_ns,
       row.allocated_bytes,
       row.allocated_self_bytes,
+      row.backward_allocated_bytes,
     ]),
   };
 }

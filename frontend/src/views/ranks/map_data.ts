@@ -43,7 +43,8 @@ export function matrixOf(map: RankMap): UnpackedMap {
 
 /** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
 export function unpacked(letters: string): Float64Array {
-  const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  return Float64Array.from({ length: bytes.length / 4 - 1 }, (_, at) => view.getFloat32(4 * (at + 1), true));
+  const text = atob(letters);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return Float64Array.from(new Float32Array(bytes.buffer, 4)); // browsers run on little endian machines
 }

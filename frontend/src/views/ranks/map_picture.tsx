@@ -102,15 +102,7 @@ function Grid({
     [whole, only, found],
   );
   const unit = readingOf(tab).unit;
-  const scale = useMemo(
-    () =>
-      scaleOf(
-        [...found.values].filter((value) => !Number.isNaN(value)),
-        shown.unit,
-        unit,
-      ),
-    [found, shown, unit],
-  );
+  const scale = useMemo(() => scaleOf(found.values, shown.unit, unit), [found, shown, unit]);
   const levels = useMemo(() => levelsOf(found, found.map.least_high), [found]);
   const draw = useMemo(
     () => ({

@@ -136,15 +136,12 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
         />
       ),
     },
+    figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns),
     {
-      ...figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns),
-      width: "128px",
-      cell: ({ map }, written) => (
-        <span class="total">
-          <InlineBar segments={[{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }]} />
-          {written}
-        </span>
-      ),
+      id: "caused_bar",
+      label: "",
+      width: "108px",
+      cell: ({ map }) => <InlineBar segments={[{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }]} />,
     },
     {
       id: "last",

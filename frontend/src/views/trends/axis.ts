@@ -21,11 +21,41 @@ export interface TrendAxis {
   /**
    * The aggregates of a run at each of its points: the stop, and the aggregate or null where this run has none there.
    */
-  pointsOf(run: Run): { stop: number; aggregate: StepAggregate | null }[];
+  pointsOf(run: Run): AxisPoint[];
+  /** The same as columns, out of the aggregates of a run: kept, since each picture has them. */
+  placesOf(run: Run): Places;
+}
+
+interface AxisPoint {
+  stop: number;
+  aggregate: StepAggregate | null;
+}
+
+export interface Places {
+  aggregates: readonly StepAggregate[];
+  stop: Int32Array;
+  /** Place among the aggregates; -1 where the run has none. */
+  at: Int32Array;
 }
 
 /** also: a range of time that the axis over time shows too. */
 export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | null = null): TrendAxis {
+  const { placesOf, ...axis } = axisWith(over, runs, also);
+  const kept = new WeakMap<readonly StepAggregate[], Places>();
+  const places = (run: Run) => {
+    const found = kept.get(run.steps) ?? placesOf(run);
+    kept.set(run.steps, found);
+    return found;
+  };
+  return { ...axis, placesOf: places, pointsOf: (run) => pointsAt(places(run)) };
+}
+
+const pointsAt = ({ aggregates, stop, at }: Places): AxisPoint[] =>
+  Array.from(stop, (place, index) => ({ stop: place, aggregate: aggregates[at[index]!] ?? null }));
+
+type Placing = Omit<TrendAxis, "pointsOf">;
+
+function axisWith(over: Over, runs: readonly Run[], also: TimeRange | null): Placing {
   switch (over) {
     case "steps":
       return overSteps(runs);
@@ -41,7 +71,7 @@ export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | nul
 /** Room at the ends of a segment, in steps. */
 const STEP_PAD = 0.6;
 
-function overSteps(runs: readonly Run[]): TrendAxis {
+function overSteps(runs: readonly Run[]): Placing {
   const aggregates = union(runs.flatMap((run) => run.steps));
   const numbers = [...new Set(aggregates.map((aggregate) => aggregate.number))];
   const stops: LineStop[] = [];
@@ -51,15 +81,15 @@ function overSteps(runs: readonly Run[]): TrendAxis {
     const marks = steps.map((step, at) => ({ at, text: step.step }));
     return { from: 0, to: steps.length - 1, caption: numbers.length > 1 ? `span ${number}, step` : "step", marks };
   });
-  return { segments, stops, pad: STEP_PAD, pointsOf: (run) => atEveryStop(stops, run.steps) };
+  return { segments, stops, pad: STEP_PAD, placesOf: (run) => atEveryStop(stops, run.steps) };
 }
 
-function overSpans(runs: readonly Run[]): TrendAxis {
+function overSpans(runs: readonly Run[]): Placing {
   const aggregates = union(runs.flatMap((run) => run.wholes));
   const stops = aggregates.map((aggregate, at) => ({ key: aggregate.key, segment: 0, at }));
   const marks = aggregates.map((aggregate, at) => ({ at, text: String(aggregate.number) }));
   const segments = [{ from: 0, to: Math.max(0, aggregates.length - 1), caption: "span", marks }];
-  return { segments, stops, pad: STEP_PAD, pointsOf: (run) => atEveryStop(stops, run.wholes) };
+  return { segments, stops, pad: STEP_PAD, placesOf: (run) => atEveryStop(stops, run.wholes) };
 }
 
 /** One of each key, by span and step. */
@@ -71,12 +101,13 @@ function union(aggregates: readonly StepAggregate[]): StepAggregate[] {
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 /** A run that lacks a step has a break there. */
-function atEveryStop(
-  stops: readonly LineStop[],
-  aggregates: readonly StepAggregate[],
-): { stop: number; aggregate: StepAggregate | null }[] {
-  const own = new Map(aggregates.map((aggregate) => [aggregate.key, aggregate]));
-  return stops.map(({ key }, stop) => ({ stop, aggregate: own.get(key) ?? null }));
+function atEveryStop(stops: readonly LineStop[], aggregates: readonly StepAggregate[]): Places {
+  const own = new Map(aggregates.map(({ key }, at) => [key, at]));
+  return {
+    aggregates,
+    stop: Int32Array.from(stops, (_, stop) => stop),
+    at: Int32Array.from(stops, ({ key }) => own.get(key) ?? -1),
+  };
 }
 
 /** A pause longer than this share of what was recorded around it is a break. */
@@ -87,7 +118,7 @@ const MAX_RANGES = 8;
 
 const TIME_PAD_FRACTION = 0.03;
 
-function overTime(runs: readonly Run[], also: TimeRange | null): TrendAxis {
+function overTime(runs: readonly Run[], also: TimeRange | null): Placing {
   const aggregates = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
   const ranges = recordedRanges(runs, also);
   const pad = TIME_PAD_FRACTION * ranges.reduce((sum, [from, to]) => sum + to - from, 0);
@@ -107,7 +138,7 @@ function overTime(runs: readonly Run[], also: TimeRange | null): TrendAxis {
     day = date(from);
     return { from, to, caption, marks: marksWithin(from, to, ranges.length) };
   });
-  return { segments, stops, pad, pointsOf: (run) => inTime(run, stopOf) };
+  return { segments, stops, pad, placesOf: ({ steps }) => inTime(steps, stopOf) };
 }
 
 function marksWithin(from: number, to: number, ranges: number): { at: number; text: string }[] {
@@ -119,20 +150,17 @@ function marksWithin(from: number, to: number, ranges: number): { at: number; te
 }
 
 /** A run's own steps; a break wherever one span ends. */
-function inTime(
-  run: Run,
-  stopOf: ReadonlyMap<StepAggregate, number>,
-): { stop: number; aggregate: StepAggregate | null }[] {
-  return run.steps.flatMap((aggregate, at) => {
+function inTime(steps: readonly StepAggregate[], stopOf: ReadonlyMap<StepAggregate, number>): Places {
+  const places = steps.flatMap((aggregate, at) => {
     const stop = stopOf.get(aggregate)!;
-    const next = run.steps[at + 1];
-    return next && next.number !== aggregate.number
-      ? [
-          { stop, aggregate },
-          { stop, aggregate: null },
-        ]
-      : [{ stop, aggregate }];
+    const ends = at + 1 < steps.length && steps[at + 1]!.number !== aggregate.number;
+    return ends ? [[stop, at] as const, [stop, -1] as const] : [[stop, at] as const];
   });
+  return {
+    aggregates: steps,
+    stop: Int32Array.from(places, ([stop]) => stop),
+    at: Int32Array.from(places, ([, at]) => at),
+  };
 }
 
 type TimeRange = readonly [from: number, to: number];

@@ -3,7 +3,8 @@
 import { shortNames } from "../../address/short_names";
 import type { Metric, Phrase, TrendsPage } from "../../api.gen";
 import { RUN_COLOURS } from "../../colour";
-import { type Run, stepValue } from "./runs";
+import { figuresOf } from "./figures";
+import type { Run } from "./runs";
 
 /** Of many runs those that were searched for, at most. */
 const MOST_FOUND = 6;
@@ -73,7 +74,18 @@ export function worst(
 export const matches = ({ name, label }: Run, typed: string): boolean =>
   typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));
 
-const coloured = (runs: readonly Run[]): readonly Run[] => runs.map((run, hue) => ({ ...run, hue }));
+const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);
+
+/** The same one for the same colour: what was made of it need not be made again. */
+function inColour(run: Run, hue: number): Run {
+  const known = COLOURED.get(run) ?? new Map<number, Run>();
+  COLOURED.set(run, known);
+  const found = known.get(hue) ?? { ...run, hue };
+  known.set(hue, found);
+  return found;
+}
+
+const COLOURED = new WeakMap<Run, Map<number, Run>>();
 
 /** The pictures take the last run for the one in focus, and draw it over the others. */
 const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] => [
@@ -83,11 +95,8 @@ const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] =
 
 /** Runs by their mean of a metric, highest first; those without it are left out. */
 export function ranked(runs: readonly Run[], metric: string): { run: Run; value: number }[] {
-  const means = runs.flatMap((run) => {
-    const known = run.steps.map((step) => stepValue(step, metric).value).filter((value) => value !== null);
-    return known.length === 0 ? [] : [{ run, value: known.reduce((sum, value) => sum + value, 0) / known.length }];
-  });
-  return means.sort((a, b) => b.value - a.value);
+  const means = runs.map((run) => ({ run, value: figuresOf(run.steps, metric).mean }));
+  return means.filter(({ value }) => !Number.isNaN(value)).sort((a, b) => b.value - a.value);
 }
 
 /** The page as its runs are called here: sentences of the server name them in full. */

@@ -1,8 +1,6 @@
 /** What of the trends of many spans is asked for: the figures that pictures show. All of a thousand spans are 34 MB. */
 
-import type { Address } from "../../address/keys";
 import type { Index } from "../../api.gen";
-import type { Meanings } from "../../meanings";
 import type { TrendsPart } from "../../server/client";
 
 /** One press away; all other metrics are in a list. */
@@ -17,9 +15,6 @@ const WHOLE_SPANS = 64;
 /** Rows of the heat map that a person scrolls through. */
 export const MOST_STRIPS = 64;
 
-/** undefined: all of it. */
-export function trendsPart(index: Index, { metric }: Address, { metrics }: Meanings): TrendsPart | undefined {
-  if (index.spans_total <= WHOLE_SPANS) return undefined;
-  const chosen = metrics.some(({ id }) => id === metric) ? [metric!] : [];
-  return { metrics: [...new Set([...QUICK, ...SMALL, ...chosen])], strips: MOST_STRIPS };
-}
+/** undefined: all of it. Another metric is asked for when it is chosen (`useMetric`). */
+export const trendsPart = (index: Index): TrendsPart | undefined =>
+  index.spans_total <= WHOLE_SPANS ? undefined : { metrics: [...new Set([...QUICK, ...SMALL])], strips: MOST_STRIPS };

@@ -2,7 +2,8 @@
 
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
-import type { TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
+import type { Series, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
+import { seriesOf } from "./series";
 
 export type ReadSpan = TrendSpan & { result: TrendsResult };
 
@@ -129,9 +130,13 @@ export interface AggregateValue {
 /** From so many processes on, one of them says nothing of the others. */
 export const MANY_WORKERS = 13;
 
-export function stepValue({ members }: StepAggregate, metric: string): AggregateValue {
-  if (members.length === 1) return { value: memberValue(members[0]!, metric), low: null, high: null };
-  const values = members.map((member) => memberValue(member, metric));
+export const stepValue = (aggregate: StepAggregate, metric: string): AggregateValue =>
+  valueOver(aggregate, (result) => seriesOf(result, metric));
+
+/** of: the series of a result. */
+export function valueOver({ members }: StepAggregate, of: SeriesOf): AggregateValue {
+  if (members.length === 1) return { value: memberValue(members[0]!, of), low: null, high: null };
+  const values = members.map((member) => memberValue(member, of));
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { value: null, low: null, high: null };
   if (known.length >= MANY_WORKERS) {
@@ -144,8 +149,10 @@ export function stepValue({ members }: StepAggregate, metric: string): Aggregate
     : { value, low: Math.min(...known), high: Math.max(...known) };
 }
 
-function memberValue({ result, at }: Member, metric: string): number | null {
-  const series = result.series.find((each) => each.metric === metric);
+type SeriesOf = (result: TrendsResult) => Series | undefined;
+
+function memberValue({ result, at }: Member, of: SeriesOf): number | null {
+  const series = of(result);
   return (at === null ? series?.value : series?.steps[at]) ?? null;
 }
 
@@ -159,16 +166,16 @@ export interface Band {
 }
 
 /** The median, and the 10th and 90th percentile: four fifths are between them. Null where nothing is known. */
-export function bandOf(values: readonly number[]): Band | null {
-  const known = [...values].sort((a, b) => a - b);
-  const median = medianOf(known);
-  return median === null ? null : { median, low: quantile(known, LOW), high: quantile(known, 1 - LOW) };
+export function bandOf(values: ArrayLike<number>): Band | null {
+  if (values.length === 0) return null;
+  const known = Float64Array.from(values).sort();
+  return { median: quantile(known, 0.5), low: quantile(known, LOW), high: quantile(known, 1 - LOW) };
 }
 
 const LOW = 0.1;
 
 /** Of sorted values, on the line between the two that are nearest. */
-function quantile(known: readonly number[], share: number): number {
+function quantile(known: Float64Array, share: number): number {
   const at = share * (known.length - 1);
   const below = Math.floor(at);
   const above = Math.min(known.length - 1, below + 1);

@@ -1,5 +1,6 @@
 /** The slow steps of the run in focus, and what grew in them. */
 
+import { useMemo } from "preact/hooks";
 import type { Phrase, SlowStep } from "../../api.gen";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -35,7 +36,8 @@ interface SlowStepsProps {
 const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
-  const rows = rowsOf(run);
+  const rows = useMemo(() => rowsOf(run), [run]);
+  const shown = useMemo(() => columns(tab.meanings, run, rows), [tab.meanings, run, rows]);
   return (
     <Picture
       title={title}
@@ -50,7 +52,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           {(hovered) => (
             <Table
               label={`Slow steps of run ${run.label}`}
-              columns={columns(tab.meanings, run, rows)}
+              columns={shown}
               rows={rows}
               rowKey={(row) => row.id}
               maxRows={MOST}

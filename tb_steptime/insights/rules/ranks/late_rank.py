@@ -1,12 +1,19 @@
-"""One rank makes all others wait, or ranks take turns in that."""
+"""One rank makes all others wait, or several together, or ranks take turns in that."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
-from tb_steptime.insights.wording.ranks import cause_text, cause_words, mean_wait_ns, rank_name
-from tb_steptime.ranks.result import CauseId, JobRanks, LateRank
-from tb_steptime.text import Phrase, fraction, joined, ns, phrase
+from tb_steptime.insights.wording.ranks import (
+    cause_text,
+    cause_words,
+    first_cause,
+    mean_wait_ns,
+    rank_name,
+    ranks_name,
+)
+from tb_steptime.ranks.result import CauseId, JobRanks, LateGroup, LateRank
+from tb_steptime.text import Phrase, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -44,20 +51,39 @@ _HOW_TURNS: dict[CauseId, str] = {
     "python": _SAME_TIME,
 }
 
+#: Names of ranks have up to six words.
+_TITLES_OF_SEVERAL: dict[CauseId, str] = {
+    "data_loading": "Load batches faster on {ranks}",
+    "more_work": "Balance the work of {ranks}",
+    "slower_kernels": "Check the GPUs of {ranks}",
+    "blocking": "Remove blocking calls of {ranks}",
+    "allocator": "Avoid GPU allocations on {ranks}",
+}
+
 _STRAGGLER_GAIN = phrase(
     "Median over steps of the least that any other rank waits for it while it computes nothing: then the next to last "
     "rank decides."
 )
+_TOGETHER_GAIN = phrase(
+    "Median over steps of the least that any other rank waits for them while it computes nothing: then the latest of "
+    "the others decides."
+)
+_ON_A_HOST = """top; nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on this host and on another one
+# is another job on it? Does it read from the same storage?"""
+_OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_kernels", "unknown")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
 
 
 def straggler(job: JobRanks) -> Insight | None:
-    """Fires when one rank arrives last in most steps, most waits of the others end with its arrival, and it hardly
-    waits for them.
+    """Fires when one rank arrives last in most steps, most waits of the others end with its arrival, it hardly waits
+    for them, and it costs about as much in each step.
 
-    Similar pattern: ranks that take turns: `imbalance`. A profiler that starts late on one rank makes the others wait
-    in the first step, which is left out. The root of a broadcast may leave it early; such collectives do not count.
+    Similar pattern: ranks that take turns: `imbalance`; several that are late together: `late_ranks`. In few steps one
+    rank may be late by chance, or for a program beside it that ends soon: then its cost differs from step to step, or
+    the card is not sure; it says of how many steps it speaks. A profiler that starts late on one rank makes the others
+    wait in the first step, which is left out. The root of a broadcast may leave it early; such collectives do not
+    count.
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
@@ -89,19 +115,67 @@ def straggler(job: JobRanks) -> Insight | None:
 
 def _why(late: LateRank) -> Phrase:
     who = phrase(
-        "Each other rank waits {wait} a step for rank {rank}, the last at {share} of collectives:",
+        "Each other rank waits {wait} a step for rank {rank}, the latest in {late} of {steps} steps:",
         wait=ns(late.wait_ns),
         rank=rank_name(late.rank),
-        share=fraction(late.last_share),
+        late=count(late.late_steps),
+        steps=count(late.steps),
     )
     return joined(who, joined(cause_text(late), phrase("."), by=""))
+
+
+def late_ranks(job: JobRanks) -> Insight | None:
+    """Fires when several ranks, all of a host or a few of many, arrive last together: most waits of the others end when
+    one of them arrives, in most steps, and each of them hardly waits.
+
+    Similar pattern: ranks that take turns: `imbalance`; one that is late alone: `straggler`. Of few ranks some arrive
+    last by chance, so half of all count only as a host, and fewer only where their waits are far from those of the
+    others.
+
+    Needs: recordings of the same steps on three or more ranks, with collectives of whole groups; for a host its name
+    in the names of files, as PyTorch writes them.
+
+    Jobs: training and inference in many ranks.
+
+    Gain: the median over steps of the least that any other rank waits for them and no computation hides: then the
+    latest of the others decides.
+
+    Left out: ranks that were not recorded; which of the late ranks are late for a reason of their own.
+    """
+    group = job.late_group
+    if group is None:
+        return None
+    cause = group.causes[0].id if group.causes else "unknown"
+    return job_card(
+        job,
+        JobCard(
+            id="late_ranks",
+            title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
+            why=joined(_why_together(group), first_cause(group)),
+            how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
+            gain_ns=group.gain_ns,
+            formula=_TOGETHER_GAIN,
+            why_confidence=_MEASURED,
+            best=Confidence.HIGH if group.causes else Confidence.MEDIUM,
+        ),
+    )
+
+
+def _why_together(group: LateGroup) -> Phrase:
+    return phrase(
+        "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} steps.",
+        wait=ns(group.wait_ns),
+        ranks=text(ranks_name(group)),
+        late=count(group.late_steps),
+        steps=count(group.steps),
+    )
 
 
 def imbalance(job: JobRanks) -> Insight | None:
     """Fires when ranks wait for each other, and now one rank arrives last, now another.
 
     Similar pattern: one rank that is always late: `straggler`. Noise of the network, which is in the transfer of all
-    ranks alike.
+    ranks alike. Ranks on CPUs, which wait for each other's cores: there it fires only for waits for batches.
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
@@ -112,7 +186,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     Left out: why work differs: sequences of different length, garbage collection at different times, pauses of shared
     machines look alike from here; and stages of a pipeline, whose waits are its schedule's.
     """
-    if job.balance != "imbalance":
+    if job.balance != "imbalance" or not (job.on_device or _loads(job)):
         return None
     return job_card(
         job,
@@ -127,6 +201,10 @@ def imbalance(job: JobRanks) -> Insight | None:
             best=Confidence.MEDIUM,
         ),
     )
+
+
+def _loads(job: JobRanks) -> bool:
+    return any(cause.id == "data_loading" for cause in job.imbalance_causes)
 
 
 def _why_turns(job: JobRanks) -> Phrase:

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from tb_steptime.trace.kineto import source
 
-#: Each slot of unpacked text begins at a multiple of this: more than any part has, in a file that holds no such gaps.
-SLOT_SPAN = 2**36
 _ORDER = struct.Struct("<6qB?")
 
 
@@ -21,8 +19,8 @@ class Order(NamedTuple):
     number      of the part, from 0 on in the order of the file
     size        in bytes, with the brace that opens the next part
     first       bytes of its first chunk, as one process would read it; chunks of TEXT_BYTES follow
-    chunks      or else so many lengths of chunks, int64, lie before the text; 0 where `first` says it
-    slot        which slot of unpacked text is free afterwards; -1 for none
+    chunks      so many there are of unpacked text, whose lengths its slot says
+    slot        where unpacked text is, which is free afterwards; -1 for a plain file
     behind      what the file opened with, 0 for the first part;  last  it ends with the file
     """
 
@@ -61,14 +59,17 @@ def give_back(free: int, order: Order) -> None:
             os.write(free, bytes([order.slot]))
 
 
+def freed(free: int) -> Iterator[int]:
+    """Each slot that is free, as soon as it is; ends when none will be any more."""
+    while slot := os.read(free, 1):
+        yield slot[0]
+
+
 def chunks_of(file: int, order: Order) -> Iterator[bytes]:
-    """The text of a part, in the chunks of one process. Raises EOFError where the file is shorter than it was."""
-    offset, sizes = order.offset, _sizes(order)
-    if order.chunks:
-        lengths = struct.Struct(f"<{order.chunks}q")
-        sizes = iter(lengths.unpack(_read(file, lengths.size, offset)))
-        offset += lengths.size
-    for size in sizes:
+    """The text of a part of a plain file, in the chunks of one process. Raises EOFError where the file is shorter than
+    it was."""
+    offset = order.offset
+    for size in _sizes(order):
         yield _read(file, size, offset)
         offset += size
 

@@ -12,6 +12,7 @@ from tb_steptime.trace.kineto.inputs import Texts
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.parts.orders import Order, chunks_of
+from tb_steptime.trace.kineto.parts.slots import Slots
 from tb_steptime.trace.kineto.parts.storing import Stored, store
 from tb_steptime.trace.kineto.parts.taking import Taking
 
@@ -74,6 +75,7 @@ class PartReader:
     def __init__(self, process: int, text: int, file: IO[bytes]) -> None:
         """text: the file that orders speak of; file: takes the columns."""
         self._process, self._text, self._file = process, text, file
+        self._slots = Slots(text)
         self._taking = Taking()
         self._known = dict.fromkeys(("labels", "names", "threads", "exchanges"), 0)
         self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._taking).items()}
@@ -83,7 +85,8 @@ class PartReader:
         taking, columns, outline = self._taking, self._taking.columns, Outline()
         taking.begin()
         behind = bytes([order.behind]) if order.behind else b""
-        seamless = walk_part(chunks_of(self._text, order), taking, outline, behind, order.last)
+        chunks = self._slots.chunks(order) if order.slot >= 0 else chunks_of(self._text, order)
+        seamless = walk_part(chunks, taking, outline, behind, order.last)
         taken, row_count = taking.taken(), len(columns)
         taken.damage.unpaired_end_count = columns.pairs.timeless_count  # others may have begun before it
         opened = [(thread, row, columns.start[row]) for thread, rows in columns.pairs.open.items() for row in rows]

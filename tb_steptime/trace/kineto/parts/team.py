@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-import tb_steptime
+from tb_steptime.trace.kineto.parts.children import Child, start_child
 from tb_steptime.trace.kineto.parts.orders import Unpacking
 from tb_steptime.trace.kineto.parts.reading import Part
 from tb_steptime.trace.kineto.source import Extent
@@ -35,7 +32,7 @@ class Team:
     def __init__(self, path: Path, processes: int) -> None:
         self._path, self._processes = path, processes
         self._opened: list[int] = []
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._children: list[Child] = []
         self._listeners: list[threading.Thread] = []
         self.files: list[IO[bytes]] = []
         self.text = self.orders = self.orders_in = self.free = -1
@@ -61,15 +58,18 @@ class Team:
         taken, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
         arguments = (self._path.absolute(), self.text, self.orders_in, taken)
-        self._start("unpacking", arguments, (self.text, self.orders_in, taken))
+        self._children.append(start_child("unpacking", arguments, (self.text, self.orders_in, taken)))
         self._close(taken)
 
     def start_workers(self) -> None:
-        """The other processes. This one is number 0."""
+        """The other processes, of which this one is number 0; then listen to all children."""
         for number in range(1, self._processes):
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
-            self._start("worker", (number, self.text, self.orders, self.free, place), passed)
+            arguments = (number, self.text, self.orders, self.free, place)
+            self._children.append(start_child("worker", arguments, passed))
+        for child in self._children:  # not before: while there is one thread, children can be forked
+            self._listen_to(child)
 
     def no_more_orders(self) -> None:
         """From this process; a child that unpacks may go on."""
@@ -112,27 +112,12 @@ class Team:
         self._opened.remove(end)
         os.close(end)
 
-    def _start(self, module: str, arguments: Sequence[object], passed: Sequence[int]) -> None:
-        """`-m` puts the working directory first on the path: the package's own folder, so that nothing of the user's
-        shadows the standard library. A session of its own, because an interrupt from the keyboard is for this process,
-        whose end ends it."""
-        command = [sys.executable, "-m", f"tb_steptime.trace.kineto.parts.{module}", *map(str, arguments)]
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=Path(tb_steptime.__file__).parent.parent,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            pass_fds=passed,
-            start_new_session=True,
-        )
-        self._children.append(child)
+    def _listen_to(self, child: Child) -> None:
         listener = threading.Thread(target=self._listen, args=(child,), daemon=True, name="tb_steptime parts")
         listener.start()
         self._listeners.append(listener)  # not before: an interrupt may come between
 
-    def _listen(self, child: subprocess.Popen[bytes]) -> None:
+    def _listen(self, child: Child) -> None:
         assert child.stdout is not None
         with child.stdout as said:
             while (message := _next(said)) is not None:

@@ -10,81 +10,64 @@ from __future__ import annotations
 
 import os
 import pickle
-import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from tb_steptime.trace.allocator import give_back_large_blocks
 from tb_steptime.trace.kineto import scanning
 from tb_steptime.trace.kineto.document import opening_of
 from tb_steptime.trace.kineto.parts import orders
-from tb_steptime.trace.kineto.parts.orders import SLOT_SPAN, Order, Unpacking
+from tb_steptime.trace.kineto.parts.orders import Order, Unpacking
 from tb_steptime.trace.kineto.parts.seams import seam_in
+from tb_steptime.trace.kineto.parts.slots import Filling, Slots
 from tb_steptime.trace.kineto.source import Source
 
 #: So long is a part, but for what is left of its last chunk.
-TEXT_BYTES = 2**23
+TEXT_BYTES = 2**22
 
 
-class Unpacked(NamedTuple):
-    """One part, in chunks as one process would read it."""
-
-    chunks: list[bytes]
-    last: bool
-
-
-def unpacked_parts(chunks: Iterator[bytes], part_bytes: int = TEXT_BYTES) -> Iterator[Unpacked]:
-    """Chunks of a text -> its parts, each of which but the last ends with the brace that opens the next."""
-    part: list[bytes] = []
-    size, carried = 0, b""
+def unpacked_parts(
+    chunks: Iterator[bytes], slots: Slots, free: Iterator[int], part_bytes: int = TEXT_BYTES
+) -> Iterator[Order]:
+    """Put a text into free slots, in parts, each of which but the last ends with the brace that opens the next. Ends
+    before the text does where no slot will be free any more."""
+    filling: Filling | None = None
+    opening: int | None = None
+    number, carried = 0, b""
     for chunk in chunks:
-        part.append(carried + chunk)
-        size, carried = size + len(chunk), b""
-        seam = seam_in(chunk) if size >= part_bytes and len(chunk) >= scanning.TAIL_BYTES else None
+        opening = (opening_of(chunk) or b"\x00")[0] if opening is None else opening
+        if filling is None and (filling := _fill_next(slots, free)) is None:
+            return
+        filling.add(carried + chunk)
+        seam = seam_in(chunk) if filling.size >= part_bytes and len(chunk) >= scanning.TAIL_BYTES else None
+        carried = b""
         if seam is not None:
-            ending = part[-1]
-            seam += len(ending) - len(chunk)
-            part[-1], carried = ending[: seam + 1], ending[seam:]
-            yield Unpacked(part, False)
-            part, size = [], 0
-    yield Unpacked([*part, carried] if carried else part, True)
+            carried = chunk[seam:]
+            filling.shorten(len(carried) - 1)
+            yield filling.order(number, opening if number else 0, last=False)
+            filling, number = None, number + 1
+    filling = filling or _fill_next(slots, free)
+    if filling:
+        if carried:
+            filling.add(carried)
+        yield filling.order(number, (opening or 0) if number else 0, last=True)
 
 
 def main(arguments: list[str]) -> None:
     path, (text, pipe, free) = Path(arguments[0]), map(int, arguments[1:])
+    give_back_large_blocks()
     source = Source(path)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    behind = 0
-    for number, part in enumerate(unpacked_parts(source.chunks())):
-        if not number:
-            opening = (opening_of(part.chunks[0]) if part.chunks else b"") or b"\x00"
-        slot = os.read(free, 1)
-        if not slot:
-            return
-        order = put_text(text, part, slot[0])
-        orders.put(pipe, order._replace(number=number, behind=behind))
-        behind = opening[0]
-        pickle.dump(Unpacking(number, source.packed_bytes), out)
+    for order in unpacked_parts(source.chunks(), Slots(text), orders.freed(free)):
+        orders.put(pipe, order)
+        pickle.dump(Unpacking(order.number, source.packed_bytes), out)
     pickle.dump(source.extent, out)
 
 
-def put_text(text: int, part: Unpacked, slot: int) -> Order:
-    """Into the slot of the file; the order for it, but for its number and what the file opened with."""
-    lengths = [len(chunk) for chunk in part.chunks]
-    offset, head = slot * SLOT_SPAN, struct.pack(f"<{len(lengths)}q", *lengths)
-    place = offset
-    for piece in (head, *part.chunks):
-        place += _write(text, piece, place)
-    return Order(0, offset, sum(lengths), 0, len(lengths), slot, 0, part.last)
-
-
-def _write(text: int, piece: bytes, offset: int) -> int:
-    rest = memoryview(piece)
-    while rest:
-        written = os.pwrite(text, rest, offset)
-        rest, offset = rest[written:], offset + written
-    return len(piece)
+def _fill_next(slots: Slots, free: Iterator[int]) -> Filling | None:
+    slot = next(free, None)
+    return None if slot is None else Filling(slots, slot)
 
 
 if __name__ == "__main__":

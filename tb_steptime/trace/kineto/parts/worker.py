@@ -11,12 +11,14 @@ import os
 import pickle
 import sys
 
+from tb_steptime.trace.allocator import give_back_large_blocks
 from tb_steptime.trace.kineto.parts import orders
 from tb_steptime.trace.kineto.parts.reading import PartReader
 
 
 def main(arguments: list[str]) -> None:
     process, text, pipe, free, place = map(int, arguments)
+    give_back_large_blocks()
     with os.fdopen(place, "wb") as file, os.fdopen(os.dup(1), "wb") as out:
         reader = PartReader(process, text, file)
         while order := orders.take(pipe):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import threading
+from stat import S_IMODE
 
 import pytest
 
@@ -199,6 +200,36 @@ def test_a_format_that_no_release_wrote_is_damaged(trace, monkeypatch):
     path.write_bytes(encode_summary(stamp(trace), measured))
     with pytest.raises(TraceError, match="damaged"):
         read_summary(path)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])
+def test_whoever_may_not_read_a_trace_may_not_read_what_was_measured_of_it(trace, mode, monkeypatch):
+    before = os.umask(0)
+    try:
+        trace.chmod(mode)
+        places = places_for(trace)
+        places[1].parent.mkdir(parents=True)  # as a release before made it
+        written = [write_summary(b"", [place]) for place in places]
+    finally:
+        os.umask(before)
+    assert [S_IMODE(path.stat().st_mode) for path in written] == [mode, 0o600]
+    assert S_IMODE(places[1].parent.stat().st_mode) == 0o700
+
+
+def test_a_link_in_the_place_of_a_summary_is_replaced_and_what_it_leads_to_stays(trace, tmp_path):
+    (tmp_path / "outside").write_text("of somebody else")
+    place = places_for(trace)[0]
+    place.symlink_to(tmp_path / "outside")
+    write_summary(b"a summary", [place])
+    assert ((tmp_path / "outside").read_text(), place.is_symlink()) == ("of somebody else", False)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_in_the_place_of_a_summary_is_none_and_nobody_waits_for_it(trace):
+    os.mkfifo(places_for(trace)[0])
+    assert fresh_summary(trace) is None
+    with pytest.raises(TraceError, match="damaged"):
+        read_summary(places_for(trace)[0])
 
 
 def test_a_reader_never_sees_half_of_it(trace):

@@ -70,3 +70,53 @@ def test_marks_of_the_host_count_without_a_device():
     assert kept.classes == [ExchangeClass("all_reduce", 0, None, None, "unknown")]
     assert kept.groups == [ExchangeGroup("0", 2, "default_pg", [0, 1])]
     assert (unpacked(kept.length).tolist(), unpacked(kept.exposed).tolist()) == ([4_000], [3_000])
+
+
+def ddp_over_gloo(gloo: str) -> list[ExchangeClass]:
+    """c: asked for by DDP's hook, in a node that accumulates a gradient; n: by the optimizer."""
+    kept = exchanges(
+        timeline(
+            f"""
+            step                         | 0000000000000000 |
+            user Optimizer.step#SGD.step | ...........oooo. |
+            op                           | aa.ccc......n... |
+            op                           | ....d.......e... |
+            op worker                    | {gloo} |
+            """,
+            names={
+                "c": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+                **dict.fromkeys("de", "c10d::allreduce_"), **dict.fromkeys("gh", "gloo:all_reduce"),
+            },
+            inputs={"g": ("[[1024]]", '["float"]'), "h": ("[[2]]", '["float"]')},
+        )
+    )  # fmt: skip
+    return kept.classes
+
+
+def test_what_a_backend_of_the_host_runs_was_launched_by_the_op_that_asks_for_it():
+    found = {each.bytes: each.site for each in ddp_over_gloo("......gggg...hh.")}
+    assert found == {4096: "backward.hooks", 8: "optimizer"}
+
+
+def test_where_not_all_that_is_asked_for_is_recorded_nobody_knows_what_launched_it():
+    assert [each.site for each in ddp_over_gloo("g......g.....hh.")] == ["unknown", "unknown"]
+
+
+def test_what_fsdp_launches_is_its_own_and_gloo_reduces_whole():
+    kept = exchanges(
+        timeline(
+            """
+            step                                | 000000000000000000 |
+            user FSDP::all_gather               | .xxx.............. |
+            user FSDP::post_backward_reduce     | ..........xxx..... |
+            op                                  | ..g.....l..r...... |
+            op worker                           | ...GG....LL..SS... |
+            """,
+            names={
+                "g": "c10d::_allgather_base_", "l": "c10d::allreduce_", "r": "c10d::_reduce_scatter_base_",
+                "G": "gloo:all_gather", **dict.fromkeys("LS", "gloo:all_reduce"),
+            },
+        )
+    )  # fmt: skip
+    found = [(kept.classes[place].kind, kept.classes[place].wrapper) for place in unpacked(kept.of).tolist()]
+    assert found == [("all_gather", "fsdp"), ("all_reduce", ""), ("all_reduce", "fsdp")]

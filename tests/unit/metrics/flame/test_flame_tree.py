@@ -149,6 +149,23 @@ def test_stacks_and_modules_that_ops_say_are_frames_too():
     ]
 
 
+def test_calls_are_counted_by_frame_in_the_steps():
+    trace = timeline(
+        """
+        step          | ..0000000000 |
+        python        | ffffffffff.. |
+        op            | a..aa.aa.... |
+        runtime       | ...k..k..... |
+        kernel 7      | ....k..k.... |""",
+        names={"f": "train.py(9): step", "k": "gemm"},
+    )
+    labels = Labels()
+    tree = flame_tree(trace, "stack", "ran", labels)
+    assert {labels.texts[label]: calls for label, calls in zip(tree.label, tree.calls, strict=True)} == {
+        "all": 0, "train.py(9): step": 0, "a": 2, "cudaLaunchKernel": 2, "gemm": 2,
+    }  # fmt: skip
+
+
 def test_small_frames_are_one_with_their_number():
     assert shown(trained(), "op", smallest=3) == [
         "all 10000",

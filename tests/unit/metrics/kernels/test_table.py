@@ -19,11 +19,15 @@ from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity
 from tb_steptime.metrics.kernels.details import LaunchLengths, kernel_details, lengths
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns, sm_active
 from tb_steptime.metrics.kernels.table import COLUMNS, By, KernelGroup, kernel_table
+from tb_steptime.metrics.operators.op_costs import outside_ops, own_costs
+from tb_steptime.metrics.operators.op_tree import op_tree
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.groups import Groups, numbered
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.table import Kind
+from tests.drawn.op_rows import checkpointed
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -120,6 +124,17 @@ def test_the_groupings():
             (SIMT, "aten::mm", None, 1, 4_000),
             (GEMM, "aten::addmm", None, 1, 2_000),
         ],
+        "name,module": [
+            ("mine", None, none, 1, 4_000),
+            (GEMM, "aten::mm", None, 1, 4_000),
+            (SIMT, "aten::mm", None, 1, 4_000),
+            (GEMM, "aten::addmm", None, 1, 2_000),
+        ],
+        "name,line": [
+            (GEMM, "aten::mm", None, 2, 6_000),
+            ("mine", None, none, 1, 4_000),
+            (SIMT, "aten::mm", None, 1, 4_000),
+        ],
         "op": [
             ("aten::mm", "aten::mm", None, 2, 8_000),
             (none, None, none, 1, 4_000),
@@ -129,7 +144,36 @@ def test_the_groupings():
             ("Net_0", "aten::mm", None, 2, 8_000),
             ("outside any module", None, none, 2, 6_000),
         ],
+        "line": [("no recorded line", "aten::mm", None, 4, 14_000)],
     }
+
+
+def test_modules_and_lines_of_the_forward_pass_have_the_kernels_that_they_made():
+    """What a checkpoint computes again is of the line that it is computed from."""
+    trace = checkpointed()
+    for by, name in (("module", "Block_0"), ("line", "net.py(4): forward")):
+        (found,) = kernel_table(trace, by)
+        assert (found.name, found.short, found.module, found.source) == (name, name, "Block_0", "net.py(4): forward")
+        assert (found.source_count, found.count, found.total_ns, found.op_count) == (1, 5, 12_000, 4)
+
+
+def test_the_line_with_most_time_and_how_many_there_are():
+    trace = timeline(
+        """
+        step     | 000000000000000000 |
+        python   | .aaaaa..bbbb...... |
+        op       | ..ooo....oo...ooo. |
+        runtime  | ..k......k....k... |
+        kernel 7 | ...k......kkk..k.. |""",
+        names={"a": "net.py(4): forward", "b": "net.py(9): loss", "o": "aten::add"},
+    )
+    (found,) = kernel_table(trace, "name")
+    assert (found.source, found.source_count, found.module) == ("net.py(9): loss", 2, None)
+    assert [(row.name, row.total_ns, row.source_count) for row in kernel_table(trace, "line")] == [
+        ("net.py(9): loss", 3_000, 1),
+        ("net.py(4): forward", 1_000, 1),
+        ("no recorded line", 1_000, 0),
+    ]
 
 
 def test_what_most_of_a_groups_time_is_decides_where_its_kernels_differ():
@@ -414,6 +458,23 @@ def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Pat
         }
     counts = {sum(each.count for each in kernel_table(trace, by)) for by in GROUPINGS}
     assert len(counts) == 1
+
+
+@pytest.mark.parametrize("name", ["tracelens_mi300_resnet", "tracelens_h100_bert"])
+@pytest.mark.parametrize("by", ["line", "module"])
+def test_kernels_of_lines_and_modules_are_those_of_the_table_of_ops(name: str, by: By, trace_path):
+    """With work of the backward pass where it was made. That counts by when ops begin, this by when kernels do: the two
+    differ by what is launched in one step and runs in another, which these recordings do not have."""
+    trace = read_real(trace_path(name))
+    tree, outside = op_tree(trace, "made"), outside_ops(trace)
+    words = (sources if by == "line" else modules)(trace, np.append(tree.row[tree.owner], outside.call))
+    ns = np.append(own_costs(trace, tree, "kernel"), outside.costs(trace, "kernel"))
+    expected = Counter[str | None]()
+    for place in np.flatnonzero(ns).tolist():
+        expected[words[place]] += int(ns[place])
+    found = {row.source if by == "line" else row.module: row.total_ns for row in kernel_table(trace, by)}
+    assert found == expected
+    assert len(found) > 3
 
 
 def test_every_column_has_a_meaning_and_is_a_field():

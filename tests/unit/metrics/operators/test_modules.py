@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.operators.op_costs import outside_ops
+from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.columns import with_hierarchies
 from tests.drawn.memory import CPU, with_memory
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
+
+#: Recordings with allocations: a training of 2021, whose stacks name no modules, and forward passes with modules.
+MEMORY = (
+    "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
+    "tracelens_h100_bert",
+    "tracelens_h100_timesformer",
+)
 
 NAMES = {
     "n": "nn.Module: Net_0",
@@ -156,18 +170,19 @@ def test_ops_of_torchscript_say_their_modules():
 
 
 def test_allocations_count_for_the_module_and_the_op_that_make_them():
-    """A module's are those of its ops, and those that no op makes. Frees, the CPU's beside a GPU's and what the
-    backward pass allocates count for no module."""
-    said = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine"
+    """A module's are those of its ops, those that no op makes, and apart from these those of the nodes that its ops
+    made. Frees and the CPU's beside a GPU's count for no module."""
+    said = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine, g +2 @28 engine"
     trace = with_memory(with_memory(net(), said), "f +2 @3.5", device=CPU)
     rows, _ = module_rows(find_modules(trace), folded=False)
-    assert cells(rows, "name", "allocated_bytes", "allocated_self_bytes") == [
-        ("Net_0", 108, 8),
-        ("Block_0", 96, 0),
-        ("Linear_0", 96, 96),
-        ("Block_1", 4, 0),
-        ("Linear_1", 4, 4),
+    assert cells(rows, "name", "allocated_bytes", "allocated_self_bytes", "backward_allocated_bytes") == [
+        ("Net_0", 108, 8, 512),
+        ("Block_0", 96, 0, 0),
+        ("Linear_0", 96, 96, 0),
+        ("Block_1", 4, 0, 512),
+        ("Linear_1", 4, 4, 512),
     ]
+    assert outside_modules(trace, find_modules(trace).calls) == OutsideModules(0, 2)
     ran, made = operator_tables(trace, [Sort("name", "ran"), Sort("name", "made")])
     columns = ("name", "allocated_bytes", "allocated_self_bytes")
     assert sorted(cells(ran, *columns)) == [
@@ -176,6 +191,30 @@ def test_allocations_count_for_the_module_and_the_op_that_make_them():
         ("autograd::engine::evaluate_function: AddmmBackward0", 512, 0),
     ]
     assert ("aten::addmm", 612, 612) in cells(made, *columns)
+
+
+@pytest.mark.parametrize("name", [*MEMORY, "tracelens_mi300_resnet", "tracelens_b200_eager"])
+def test_modules_and_what_is_outside_are_all_work_and_all_allocations_of_the_steps(name: str, trace_path):
+    trace = read_real(trace_path(name))
+    found = find_modules(trace)
+    outermost = [row for row in module_rows(found, folded=False)[0] if row.parent < 0]
+    outside = outside_modules(trace, found.calls)
+
+    def of_modules(*columns: str) -> int:
+        return sum(getattr(row, column) or 0 for row in outermost for column in columns)
+
+    launched = operator_tables(trace, [Sort()])[0]
+    assert of_modules("device_total_ns", "backward_device_ns") + (outside.device_ns or 0) == (
+        sum(row.device_self_ns or 0 for row in launched) + outside_ops(trace).costs(trace, "device").sum()
+    )
+    table, steps = trace.memory, find_steps(trace).steps
+    assert (outside.allocated_bytes is None) == (len(table) == 0) == (name not in MEMORY)
+    if len(table):
+        on_gpu = (table.device_type != CPU[0]) & (table.bytes > 0)
+        after = [table.ts - step.host_start_ns for step in steps]
+        in_step = np.any([(ns >= 0) & (ns < step.host_ns) for ns, step in zip(after, steps, strict=True)], axis=0)
+        recorded = int(table.bytes[on_gpu & in_step].sum())
+        assert of_modules("allocated_bytes", "backward_allocated_bytes") + outside.allocated_bytes == recorded > 0
 
 
 def test_where_no_memory_of_a_gpu_is_recorded_it_is_the_cpus():

@@ -11,6 +11,7 @@ from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tabl
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 from tb_steptime.trace.table import Kind
+from tests.drawn.op_rows import checkpointed
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
@@ -176,6 +177,11 @@ def test_backward_work_where_it_was_made():
         (10_000, 10_000, 2),
         (2_000, 0, 2),
     ]
+
+
+def test_what_a_checkpoint_computes_again_is_a_call_and_not_backward_work():
+    columns = [(row.name, row.calls, row.device_total_ns) for row in rows_of(checkpointed(), "name", "made")]
+    assert columns == [("aten::conv2d", 2, 8_000), ("aten::relu", 1, 4_000)]
 
 
 def test_own_times_sum_to_the_whole_however_rows_are_made():

@@ -9,18 +9,11 @@ interface Stack {
 
 /** Labels from the outermost frame on, and what the last one spends itself. */
 function stacksOf(tree: Tree): Stack[] {
-  return ownOf(tree).flatMap((spent, at) =>
-    at > 0 && spent > 0
-      ? [
-          {
-            path: pathTo(tree, at)
-              .slice(1)
-              .map((frame) => tree.label[frame]!),
-            spent,
-          },
-        ]
-      : [],
-  );
+  return [...ownOf(tree)].flatMap((spent, at) => {
+    if (at === 0 || spent <= 0) return [];
+    const [, ...frames] = pathTo(tree, at);
+    return [{ path: frames.map((frame) => tree.label[frame]!), spent }];
+  });
 }
 
 /** `step;aten::linear;gemm 1200`, a line each. */

@@ -1,15 +1,20 @@
-/** The picture of the flame graph: a canvas in a box that scrolls, and what pointer and keys do to it. */
+/**
+ * The picture of the flame graph: a box that scrolls over all rows, a canvas of those that are seen, and what pointer
+ * and keys do to it. The outline of a frame stands above the canvas, so pointing paints nothing.
+ */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
-import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
+import { sentenceOf, Tip } from "../../../charts/pointer/tip";
 import { canvasMarks } from "../../../dom/painted";
-import { Sized } from "../../../dom/size";
-import { counted, share } from "../../../format";
-import { marks, paint } from "./paint";
-import { boxesOf, frameAt, neighbour, ROW_PX, type Scene } from "./scene";
-import { type Hits, type Kind, type Layout, ownOf, pathTo, type Tree } from "./tree";
+import { useSize } from "../../../dom/size";
+import { type Layout, rowCount } from "./layout";
+import { useMoving } from "./moving";
+import { marks, paint, type Scene } from "./paint";
+import { BOX_PX, frameAt, neighbour, ROW_PX, spotOf, type View } from "./scene";
+import { tipOf } from "./tips";
+import { type Hits, ownOf, type Tree } from "./tree";
 
 interface GraphProps {
   label: string;
@@ -25,54 +30,43 @@ interface GraphProps {
 /** Rows before the picture scrolls. */
 const MOST_ROWS = 34;
 
-export function Graph(props: GraphProps) {
-  const height = ROW_PX * Math.max(1, props.layout.rows.length);
-  return (
-    <Sized height={Math.min(height, ROW_PX * MOST_ROWS)}>
-      {(width) => <Plot {...props} width={width} height={height} />}
-    </Sized>
-  );
-}
+/** Keys that lead out of what is zoomed into. */
+const OUT: readonly string[] = ["Escape", "Backspace"];
 
-function Plot({ width, height, label, ...props }: GraphProps & { width: number; height: number }) {
-  const { tree, layout, zoomed, zoom, hits } = props;
-  const palette = usePalette();
+export function Graph({ label, ...props }: GraphProps) {
+  const { tree, layout, zoomed, zoom } = props;
+  const height = ROW_PX * Math.max(1, rowCount(layout));
   const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
   const [keyed, setKeyed] = useState(-1);
   const [pointer, setPointer] = useState<{ at: number; x: number; y: number } | null>(null);
+  const { target, shown } = useMoving(layout, zoomed);
+  useSize(box, (size) => setWidth(size.width));
+  const view: View = { tree, layout, zoomed, shown, width };
   const at = pointer ? pointer.at : keyed < tree.parent.length ? keyed : -1;
-  const boxes = useMemo(() => boxesOf({ tree, layout, zoomed, width }), [tree, layout, zoomed, width]);
-  const own = useMemo(() => ownOf(tree), [tree]);
-  const scene: Scene = { tree, layout, zoomed, hits, palette, width, height, boxes, at };
-  useMarks(box, scene);
   const move = (event: PointerEvent) => {
     const inside = event.currentTarget as HTMLElement;
     const { left, top } = inside.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
-    setPointer({ at: frameAt(boxes, x, y + inside.scrollTop), x, y });
+    setPointer({ at: frameAt(view, x, y + inside.scrollTop), x, y });
+  };
+  const act = (key: string): boolean => {
+    if (key.startsWith("Arrow")) setKeyed(neighbour({ ...view, shown: target }, at, key));
+    else if ((key === "Enter" || key === " ") && at >= 0) zoom(at);
+    else if (OUT.includes(key) && zoomed > 0) zoom(tree.parent[zoomed]!);
+    else if (key === "Home") zoom(0);
+    else return false;
+    if (OUT.includes(key) || key === "Home") setKeyed(key === "Home" ? 0 : tree.parent[zoomed]!);
+    return true;
   };
   const type = (event: KeyboardEvent) => {
     if (!act(event.key)) return;
     event.preventDefault();
     setPointer(null);
   };
-  const act = (key: string): boolean => {
-    if (key.startsWith("Arrow")) setKeyed(neighbour(scene, key));
-    else if ((key === "Enter" || key === " ") && at >= 0) zoom(at);
-    else if (key === "Escape" && zoomed > 0) zoom(tree.parent[zoomed]!);
-    else if (key === "Home") zoom(0);
-    else return false;
-    if (key === "Escape" || key === "Home") setKeyed(key === "Home" ? 0 : tree.parent[zoomed]!);
-    return true;
-  };
   useInView(box, keyed >= 0 && pointer === null ? layout.depth[keyed]! : -1);
-  const content = at >= 0 ? tipOf(props, own, at) : null;
-  const spot = pointer ?? {
-    x: width / 3,
-    y: ROW_PX * (at >= 0 ? layout.depth[at]! + 1 : 0) - (box.current?.scrollTop ?? 0),
-  };
   return (
-    <>
+    <div class="plot">
       <div
         class="flame"
         ref={box}
@@ -80,29 +74,86 @@ function Plot({ width, height, label, ...props }: GraphProps & { width: number; 
         aria-roledescription="flame graph"
         aria-label={label}
         tabIndex={0}
-        style={{ maxHeight: `${ROW_PX * MOST_ROWS}px` }}
+        style={{ height: `${Math.min(height, ROW_PX * MOST_ROWS)}px` }}
         onPointerMove={move}
         onPointerLeave={() => setPointer(null)}
         onClick={() => pointer && pointer.at >= 0 && zoom(pointer.at)}
         onBlur={() => setKeyed(-1)}
         onKeyDown={type}
       >
-        <Sheet width={width} height={height} paint={(pen) => paint(pen, scene)} of={[boxes, hits, palette, at]} />
+        <div class="flame-rows" style={{ height: `${height}px` }}>
+          {width > 0 && <Rows {...props} view={view} box={box} height={Math.min(height, ROW_PX * MOST_ROWS)} />}
+          {at >= 0 && <Outline view={view} at={at} />}
+        </div>
       </div>
-      <Tip content={content} x={spot.x} y={spot.y + 16} width={width} above={spot.y - 8} />
+      <Told {...props} view={view} at={at} pointer={pointer} scrolled={box.current?.scrollTop ?? 0} />
+    </div>
+  );
+}
+
+interface RowsProps {
+  view: View;
+  hits: Hits | null;
+  box: { current: HTMLDivElement | null };
+  height: number;
+}
+
+/** The rows that are seen, on a canvas that stays where it is while they scroll. */
+function Rows({ view, hits, box, height }: RowsProps) {
+  const palette = usePalette();
+  const [top, setTop] = useState(0);
+  const scene: Scene = { ...view, hits, palette, top, height };
+  useLayoutEffect(() => {
+    const within = box.current!;
+    const scrolled = () => setTop(within.scrollTop);
+    scrolled();
+    within.addEventListener("scroll", scrolled, { passive: true });
+    return () => within.removeEventListener("scroll", scrolled);
+  }, [box]);
+  useLayoutEffect(() => {
+    const canvas = box.current?.querySelector("canvas");
+    if (canvas) canvasMarks.set(canvas, () => marks(scene)); // what a saved file draws in the place of the canvas
+  });
+  const { layout, shown, zoomed, width } = view;
+  return (
+    <div class="flame-sheet">
+      <Sheet
+        width={width}
+        height={height}
+        paint={(pen) => paint(pen, scene)}
+        of={[layout, shown, zoomed, hits, palette, top]}
+      />
+    </div>
+  );
+}
+
+function Outline({ view, at }: { view: View; at: number }) {
+  const spot = spotOf(view, at);
+  if (spot === null) return null;
+  const { left, top, wide } = spot;
+  return <i class="flame-at" style={{ left, top, width: Math.max(4, wide - 1), height: BOX_PX }} />;
+}
+
+interface ToldProps extends Pick<GraphProps, "tree" | "zoomed" | "text"> {
+  view: View;
+  at: number;
+  pointer: { x: number; y: number } | null;
+  scrolled: number;
+}
+
+/** The tip at the pointer, or at the frame that the keys went to, which is spoken as well. */
+function Told({ tree, zoomed, text, view, at, pointer, scrolled }: ToldProps) {
+  const own = useMemo(() => ownOf(tree), [tree]);
+  const content = at >= 0 ? tipOf({ tree, own, zoomed, text }, at) : null;
+  const spot = pointer ?? { x: view.width / 3, y: at >= 0 ? ROW_PX * (view.layout.depth[at]! + 1) - scrolled : 0 };
+  return (
+    <>
+      <Tip content={content} x={spot.x} y={spot.y + 16} width={view.width} above={spot.y - 8} />
       <span class="visually-hidden" role="status">
         {pointer === null && content ? sentenceOf(content) : ""}
       </span>
     </>
   );
-}
-
-/** What a saved file draws in the place of the canvas. */
-function useMarks(box: { current: HTMLDivElement | null }, scene: Scene) {
-  useLayoutEffect(() => {
-    const canvas = box.current?.querySelector("canvas");
-    if (canvas) canvasMarks.set(canvas, () => marks(scene));
-  });
 }
 
 /** Scrolls to the row that the keys went to. */
@@ -115,42 +166,4 @@ function useInView(box: { current: HTMLDivElement | null }, row: number) {
     else if (top + ROW_PX > within.scrollTop + within.clientHeight)
       within.scrollTop = top + ROW_PX - within.clientHeight;
   }, [box, row]);
-}
-
-const KIND: Readonly<Record<Kind, string>> = {
-  all: "",
-  python: "line of Python",
-  module: "module",
-  op: "op",
-  runtime: "runtime call",
-  kernel: "kernel",
-  collective: "collective kernel",
-  copy: "copy or memory set",
-  outside: "",
-  smaller: "",
-};
-
-/** One row a fact; the whole is that of the picture, not of what is zoomed into. */
-function tipOf(
-  { tree, zoomed, text }: Pick<GraphProps, "tree" | "zoomed" | "text">,
-  own: readonly number[],
-  at: number,
-): TipContent {
-  const value = tree.value[at]!;
-  const label = tree.label[at]!;
-  const merged = tree.merged[at]!;
-  const kind = KIND[tree.kinds[label]!];
-  return {
-    title: merged > 0 ? counted(merged, "frame", "frames, too small to draw") : tree.names[label]!,
-    rows: [
-      ...(kind ? [{ name: "kind", value: kind }] : []),
-      { name: "total", value: text(value) },
-      { name: "self", value: text(own[at]!) },
-      { name: "of the whole", value: share(value / tree.value[0]!) },
-      ...(zoomed > 0 && pathTo(tree, at).includes(zoomed)
-        ? [{ name: "of the zoomed frame", value: share(value / tree.value[zoomed]!) }]
-        : []),
-    ],
-    act: at === zoomed ? "" : "Press to zoom.",
-  };
 }

@@ -1,92 +1,143 @@
 /** Draws the flame graph: on a canvas, and the same as marks of an SVG document for a saved file. */
 
 import type { Pen } from "../../../charts/canvas/canvas";
-import { type Fill, mixed, shadeOf } from "../../../charts/canvas/palette";
+import type { Palette } from "../../../charts/canvas/palette";
+import { drawStrip, type Strip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { fitted } from "../../timeline/paint/box_names";
 import { isTextured, paintSign } from "../../timeline/paint/signs";
-import { BOX_PX, type Box, COLOUR_OF, isFaded, type Scene } from "./scene";
+import { rowCount } from "./layout";
+import { type Look, looksOf, type Paint } from "./looks";
+import { BOX_PX, isAbove, LEAST_PX, ROW_PX, type View, walk } from "./scene";
+import type { Hits } from "./tree";
+
+export interface Scene extends View {
+  hits: Hits | null;
+  palette: Palette;
+  /** The rows that are seen, px from the top of all rows. */
+  top: number;
+  height: number;
+}
 
 /** Frames wider than this may hold a name. */
 const NAMED_PX = 26;
 
-/** Neighbours wider than this are parted by the background. */
+/** Neighbours as wide as this are parted by the background. Narrower ones are a row of pixels, drawn at once. */
 const PARTED_PX = 3;
 
+/** A frame as wide as a box. */
+interface Box {
+  at: number;
+  left: number;
+  wide: number;
+  y: number;
+  look: Look;
+  paint: Paint;
+  plain: boolean;
+}
+
 export function paint(pen: Pen, scene: Scene): void {
-  const { width, height, palette, at } = scene;
+  const { width, height, palette } = scene;
   pen.fillStyle = palette.surface;
   pen.fillRect(0, 0, width, height);
   pen.font = palette.fonts.axis;
   pen.textBaseline = "middle";
-  for (const box of scene.boxes) paintBox(pen, scene, box);
-  const chosen = scene.boxes.find((box) => box.at === at);
-  if (!chosen) return;
-  pen.strokeStyle = palette.ink;
-  pen.lineWidth = 2;
-  pen.strokeRect(chosen.left + 1, chosen.top + 1, Math.max(2, chosen.wide - 3), BOX_PX - 2);
+  const density = pen.getTransform().a;
+  const strip = stripFor(Math.ceil(width * density));
+  const looks = looksOf(scene.tree, palette);
+  for (const row of rowsIn(scene)) {
+    const y = row * ROW_PX - scene.top;
+    walk(
+      scene,
+      row,
+      PARTED_PX,
+      (at, left, right) => paintBox(pen, scene, boxOf(scene, looks, at, left, right, y)),
+      (at, left, right) => setNarrow(strip, scene, looks, at, Math.floor(left * density), Math.ceil(right * density)),
+    );
+    drawStrip(pen, strip, 0, y, BOX_PX, density);
+  }
 }
 
-function paintBox(pen: Pen, scene: Scene, box: Box): void {
-  const { left, top } = box;
-  const wide = shownWidth(box);
-  const { fill, ink } = looksOf(scene, box);
-  pen.fillStyle = fill;
-  pen.fillRect(left, top, wide, BOX_PX);
-  const colour = COLOUR_OF[scene.tree.kinds[scene.tree.label[box.at]!]!];
-  if (colour && !isFaded(scene, box.at) && !box.above)
-    paintSign(pen, scene.palette, colour, { left, y: top, wide, tall: BOX_PX });
-  const text = nameIn(scene, box);
+/** Of those that share a pixel a frame that is looked for is seen, else the first, which is the largest. */
+function setNarrow(strip: Strip, scene: Scene, looks: readonly Look[], at: number, from: number, to: number): void {
+  const label = scene.tree.label[at]!;
+  const found = scene.hits !== null && scene.hits.labels[label] === 1;
+  if (strip.pixels[from] !== 0 && !found) return setPixels(strip, from + 1, to, faintOf(scene, looks[label]!));
+  setPixels(strip, from, to, found ? looks[label]!.plain.pixel : faintOf(scene, looks[label]!));
+}
+
+const faintOf = ({ hits }: Scene, { plain, faded }: Look): number => (hits === null ? plain : faded).pixel;
+
+function* rowsIn({ layout, top, height }: Scene): Iterable<number> {
+  const last = Math.min(rowCount(layout), Math.ceil((top + height) / ROW_PX));
+  for (let row = Math.floor(top / ROW_PX); row < last; row++) yield row;
+}
+
+function boxOf(scene: Scene, looks: readonly Look[], at: number, left: number, right: number, y: number): Box {
+  const label = scene.tree.label[at]!;
+  const look = looks[label]!;
+  const faded = scene.hits !== null && scene.hits.labels[label] !== 1;
+  const above = isAbove(scene, at);
+  const wide = right - left >= PARTED_PX ? right - left - 1 : right - left;
+  return {
+    at,
+    left,
+    wide,
+    y,
+    look,
+    paint: faded ? look.faded : above ? look.above : look.plain,
+    plain: !faded && !above,
+  };
+}
+
+function paintBox(pen: Pen, scene: Scene, { at, left, wide, y, look, paint, plain }: Box): void {
+  const { colour } = look;
+  pen.fillStyle = paint.fill;
+  pen.fillRect(left, y, wide, BOX_PX);
+  if (colour && plain) paintSign(pen, scene.palette, colour, { left, y, wide, tall: BOX_PX });
+  const text = nameIn(scene, at, wide);
   if (text === null) return;
   if (colour && isTextured(colour)) {
-    pen.fillStyle = fill; // words do not stand on stripes
-    pen.fillRect(left, top, Math.min(wide, textWidth(text, "axis") + 8), BOX_PX);
+    pen.fillStyle = paint.fill; // words do not stand on stripes
+    pen.fillRect(left, y, Math.min(wide, textWidth(text, "axis") + 8), BOX_PX);
   }
-  pen.fillStyle = ink;
-  pen.fillText(text, left + 4, top + BOX_PX / 2 + 0.5);
-}
-
-const shownWidth = ({ wide }: Box): number => (wide > PARTED_PX ? wide - 1 : wide);
-
-/** What is no frame of the program is paper; so is the way to what is zoomed into, which would seem its sum. */
-function looksOf(scene: Scene, { at, above }: Box): { fill: string; ink: string } {
-  const { tree, palette } = scene;
-  const label = tree.label[at]!;
-  const colour = COLOUR_OF[tree.kinds[label]!];
-  const faded = isFaded(scene, at);
-  if (colour === null) return { fill: palette.sunken, ink: faded ? palette.third : palette.second };
-  const shade = colour === "other" ? 0 : shadeOf(tree.names[label]!); // lines of code stand in rows, not side by side
-  const fill: Fill = palette.fills.get(colour)![shade]!;
-  if (faded) return { fill: fill.dim, ink: palette.third };
-  return above
-    ? { fill: mixed(fill.plain, palette.surface, 0.7), ink: palette.ink }
-    : { fill: fill.plain, ink: fill.ink };
+  pen.fillStyle = paint.ink;
+  pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);
 }
 
 /** As much of the name as there is room for. */
-function nameIn({ tree }: Scene, box: Box): string | null {
-  const wide = shownWidth(box);
+function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   if (wide < NAMED_PX) return null;
-  const merged = tree.merged[box.at]!;
-  const name = merged > 0 ? `${counted(merged, "smaller frame")}` : tree.names[tree.label[box.at]!]!;
+  const merged = tree.merged[at]!;
+  const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[tree.label[at]!]!;
   return fitted(name, (text) => textWidth(text, "axis"), wide);
 }
 
 /** The picture as marks: sharp at any size, its names searchable. */
 export function marks(scene: Scene): string {
-  return scene.boxes
-    .map((box) => {
-      const { fill, ink } = looksOf(scene, box);
-      const [x, y] = [round(box.left), box.top];
-      const label = scene.tree.names[scene.tree.label[box.at]!]!;
-      const text = nameIn(scene, box);
-      const words = text && `<text x="${x + 4}" y="${y + 13}" font-size="11" fill="${ink}">${escaped(text)}</text>`;
-      const rect = `<rect x="${x}" y="${y}" width="${round(shownWidth(box))}" height="${BOX_PX}" fill="${fill}"/>`;
-      return `<g><title>${escaped(label)}</title>${rect}${words ?? ""}</g>`;
-    })
-    .join("");
+  const looks = looksOf(scene.tree, scene.palette);
+  const found: string[] = [];
+  for (const row of rowsIn(scene)) {
+    const y = row * ROW_PX - scene.top;
+    walk(
+      scene,
+      row,
+      LEAST_PX,
+      (at, left, right) => found.push(markOf(scene, boxOf(scene, looks, at, left, right, y))),
+      () => {},
+    );
+  }
+  return found.join("");
+}
+
+function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
+  const x = round(left);
+  const text = nameIn(scene, at, wide);
+  const words = text && `<text x="${x + 4}" y="${y + 13}" font-size="11" fill="${paint.ink}">${escaped(text)}</text>`;
+  const rect = `<rect x="${x}" y="${y}" width="${round(wide)}" height="${BOX_PX}" fill="${paint.fill}"/>`;
+  return `<g><title>${escaped(scene.tree.names[scene.tree.label[at]!]!)}</title>${rect}${words ?? ""}</g>`;
 }
 
 const round = (px: number): number => Math.round(10 * px) / 10;

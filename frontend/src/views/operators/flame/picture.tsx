@@ -1,30 +1,17 @@
-import { useContext, useMemo, useRef, useState } from "preact/hooks";
-import { Swatch } from "../../../colour";
+import { useContext, useMemo, useRef } from "preact/hooks";
 import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
 import type { TableData } from "../../../components/data_table";
 import { Picture } from "../../../components/picture";
 import { saveText } from "../../../dom/save";
-import { bytes, count, ns, share } from "../../../format";
+import { bytes, counted, ns, share } from "../../../format";
 import type { OperatorPart } from "../part";
 import { knowsWhere } from "../tables";
 import { type FlameAnswer, useFlamePage, useSeen } from "./data";
 import { folded, speedscope } from "./files";
-import { Graph } from "./graph";
-import { COLOUR_OF } from "./scene";
-import {
-  type Hits,
-  hitsOf,
-  type Kind,
-  largestOf,
-  layoutOf,
-  type Measure,
-  measuresOf,
-  pathTo,
-  type Tree,
-  treeOf,
-  turned,
-} from "./tree";
+import { turned, without } from "./shapes";
+import { Stage, useKinds } from "./stage";
+import { type Hits, hitsOf, largestOf, type Measure, measuresOf, type Tree, treeOf } from "./tree";
 
 const GROUPINGS = [
   { id: "stack", label: "Line", meaning: "Lines of your code above the ops that they call." },
@@ -84,7 +71,7 @@ export function FlameGraph({ part, span }: { part: OperatorPart; span: string })
               name="Group by"
               chosen={by}
               options={groupings}
-              choose={(id) => tab.update({ paths: id === groupings[0]!.id ? null : (id as typeof by) })}
+              choose={(id) => tab.update({ paths: id === groupings[0]!.id ? null : (id as typeof by), frame: null })}
             />
           )
         }
@@ -106,11 +93,13 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
   const stem = fileStem(useContext(AboutContext), name);
   const measures = page ? measuresOf(page) : [];
   const measure = measures.find((each) => each === tab.state.cost) ?? measures[0] ?? "device";
+  const hidden = useKinds(tab.state.kinds);
+  const recorded = useMemo(() => page && treeOf(page, measure), [page, measure]);
   const tree = useMemo(() => {
-    if (!page) return null;
-    const down = treeOf(page, measure);
+    if (!recorded) return null;
+    const down = without(recorded, hidden);
     return up ? turned(down) : down;
-  }, [page, measure, up]);
+  }, [recorded, hidden, up]);
   const text = (value: number) => (measure === "bytes" ? bytes(value) : ns(value));
   const typed = tab.state.seek ?? "";
   const hits = useMemo(() => (tree ? hitsOf(tree, typed) : null), [tree, typed]);
@@ -122,7 +111,7 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
       name={name}
       table={() => tableOf(tree, measure)}
       link={() => tab.address()}
-      entries={tree ? savings(tree, measure, stem) : []}
+      entries={recorded ? savings(recorded, measure, stem) : []}
       tools={
         <div class="flame-tools">
           {measures.length > 1 && (
@@ -139,14 +128,29 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
             label="Direction"
             chosen={up ? "up" : "down"}
             options={DIRECTIONS}
-            choose={(id) => tab.update({ turned: id === "up" ? "up" : null })}
+            choose={(id) => tab.update({ turned: id === "up" ? "up" : null, frame: null })}
           />
-          <Seek typed={typed} hits={hits} whole={whole} text={text} change={(seek) => tab.update({ seek })} />
+          <Seek
+            typed={typed}
+            said={hits ? foundIn(hits, whole, text, measure) : ""}
+            change={(seek) => tab.update({ seek })}
+          />
         </div>
       }
     >
-      {tree && whole > 0 ? (
-        <Zoomable key={`${measure} ${up}`} tree={tree} hits={hits} text={text} label={TITLES[measure]} />
+      {tree && recorded && whole > 0 ? (
+        <Stage
+          key={`${measure} ${up}`}
+          tree={tree}
+          whole={recorded}
+          hidden={hidden}
+          hide={(kinds) => tab.update({ kinds: kinds.size > 0 ? kinds : null })}
+          hits={hits}
+          text={text}
+          label={TITLES[measure]}
+          frame={tab.state.frame}
+          zoomTo={(frame) => tab.update({ frame })}
+        />
       ) : (
         <p class="quiet flame-none">
           {problem ? `${problem.problem}. ${problem.hint}` : page ? "No op begins in the steps." : "\u00a0"}
@@ -156,87 +160,27 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
   );
 }
 
-interface ZoomableProps {
-  tree: Tree;
-  hits: Hits | null;
-  text(value: number): string;
-  label: string;
+const WHOLES: Readonly<Record<Measure, string>> = {
+  device: "device time",
+  host: "host time",
+  idle: "GPU idle time",
+  bytes: "allocated bytes",
+};
+
+/** "70 % of device time, 7.0 ms in 14 frames". */
+function foundIn({ frames, sum }: Hits, whole: number, text: (value: number) => string, measure: Measure): string {
+  if (frames === 0) return "none";
+  return `${share(whole > 0 ? sum / whole : 0)} of ${WHOLES[measure]}, ${text(sum)} in ${counted(frames, "frame")}`;
 }
-
-function Zoomable({ tree, hits, text, label }: ZoomableProps) {
-  const layout = useMemo(() => layoutOf(tree), [tree]);
-  const [zoomed, zoom] = useState(0);
-  const kinds = useMemo(() => shownKinds(tree), [tree]);
-  return (
-    <>
-      <Graph label={label} tree={tree} layout={layout} zoomed={zoomed} zoom={zoom} hits={hits} text={text} />
-      <div class="flame-foot">
-        {zoomed > 0 ? (
-          <Crumbs tree={tree} zoomed={zoomed} zoom={zoom} />
-        ) : (
-          <span class="quiet small">Press a frame to zoom. Frames below 1/2000 of the whole are merged.</span>
-        )}
-        <span class="flame-legend quiet small">
-          {kinds.map(({ id, name }) => (
-            <span key={id} class="k">
-              <Swatch colour={COLOUR_OF[id]!} /> {name}
-            </span>
-          ))}
-        </span>
-      </div>
-    </>
-  );
-}
-
-const LEGEND: readonly { id: Kind; name: string }[] = [
-  { id: "python", name: "Python" },
-  { id: "module", name: "module" },
-  { id: "op", name: "op" },
-  { id: "runtime", name: "runtime call" },
-  { id: "kernel", name: "kernel" },
-  { id: "collective", name: "communication" },
-  { id: "copy", name: "copy" },
-];
-
-function shownKinds({ kinds, label, value }: Tree) {
-  const used = new Set(label.filter((_, at) => value[at]! > 0).map((each) => kinds[each]));
-  return LEGEND.filter(({ id }) => used.has(id));
-}
-
-/** The way to what is zoomed into; its middle left out where it is long. */
-function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: number): void }) {
-  const path = pathTo(tree, zoomed);
-  const shown = path.length > MOST_CRUMBS ? [path[0]!, ...path.slice(1 - MOST_CRUMBS)] : path;
-  return (
-    <nav class="flame-crumbs small" aria-label="Zoomed into">
-      {shown.map((at, place) => (
-        <span key={at}>
-          {place > 0 && (place === 1 && shown.length < path.length ? " › … › " : " › ")}
-          {at === zoomed ? (
-            <b>{tree.names[tree.label[at]!]}</b>
-          ) : (
-            <button class="link" onClick={() => zoom(at)}>
-              {tree.names[tree.label[at]!]}
-            </button>
-          )}
-        </span>
-      ))}
-    </nav>
-  );
-}
-
-const MOST_CRUMBS = 5;
 
 interface SeekProps {
   typed: string;
-  hits: Hits | null;
-  whole: number;
-  text(value: number): string;
+  /** What was found. */
+  said: string;
   change(typed: string | null): void;
 }
 
-/** "12.3 ms, 8 % in 14 frames". */
-function Seek({ typed, hits, whole, text, change }: SeekProps) {
+function Seek({ typed, said, change }: SeekProps) {
   return (
     <>
       <input
@@ -248,15 +192,13 @@ function Seek({ typed, hits, whole, text, change }: SeekProps) {
         onInput={(event) => change(event.currentTarget.value || null)}
       />
       <span class="sub filtered" role="status">
-        {hits &&
-          (hits.frames === 0
-            ? "none"
-            : `${text(hits.sum)}, ${share(whole > 0 ? hits.sum / whole : 0)} in ${count(hits.frames)}`)}
+        {said}
       </span>
     </>
   );
 }
 
+/** All of it, from the callers down: what is hidden or turned around here, other programs can hide and turn. */
 const savings = (tree: Tree, measure: Measure, name: string) => [
   {
     label: "Save as folded stacks",

@@ -1,100 +1,100 @@
-/** What a frame of the flame graph looks like and where it is; and what is at a place. */
+/** What is drawn of a layout, and what is at a place of the picture. */
 
-import type { Palette } from "../../../charts/canvas/palette";
-import type { Colour } from "../../../colour";
-import type { Hits, Kind, Layout, Tree } from "./tree";
+import { type Layout, placeAfter, rowCount, type Window } from "./layout";
+import type { Tree } from "./tree";
 
 export const ROW_PX = 19;
 /** A row without the line under it. */
 export const BOX_PX = 18;
 
+/** Frames narrower than this cannot be pointed at, and keys pass over them. */
+export const LEAST_PX = 1;
+
 export interface View {
   tree: Tree;
   layout: Layout;
-  /** The frame that fills the width. */
+  /** What fills the width; between two while the picture moves from one to the other. */
+  shown: Window;
+  /** The frame that is zoomed into. */
   zoomed: number;
   width: number;
 }
 
-export interface Scene extends View {
-  /** Of `boxesOf`: made once for a view, as pointing at a frame changes none. */
-  boxes: readonly Box[];
-  /** That the pointer or the keys are at; -1: none. */
-  at: number;
-  hits: Hits | null;
-  palette: Palette;
-  height: number;
-}
+/** What walks over a row are told: the frame, and from where to where it is, px within the picture. */
+export type Met = (at: number, left: number, right: number) => void;
 
-/** Null: drawn as paper, since it is no frame of the program. */
-export const COLOUR_OF: Readonly<Record<Kind, Colour | null>> = {
-  all: null,
-  python: "other",
-  module: "other",
-  op: "cpu",
-  runtime: "runtime",
-  kernel: "kernel",
-  collective: "comm",
-  copy: "copy",
-  outside: null,
-  smaller: null,
-};
-
-export interface Box {
-  at: number;
-  left: number;
-  top: number;
-  wide: number;
-  /** Around what is zoomed into: only the way there. */
-  above: boolean;
-}
-
-/** Frames narrower than this are not drawn. */
-const LEAST_PX = 1;
-
-/** Every frame that is to be seen, by row and from left to right. */
-export function boxesOf({ tree, layout, zoomed, width }: View): Box[] {
-  const { from, rows, depth } = layout;
-  const whole = tree.value[zoomed] ?? 0;
-  const boxes: Box[] = [];
-  if (whole <= 0) return boxes;
-  const [low, high] = [from[zoomed]!, from[zoomed]! + whole];
-  const scale = width / whole;
-  for (const [row, frames] of rows.entries()) {
-    for (const at of frames) {
-      const begin = from[at]!;
-      if (begin >= high) break;
-      const value = tree.value[at]!;
-      if (value * scale < LEAST_PX || begin + value <= low) continue;
-      const left = Math.max(0, (begin - low) * scale);
-      const right = Math.min(width, (begin + value - low) * scale);
-      const above = row < depth[zoomed]! && value > whole;
-      if (right - left >= LEAST_PX) boxes.push({ at, left, top: row * ROW_PX, wide: right - left, above });
-    }
+/** Each frame of a row that is to be seen, from left to right: those at least so wide, and the others. */
+export function walk({ layout, shown, width }: View, row: number, least_px: number, wide: Met, narrow: Met): void {
+  const { rows, frame, from, to } = layout;
+  const { low, high } = shown;
+  const scale = width / (high - low);
+  const end = rows[row + 1]!;
+  for (let place = placeAfter(layout, row, low); place < end && from[place]! < high; place++) {
+    const left = Math.max(0, (from[place]! - low) * scale);
+    const right = Math.min(width, (to[place]! - low) * scale);
+    if (right - left >= least_px) wide(frame[place]!, left, right);
+    else narrow(frame[place]!, left, right);
   }
-  return boxes;
 }
 
 /** The frame at a place of the picture; -1: none. */
-export function frameAt(boxes: readonly Box[], x: number, y: number): number {
+export function frameAt({ layout, shown, width }: View, x: number, y: number): number {
   const row = Math.floor(y / ROW_PX);
-  for (const { at, left, top, wide } of boxes) if (top === row * ROW_PX && x >= left && x < left + wide) return at;
-  return -1;
+  if (row < 0 || row >= rowCount(layout) || x < 0 || x >= width) return -1;
+  const sought = shown.low + (x / width) * (shown.high - shown.low);
+  const place = placeAfter(layout, row, sought);
+  return place < layout.rows[row + 1]! && layout.from[place]! <= sought ? layout.frame[place]! : -1;
 }
 
-export const isFaded = ({ hits, tree }: Pick<Scene, "hits" | "tree">, at: number): boolean =>
-  hits !== null && !hits.labels[tree.label[at]!];
+/** Around what is zoomed into: only the way there, whose own width is more than the picture's. */
+export function isAbove({ layout, shown, zoomed }: View, at: number): boolean {
+  const place = layout.place[at]!;
+  const { low, high } = shown;
+  return (
+    layout.depth[at]! < layout.depth[zoomed]! &&
+    layout.from[place]! <= low &&
+    layout.to[place]! >= high &&
+    layout.to[place]! - layout.from[place]! > high - low
+  );
+}
 
-/** Where a key leads: to the caller, the largest frame below, or the neighbour in the row. */
-export function neighbour(
-  { tree, layout, zoomed, boxes, at }: Omit<Scene, "palette" | "hits" | "height">,
-  key: string,
-): number {
-  if (at < 0) return zoomed;
+/** From where to where a frame is, px; null: it is not in the picture. */
+export function spotOf({ layout, shown, width }: View, at: number): { left: number; wide: number; top: number } | null {
+  const place = layout.place[at] ?? -1;
+  if (place < 0 || layout.to[place]! <= shown.low || layout.from[place]! >= shown.high) return null;
+  const scale = width / (shown.high - shown.low);
+  const left = Math.max(0, (layout.from[place]! - shown.low) * scale);
+  const right = Math.min(width, (layout.to[place]! - shown.low) * scale);
+  return { left, wide: right - left, top: layout.depth[at]! * ROW_PX };
+}
+
+/** Where a key leads: to the caller, the largest frame below, or the neighbour in the row that has a box. */
+export function neighbour(view: View, at: number, key: string): number {
+  const { tree, layout, zoomed } = view;
+  if (at < 0 || layout.place[at]! < 0) return zoomed;
   if (key === "ArrowUp") return tree.parent[at]! < 0 ? at : tree.parent[at]!;
-  const shown = boxes.map((box) => box.at);
-  if (key === "ArrowDown") return shown.find((each) => tree.parent[each] === at) ?? at;
-  const row = shown.filter((each) => layout.depth[each] === layout.depth[at]);
-  const place = row.indexOf(at) + (key === "ArrowRight" ? 1 : -1);
-  return row[Math.max(0, Math.min(row.length - 1, place))] ?? at;
+  if (key === "ArrowDown") return below(view, at);
+  return beside(view, at, key === "ArrowRight" ? 1 : -1);
 }
+
+function below(view: View, at: number): number {
+  const { tree, layout } = view;
+  const row = layout.depth[at]! + 1;
+  if (row >= rowCount(layout)) return at;
+  const place = placeAfter(layout, row, Math.max(view.shown.low, layout.from[layout.place[at]!]!));
+  const found = layout.frame[place]!;
+  return place < layout.rows[row + 1]! && tree.parent[found] === at && hasBox(view, found) ? found : at;
+}
+
+function beside(view: View, at: number, by: 1 | -1): number {
+  const { rows, frame, place, depth } = view.layout;
+  const row = depth[at]!;
+  for (let next = place[at]! + by; next >= rows[row]! && next < rows[row + 1]!; next += by) {
+    const spot = spotOf(view, frame[next]!);
+    if (spot === null) return at;
+    if (spot.wide >= LEAST_PX) return frame[next]!;
+  }
+  return at;
+}
+
+const hasBox = (view: View, at: number): boolean => (spotOf(view, at)?.wide ?? 0) >= LEAST_PX;

@@ -1,11 +1,10 @@
 /**
- * Call paths as a tree of columns: for one measure, from the callers down or from what is called up.
+ * Call paths as a tree of columns, for one measure.
  *
- *     down   step 9            up   gemm 7
- *              linear 7               linear 7
- *                gemm 7                 step 7
- *              gelu 2              gelu 2
- *                                     step 2
+ *     step 9           parent   -1  0  1  2  1
+ *       linear 7       value     9  9  7  7  2
+ *         gemm 7
+ *       gelu 2
  */
 
 import type { FlamePage } from "../../../api.gen";
@@ -17,16 +16,35 @@ export interface Tree {
   names: readonly string[];
   kinds: readonly Kind[];
   /** Of each frame, a parent before its children; the first is the whole. */
-  parent: readonly number[];
-  label: readonly number[];
-  /** With all below it. */
-  value: readonly number[];
+  parent: Int32Array;
+  label: Int32Array;
+  /** With all below it, ns or bytes. */
+  value: Float64Array;
   /** Frames that a "(smaller)" one stands for; 0 for others. */
-  merged: readonly number[];
+  merged: Int32Array;
+  /** How often it was called in the steps; 0: not known. */
+  calls: Int32Array;
 }
 
 /** Frames of no worth in the measure are left in: they are not drawn. */
-export const treeOf = (page: FlamePage, measure: Measure): Tree => ({ ...page, value: valuesOf(page, measure) ?? [] });
+export const treeOf = (page: FlamePage, measure: Measure): Tree => ({
+  ...columnsOf(page),
+  value: Float64Array.from(valuesOf(page, measure) ?? []),
+});
+
+/** What is the same in each measure, once for a page. */
+const columns = new WeakMap<FlamePage, Omit<Tree, "value">>();
+
+function columnsOf(page: FlamePage): Omit<Tree, "value"> {
+  const known = columns.get(page);
+  if (known) return known;
+  const [parent, label, merged, calls] = [page.parent, page.label, page.merged, page.calls].map((column) =>
+    Int32Array.from(column),
+  ) as [Int32Array, Int32Array, Int32Array, Int32Array];
+  const made = { names: page.names, kinds: page.kinds, parent, label, merged, calls };
+  columns.set(page, made);
+  return made;
+}
 
 export const valuesOf = (page: FlamePage, measure: Measure): readonly number[] | null =>
   ({ device: page.device_ns, host: page.host_ns, idle: page.idle_ns, bytes: page.allocated_bytes })[measure];
@@ -36,76 +54,17 @@ export const measuresOf = (page: FlamePage): Measure[] =>
   (["device", "host", "idle", "bytes"] as const).filter((each) => (valuesOf(page, each)?.[0] ?? 0) > 0);
 
 /** Of each frame what is in none below it. */
-export function ownOf({ parent, value }: Tree): number[] {
-  const own = [...value];
+export function ownOf({ parent, value }: Tree): Float64Array {
+  const own = value.slice();
   for (let at = 1; at < own.length; at++) own[parent[at]!]! -= value[at]!;
   return own;
-}
-
-/** The same sums from what is called to its callers. */
-export function turned(tree: Tree): Tree {
-  const own = ownOf(tree);
-  const [parent, label, value, merged] = [[-1], [tree.label[0]!], [tree.value[0] ?? 0], [0]];
-  const known = new Map<number, number>();
-  const labels = tree.names.length;
-  for (let at = 1; at < own.length; at++) {
-    if (own[at] === 0) continue;
-    let node = 0;
-    for (let frame = at; frame > 0; frame = tree.parent[frame]!) {
-      const key = node * labels + tree.label[frame]!;
-      let next = known.get(key);
-      if (next === undefined) {
-        next = parent.length;
-        known.set(key, next);
-        parent.push(node);
-        label.push(tree.label[frame]!);
-        value.push(0);
-        merged.push(0);
-      }
-      value[next]! += own[at]!;
-      if (frame === at) merged[next]! += tree.merged[at]!;
-      node = next;
-    }
-  }
-  return { ...tree, parent, label, value, merged };
-}
-
-/** Where each frame stands: beside its siblings, the largest first, in the row of its depth. */
-export interface Layout {
-  /** In the measure's unit, from the left. */
-  from: Float64Array;
-  depth: Int32Array;
-  /** Frames of each depth, from left to right. */
-  rows: number[][];
-}
-
-export function layoutOf({ parent, value }: Tree): Layout {
-  const children = parent.map((): number[] => []);
-  for (let at = 1; at < parent.length; at++) if (value[at]! > 0) children[parent[at]!]!.push(at);
-  const from = new Float64Array(parent.length);
-  const depth = new Int32Array(parent.length);
-  const rows: number[][] = parent.length > 0 ? [[0]] : [];
-  for (let row = 0; row < rows.length; row++) {
-    const next: number[] = [];
-    for (const at of rows[row]!) {
-      let left = from[at]!;
-      for (const child of children[at]!.sort((a, b) => value[b]! - value[a]!)) {
-        from[child] = left;
-        depth[child] = row + 1;
-        left += value[child]!;
-        next.push(child);
-      }
-    }
-    if (next.length > 0) rows.push(next);
-  }
-  return { from, depth, rows };
 }
 
 /** The frames from the whole to this one. */
 export function pathTo({ parent }: Tree, at: number): number[] {
   const path: number[] = [];
-  for (let frame = at; frame >= 0; frame = parent[frame]!) path.unshift(frame);
-  return path;
+  for (let frame = at; frame >= 0; frame = parent[frame]!) path.push(frame);
+  return path.reverse();
 }
 
 export interface Hits {
@@ -125,7 +84,7 @@ export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hi
   let [sum, frames] = [0, 0];
   for (let at = 1; at < parent.length; at++) {
     const above = inside[parent[at]!]!;
-    const found = labels[label[at]!]!;
+    const found = value[at]! > 0 ? labels[label[at]!]! : 0;
     inside[at] = above | found;
     if (!found) continue;
     frames++;

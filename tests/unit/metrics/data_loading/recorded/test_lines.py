@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 
@@ -143,6 +144,8 @@ def test_lines_are_sampled_as_often_as_they_take_time():
             break
     else:
         skip_busy(f"{late} bursts were late, {bursts} were not")
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):  # the parts lose their core for as long as they take
+        skip_busy(f"{os.getloadavg()[0]} processes wait for {os.cpu_count()} cores")
     assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }

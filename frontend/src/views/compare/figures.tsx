@@ -1,0 +1,76 @@
+/** Figures that are no parts of the step, of both runs: how full the GPU is, how near to its limit, how much memory. */
+
+import type { FigureChange, Unit } from "../../api.gen";
+import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { change, DASH, text } from "../../format";
+import { sentence } from "../../phrase";
+import type { Pair, Tab } from "../props";
+
+export function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
+  const { figures } = pair.found.comparison;
+  if (figures.length === 0) return null;
+  return (
+    <section class="devices">
+      <div class="head">
+        <h2>How well is the GPU used?</h2>
+        <span class="sub">means over the compared steps</span>
+      </div>
+      <Table
+        label="Figures of both runs"
+        columns={columnsOf(pair, tab)}
+        rows={figures}
+        rowKey={({ metric }) => metric}
+        sort={undefined}
+        onSort={null}
+      />
+    </section>
+  );
+}
+
+function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>[] {
+  const metric = (row: FigureChange) => meanings.metric(row.metric);
+  const missing = ({ why }: FigureChange) => (why ? sentence(meanings.explain(why)) : "It is not measurable there.");
+  const mean = (id: "base" | "candidate", label: string, of: string): Column<FigureChange> => ({
+    ...{ id, label, meaning: `Of ${of}.`, width: "120px", numeric: true, missing },
+    cell: (row) => {
+      const value = row[id];
+      return value === null ? DASH : text(value, metric(row).unit);
+    },
+  });
+  return [
+    {
+      id: "figure",
+      label: "Figure",
+      cell: (row) => <span {...hint(metric(row).meaning)}>{metric(row).label}</span>,
+    },
+    mean("base", "Before", name),
+    mean("candidate", "After", own),
+    {
+      ...{ id: "change", label: "Change", width: "130px", numeric: true, missing },
+      meaning: `Of ${own}, less that of ${name}; of a share in percentage points.`,
+      cell: (row) => (
+        <span class={row.distinguishable === false ? "faint" : undefined}>
+          {row.base === null || row.candidate === null ? DASH : change(row.base, row.candidate, metric(row).unit)}
+        </span>
+      ),
+    },
+    {
+      ...{ id: "interval", label: "95 % interval", width: "240px", numeric: true },
+      meaning: "Of the change. Where it holds 0, the change is not distinguishable from noise.",
+      cell: ({ low, high, ...row }) =>
+        low === null || high === null ? DASH : between(low, high, meanings.metric(row.metric).unit),
+      missing: "One side has too few steps to say.",
+    },
+  ];
+}
+
+/** "+12.2 to +23.7 points"; one figure where both ends are written alike. */
+function between(low: number, high: number, unit: Unit): string {
+  const [from, to] = [end(low, unit), end(high, unit)];
+  const [size, written] = from.split("\u00a0");
+  if (from === to) return to;
+  return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
+}
+
+const end = (value: number, unit: Unit): string => (value === 0 ? text(0, unit) : change(0, value, unit));

@@ -1,0 +1,118 @@
+/**
+ * Where frames stand: beside their siblings, the largest first, in the row of their depth.
+ *
+ *     [all                          ]      rows    0, 1, 3      row 1 has the places 1 and 2
+ *     [step                 ][other ]      frame   0, 1, 6
+ *                                          from    0, 0, 9      in the measure's unit
+ */
+
+import type { Tree } from "./tree";
+
+export interface Layout {
+  /** By row, in a row from left to right; frames of no worth in the measure have no place. */
+  frame: Int32Array;
+  /** Where each row begins in `frame`, and at last where the last one ends. */
+  rows: number[];
+  /** Of each place, in the measure's unit. */
+  from: Float64Array;
+  to: Float64Array;
+  /** Of each frame; -1 where it has none. */
+  place: Int32Array;
+  depth: Int32Array;
+}
+
+export function layoutOf({ parent, value }: Tree): Layout {
+  const count = parent.length;
+  const { first, children } = childrenOf(parent, value);
+  const [frame, place, depth] = [new Int32Array(count), new Int32Array(count).fill(-1), new Int32Array(count)];
+  const [from, to, rows] = [new Float64Array(count), new Float64Array(count), count > 0 ? [0, 1] : [0]];
+  if (count > 0) [place[0], to[0]] = [0, value[0]!];
+  let placed = Math.min(1, count);
+  for (let row = 0; row + 1 < rows.length; row++) {
+    for (let above = rows[row]!; above < rows[row + 1]!; above++) {
+      let left = from[above]!;
+      for (let child = first[frame[above]!]!; child < first[frame[above]! + 1]!; child++, placed++) {
+        const at = children[child]!;
+        frame[placed] = at;
+        place[at] = placed;
+        depth[at] = row + 1;
+        from[placed] = left;
+        left += value[at]!;
+        to[placed] = left;
+      }
+    }
+    if (placed > rows[row + 1]!) rows.push(placed);
+  }
+  const short = <Column extends Int32Array | Float64Array>(column: Column) => column.subarray(0, placed) as Column;
+  return { frame: short(frame), rows, from: short(from), to: short(to), place, depth };
+}
+
+/** Of each frame its children, the largest first: those from `first[at]` on to `first[at + 1]`. */
+function childrenOf(parent: Int32Array, value: Float64Array): { first: Int32Array; children: Int32Array } {
+  const count = parent.length;
+  const first = new Int32Array(count + 1);
+  for (let at = 1; at < count; at++) if (value[at]! > 0) first[parent[at]! + 1]!++;
+  for (let at = 0; at < count; at++) first[at + 1]! += first[at]!;
+  const children = new Int32Array(first[count]!);
+  const next = first.slice();
+  for (const at of largestFirst(value)) if (at > 0) children[next[parent[at]!]!++] = at;
+  for (let at = 0; at < count; at++) settle(children, first[at]!, first[at + 1]!, value);
+  return { first, children };
+}
+
+const BUCKETS = 1 << 16;
+
+/** Of the values above 0 their places, sorted by the upper half of the bits of a number, which ascends with it: twice
+ * by 16 bits is five times as fast as a sort that calls a function. What is the same in 20 bits keeps its order. */
+function largestFirst(value: Float64Array): Int32Array {
+  const bits = new Uint32Array(value.buffer, value.byteOffset, 2 * value.length);
+  let order = new Int32Array(value.length);
+  let size = 0;
+  for (let at = 0; at < value.length; at++) if (value[at]! > 0) order[size++] = at;
+  order = order.subarray(0, size);
+  for (const shift of [0, 16]) {
+    const bucketOf = (at: number) => BUCKETS - 1 - ((bits[2 * at + 1]! >>> shift) & (BUCKETS - 1));
+    const begin = new Int32Array(BUCKETS + 1);
+    for (let each = 0; each < size; each++) begin[bucketOf(order[each]!) + 1]!++;
+    for (let bucket = 0; bucket < BUCKETS; bucket++) begin[bucket + 1]! += begin[bucket]!;
+    const sorted = new Int32Array(size);
+    for (let each = 0; each < size; each++) sorted[begin[bucketOf(order[each]!)]!++] = order[each]!;
+    order = sorted;
+  }
+  return order;
+}
+
+/** Of children that are nearly in order, the few that are not. */
+function settle(children: Int32Array, low: number, high: number, value: Float64Array): void {
+  for (let end = low + 1; end < high; end++) {
+    const moved = children[end]!;
+    let at = end;
+    for (; at > low && value[children[at - 1]!]! < value[moved]!; at--) children[at] = children[at - 1]!;
+    children[at] = moved;
+  }
+}
+
+/** A part of the whole, from the left, in the measure's unit. */
+export interface Window {
+  low: number;
+  high: number;
+}
+
+export const rowCount = ({ rows }: Layout): number => rows.length - 1;
+
+/** What fills the width once this frame is zoomed into. */
+export function windowOf({ place, from, to }: Layout, zoomed: number): Window {
+  const at = Math.max(0, place[zoomed] ?? 0);
+  return { low: from[at] ?? 0, high: to[at] ?? 0 };
+}
+
+/** The first place of a row that ends after an instant of the measure; that behind the row's last where none does. */
+export function placeAfter({ rows, to }: Layout, row: number, after: number): number {
+  let [low, high] = [rows[row] ?? 0, rows[row + 1] ?? 0];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (to[middle]! > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,151 @@
+/**
+ * The same costs as other trees: from what is called up to its callers, and without the frames of some kinds.
+ *
+ *     step 9          up   gemm 7          without ops   step 9
+ *       linear 7             linear 7                      gemm 7
+ *         gemm 7               step 7
+ *       gelu 2             gelu 2
+ *                            step 2
+ */
+
+import { Pairs } from "./pairs";
+import { type Kind, ownOf, type Tree } from "./tree";
+
+/** Turned around, the callers of a frame below this part of the whole are left out: each frame may have many. */
+const LEAST_CALLED = 1 / 20_000;
+
+/** A tree that grows. */
+class Growing {
+  size = 1;
+  parent: Int32Array;
+  label: Int32Array;
+  value: Float64Array;
+  merged: Int32Array;
+  calls: Int32Array;
+
+  /** The whole of another, which it may be as large as at first. */
+  constructor(private readonly of: Tree) {
+    const room = Math.max(2, of.parent.length);
+    this.parent = new Int32Array(room);
+    this.label = new Int32Array(room);
+    this.value = new Float64Array(room);
+    this.merged = new Int32Array(room);
+    this.calls = new Int32Array(room);
+    this.parent[0] = -1;
+    this.label[0] = of.label[0]!;
+    this.value[0] = of.value[0] ?? 0;
+  }
+
+  add(parent: number, label: number): number {
+    if (this.size === this.parent.length) this.grow();
+    this.parent[this.size] = parent;
+    this.label[this.size] = label;
+    return this.size++;
+  }
+
+  private grow(): void {
+    const room = 2 * this.size;
+    this.parent = copied(this.parent, new Int32Array(room));
+    this.label = copied(this.label, new Int32Array(room));
+    this.value = copied(this.value, new Float64Array(room));
+    this.merged = copied(this.merged, new Int32Array(room));
+    this.calls = copied(this.calls, new Int32Array(room));
+  }
+
+  asTree(): Tree {
+    const { names, kinds } = this.of;
+    const [parent, label] = [this.parent.slice(0, this.size), this.label.slice(0, this.size)];
+    const [merged, calls] = [this.merged.slice(0, this.size), this.calls.slice(0, this.size)];
+    return { names, kinds, parent, label, value: this.value.slice(0, this.size), merged, calls };
+  }
+}
+
+function copied<Column extends Int32Array | Float64Array>(from: Column, to: Column): Column {
+  to.set(from);
+  return to;
+}
+
+/** Stacks that are followed from what spends the time up to the whole. */
+interface Climb {
+  /** The frame that spends it. */
+  stack: Int32Array;
+  /** The frame that is looked at now, and the node of what was looked at before. */
+  frame: Int32Array;
+  node: Int32Array;
+}
+
+/** The same sums from what is called to its callers, a row after the other. */
+export function turned(tree: Tree): Tree {
+  const own = ownOf(tree);
+  const up = new Growing(tree);
+  const least = LEAST_CALLED * (tree.value[0] ?? 0);
+  let climb = spending(own);
+  for (let row = 0; climb.stack.length > 0; row++) {
+    addRow(up, climb, tree, own);
+    if (row === 0) addCounts(up, climb, tree);
+    climb = callers(climb, tree, (node) => up.value[node]! >= least);
+  }
+  return up.asTree();
+}
+
+function spending(own: Float64Array): Climb {
+  const stack = new Int32Array(own.length);
+  let size = 0;
+  for (let at = 1; at < own.length; at++) if (own[at]! > 0) stack[size++] = at;
+  return { stack: stack.subarray(0, size), frame: stack.slice(0, size), node: new Int32Array(size) };
+}
+
+/** The nodes of what is looked at, below those of before. */
+function addRow(up: Growing, { stack, frame, node }: Climb, { label }: Tree, own: Float64Array): void {
+  const known = new Pairs(stack.length);
+  const first = up.size;
+  for (let each = 0; each < stack.length; each++) {
+    const named = label[frame[each]!]!;
+    const place = first + known.number(node[each]!, named);
+    if (place === up.size) up.add(node[each]!, named);
+    up.value[place]! += own[stack[each]!]!;
+    node[each] = place;
+  }
+}
+
+/** Of what spends the time, not of its callers, which were called for other things as well. */
+function addCounts(up: Growing, { stack, node }: Climb, { merged, calls }: Tree): void {
+  for (let each = 0; each < stack.length; each++) {
+    up.merged[node[each]!]! += merged[stack[each]!]!;
+    up.calls[node[each]!]! += calls[stack[each]!]!;
+  }
+}
+
+function callers({ stack, frame, node }: Climb, { parent }: Tree, isLarge: (node: number) => boolean): Climb {
+  let size = 0;
+  for (let each = 0; each < stack.length; each++) {
+    const caller = parent[frame[each]!]!;
+    if (caller <= 0 || !isLarge(node[each]!)) continue;
+    stack[size] = stack[each]!;
+    node[size] = node[each]!;
+    frame[size++] = caller;
+  }
+  return { stack: stack.subarray(0, size), frame: frame.subarray(0, size), node: node.subarray(0, size) };
+}
+
+/** What frames of these kinds cost counts for their callers; frames of one name that come to stand under one caller are
+ * one. All sums stay. */
+export function without(tree: Tree, hidden: ReadonlySet<Kind>): Tree {
+  if (hidden.size === 0) return tree;
+  const left = new Growing(tree);
+  const known = new Pairs(tree.parent.length);
+  const isHidden = Uint8Array.from(tree.kinds, (kind) => Number(hidden.has(kind)));
+  const node = new Int32Array(tree.parent.length);
+  for (let at = 1; at < node.length; at++) {
+    const around = node[tree.parent[at]!]!;
+    const label = tree.label[at]!;
+    node[at] = around;
+    if (isHidden[label]) continue;
+    const place = 1 + known.number(around, label);
+    node[at] = place === left.size ? left.add(around, label) : place;
+    left.value[place]! += tree.value[at]!;
+    left.merged[place]! += tree.merged[at]!;
+    left.calls[place]! += tree.calls[at]!;
+  }
+  return left.asTree();
+}

@@ -1,0 +1,109 @@
+/** The flame graph with what stands under it: the way to what is zoomed into, and the kinds of frames. */
+
+import { useMemo } from "preact/hooks";
+import { Swatch } from "../../../colour";
+import { Keys } from "../../../components/keys";
+import { frameName, frameNamed, marksOf } from "./address";
+import { Graph } from "./graph";
+import { layoutOf } from "./layout";
+import { COLOUR_OF } from "./looks";
+import { type Hits, type Kind, pathTo, type Tree } from "./tree";
+
+interface StageProps {
+  tree: Tree;
+  /** With the kinds that are hidden. */
+  whole: Tree;
+  hidden: ReadonlySet<Kind>;
+  hide(kinds: ReadonlySet<string>): void;
+  hits: Hits | null;
+  text(value: number): string;
+  label: string;
+  /** Of the address. */
+  frame: string | undefined;
+  zoomTo(frame: string | null): void;
+}
+
+export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, zoomTo }: StageProps) {
+  const layout = useMemo(() => layoutOf(tree), [tree]);
+  const marks = useMemo(() => marksOf(tree), [tree]);
+  const zoomed = useMemo(() => frameNamed(marks, tree, frame), [marks, tree, frame]);
+  const kinds = useMemo(() => shownKinds(whole), [whole]);
+  const zoom = (at: number) => zoomTo(frameName(marks, at));
+  return (
+    <>
+      <Graph label={label} tree={tree} layout={layout} zoomed={zoomed} zoom={zoom} hits={hits} text={text} />
+      <div class="flame-foot">
+        {zoomed > 0 ? (
+          <Crumbs tree={tree} zoomed={zoomed} zoom={zoom} />
+        ) : (
+          <span class="quiet small">
+            {hidden.size > 0
+              ? "What hidden frames cost counts for their callers; the sums stay."
+              : "Press a frame to zoom. Frames below 1/2000 of the whole are merged."}
+          </span>
+        )}
+        <Keys
+          label="Kinds of frames"
+          keys={kinds.map(({ id, name, meaning }) => ({
+            id,
+            label: name,
+            meaning,
+            mark: <Swatch colour={COLOUR_OF[id]!} />,
+          }))}
+          off={hidden}
+          choose={hide}
+        />
+      </div>
+    </>
+  );
+}
+
+const LEGEND: readonly { id: Kind; name: string; meaning: string }[] = [
+  { id: "python", name: "Python", meaning: "Lines of your code and of packages, without those of torch." },
+  { id: "module", name: "module", meaning: "Calls of torch.nn modules." },
+  { id: "op", name: "op", meaning: "Ops of torch, and your own ranges." },
+  { id: "runtime", name: "runtime call", meaning: "Calls of the driver: launches, copies, waits." },
+  { id: "kernel", name: "kernel", meaning: "Kernels on the GPU, but those of communication." },
+  { id: "collective", name: "communication", meaning: "Kernels that exchange data between GPUs." },
+  { id: "copy", name: "copy", meaning: "Copies and memory sets." },
+];
+
+/** That have any of the measure. */
+function shownKinds({ kinds, label, value }: Tree) {
+  const used = new Set<Kind>();
+  for (let at = 0; at < label.length; at++) if (value[at]! > 0) used.add(kinds[label[at]!]!);
+  return LEGEND.filter(({ id }) => used.has(id));
+}
+
+/** The kinds of what the address says, which is another set each time that it is read. */
+export function useKinds(said: ReadonlySet<string> | undefined): ReadonlySet<Kind> {
+  const written = [...(said ?? [])].join();
+  return useMemo(() => {
+    const names = written.split(",");
+    return new Set(LEGEND.map(({ id }) => id).filter((id) => names.includes(id)));
+  }, [written]);
+}
+
+/** The way to what is zoomed into; its middle left out where it is long. */
+function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: number): void }) {
+  const path = pathTo(tree, zoomed);
+  const shown = path.length > MOST_CRUMBS ? [path[0]!, ...path.slice(1 - MOST_CRUMBS)] : path;
+  return (
+    <nav class="flame-crumbs small" aria-label="Zoomed into">
+      {shown.map((at, place) => (
+        <span key={at}>
+          {place > 0 && (place === 1 && shown.length < path.length ? " › … › " : " › ")}
+          {at === zoomed ? (
+            <b>{tree.names[tree.label[at]!]}</b>
+          ) : (
+            <button class="link" onClick={() => zoom(at)}>
+              {tree.names[tree.label[at]!]}
+            </button>
+          )}
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+const MOST_CRUMBS = 5;

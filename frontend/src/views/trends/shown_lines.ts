@@ -1,0 +1,140 @@
+/** What a picture of a metric draws: a line of its own for some runs, and one for all others together. */
+
+import type { Change, Metric, Unit } from "../../api.gen";
+import { type Crowd, type CrowdLine, crowdOf, valuesAt } from "../../charts/lines/crowd";
+import type { ChartLine, LinePoint } from "../../charts/lines/line_layout";
+import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import { count, type Scale, scaleFor, shortened, text } from "../../format";
+import type { TrendAxis } from "./axis";
+import type { Cast } from "./cast";
+import { figuresOf, known, slowIn } from "./figures";
+import { bandOf, MANY_WORKERS, medianOf, type Run } from "./runs";
+
+interface Chosen {
+  /** Drawn one by one, the one in focus last. */
+  runs: readonly Run[];
+  /** Drawn together. */
+  group: readonly Run[];
+  of: Cast["of"];
+  compared: string | null;
+  small: boolean;
+}
+
+export interface Shown {
+  lines: readonly ChartLine[];
+  /** Those that are drawn together. */
+  crowd: Crowd;
+  /** The points of the lines at each stop, those of the one in focus first: a moving pointer looks nothing up twice. */
+  at: ReadonlyMap<number, Pointed>;
+  scale: Scale;
+  /** The median of the run in focus. */
+  level: { value: number; name: string } | undefined;
+  measured: boolean;
+}
+
+type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
+
+/** changes: of all metrics; those of this one and of the run in focus are marked. */
+export function shownLines(
+  metric: Metric,
+  { runs, group, of, compared, small }: Chosen,
+  axis: TrendAxis,
+  changes: readonly Change[],
+): Shown {
+  const changed = changes.filter((change) => change.metric === metric.id);
+  const alone = runs.map((run, at): ChartLine => {
+    const line = lineOf(run, axis, metric.id, at === runs.length - 1, spansOf(changed, run));
+    return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
+  });
+  // small pictures are too small to point at one of many
+  const pointedAt = of === "runs" || !small ? group : [];
+  const crowd = crowdOf(
+    pointedAt.map((run) => crowdLine(run, axis, metric.id)),
+    axis.stops.length,
+  );
+  // of workers, the line of their run is that of all of them
+  const lines = group.length > 0 && of === "runs" ? [groupLine(crowd, axis), ...alone] : alone;
+  const values = lines
+    .flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null]))
+    .filter((value) => value !== null);
+  const scale = scaleFor(
+    values.reduce((a, b) => Math.max(a, b), 0),
+    metric.unit,
+  );
+  const level = reference(lines, metric.unit);
+  return { lines, crowd, at: pointsByStop(lines), scale, level, measured: values.length > 0 };
+}
+
+/** The middle of many runs at each stop, and between which values four fifths of them are. */
+function groupLine(crowd: Crowd, { stops }: TrendAxis): ChartLine {
+  const points = stops.map((_, stop) => {
+    const middle = bandOf(valuesAt(crowd, stop));
+    return middle && { stop, value: middle.median, low: middle.low, high: middle.high };
+  });
+  return { key: GROUP, name: `Median of ${count(crowd.lines.length)} other runs`, focus: false, group: true, points };
+}
+
+/** No folder's name has a line break. */
+export const GROUP = "\n";
+
+const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
+  new Set(changes.filter((change) => change.run === name).map((change) => change.span));
+
+function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, changed: Set<number>): ChartLine {
+  const { aggregates, stop, at } = axis.placesOf(run);
+  const { value, low, high } = figuresOf(aggregates, metric);
+  const slow = focus ? slowIn(aggregates) : null; // no other line has rings
+  const points = Array.from(at, (place, index): LinePoint | null =>
+    place < 0
+      ? null
+      : {
+          stop: stop[index]!,
+          value: known(value[place]!),
+          low: known(low[place]!),
+          high: known(high[place]!),
+          slow: slow?.has(place) ?? false,
+          // only the first point of the span that is another: the set forgets it
+          changed: focus && changed.delete(aggregates[place]!.number),
+        },
+  );
+  return { key: run.name, name: nameOf(run), focus, points };
+}
+
+const nameOf = ({ workers, label }: Run): string =>
+  workers >= MANY_WORKERS ? `${label}, median of ${workers} workers` : label;
+
+function crowdLine(run: Run, axis: TrendAxis, metric: string): CrowdLine {
+  const { aggregates, stop, at } = axis.placesOf(run);
+  const { value } = figuresOf(aggregates, metric);
+  return {
+    key: run.name,
+    name: nameOf(run),
+    stops: stop,
+    values: Float64Array.from(at, (place) => value[place] ?? NaN),
+  };
+}
+
+/** The median of the run in focus. Of two or three points it would say nothing. */
+function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
+  const focus = lines.find((line) => line.focus);
+  const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
+  const median = values.length > 3 ? medianOf(values) : null;
+  return median === null
+    ? undefined
+    : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${text(median, unit)}` };
+}
+
+function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed> {
+  const found = new Map<number, [ChartLine, LinePoint][]>();
+  for (const line of [...lines].sort((a, b) => rank(a) - rank(b))) {
+    for (const point of line.points) {
+      if (point === null) continue;
+      const there = found.get(point.stop);
+      if (there) there.push([line, point]);
+      else found.set(point.stop, [[line, point]]);
+    }
+  }
+  return found;
+}
+
+const rank = ({ focus, strong, key }: ChartLine): number => (focus ? 0 : strong ? 1 : key === GROUP ? 2 : 3);

@@ -1,0 +1,109 @@
+"""Temporary folders and files of a process. It removes them when it ends; what a killed one left, the next one removes.
+
+    a process   |--- holds a lock on its folder ---|  killed: the lock is gone, the folder is not
+    the next                                           |- takes the lock -|- removes the folder -|
+
+The kernel gives up a lock with its process, however that ended; numbers of processes, which come again and mean nothing
+in another container, are not asked. Where a file system has no locks, nothing of another process is removed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, whose files cannot be removed while they are open
+    fcntl = None  # type: ignore[assignment]
+
+#: What the names of folders begin with. Releases up to 0.2 wrote "tb_steptime." and held no lock.
+PREFIX = "tb_steptime-"
+
+
+class OwnFolder:
+    """A new folder below the temporary one, until `remove` or the end of the process. Raises OSError."""
+
+    def __init__(self, purpose: str) -> None:
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}."))
+            self._lock = _opened(self.path)
+            if self._lock is None or (_locked(self._lock) and self.path.exists()):
+                break
+            os.close(self._lock)  # another process took it for one that was left behind
+        atexit.register(self.remove)
+
+    def remove(self) -> None:
+        """Twice is as good as once."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+        atexit.unregister(self.remove)
+
+
+def remove_left_folders() -> None:
+    """Those of this user's processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if _is_own(folder):
+            with _taken(folder) as taken:
+                if taken:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left_files(folder: Path, pattern: str) -> None:
+    """Of this pattern in a folder, those that nobody holds with `hold`."""
+    for file in folder.glob(pattern):
+        with _taken(file) as taken:
+            if taken:
+                file.unlink(missing_ok=True)
+
+
+def hold(file: int) -> bool:
+    """Hold an open file until it is closed. False: somebody has just removed it."""
+    return fcntl is None or (_locked(file) and os.fstat(file).st_nlink > 0)
+
+
+@contextlib.contextmanager
+def _taken(path: Path) -> Iterator[bool]:
+    """Whether no process holds this."""
+    lock = _opened(path)
+    try:
+        yield lock is not None and _locked(lock, unknown=False)
+    except OSError:
+        return  # it is gone, or not ours to remove
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _opened(path: Path) -> int | None:
+    if fcntl is None:
+        return None
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def _locked(file: int, *, unknown: bool = True) -> bool:
+    """Whether this process has the lock now. unknown: the answer where the file system has none."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return unknown
+    return True
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+    except (OSError, AttributeError):
+        return False

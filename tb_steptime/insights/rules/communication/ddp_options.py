@@ -1,0 +1,110 @@
+"""What DistributedDataParallel does in each step unless it is told that it need not."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card
+from tb_steptime.metrics.communication.reducer import Reducer
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
+
+_NO_SEARCH = """model = DistributedDataParallel(model)  # without find_unused_parameters=True
+# where the same parameters are unused in every step: static_graph=True"""
+_VIEWS = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
+
+_SEARCHES = "In each step DDP searches the graph for unused parameters: {search} on the CPU."
+_ALL_USED = (
+    "In each step DDP searches for unused parameters ({search}) and ranks exchange which were used ({map}), but all "
+    "{parameters} got a gradient."
+)
+
+
+def unused_parameters(facts: Facts) -> Insight | None:
+    """Fires when DistributedDataParallel looks for unused parameters in each step, and the trace does not show that
+    there are any.
+
+    Similar pattern: a model with branches that some steps leave out needs the search: where fewer gradients are put
+    into the buckets than the model has parameters, this rule is silent.
+
+    Needs: CPU activity; for the number of parameters the types of what is exchanged, which PyTorch writes for NCCL,
+    and for gloo with `record_shapes=True`.
+
+    Jobs: training with DistributedDataParallel and `find_unused_parameters=True`, without `static_graph=True`.
+
+    Gain: of the search the time in which no GPU works, and the median exposed time of the all-reduce that tells the
+    ranks which parameters were used; waits for late ranks are in the all-reduces before it.
+
+    Left out: buckets, which with the search stay in the order of the model and not in that of the gradients.
+    """
+    found = _reducer(facts)
+    if found is None or not found.searches or found.all_used is False:
+        return None
+    return exchange_card(
+        facts,
+        ExchangeCard(
+            id="unused_parameters",
+            title=phrase("Turn off find_unused_parameters in DDP"),
+            later=phrase("Turn off find_unused_parameters in DDP"),
+            why=_why(found),
+            how=_NO_SEARCH,
+            gain_ns=found.idle_search_ns + found.map_ns,
+            formula=phrase(
+                "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
+                "which parameters were used."
+            ),
+            best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
+            why_confidence=phrase("Another rank or a later step may leave parameters out.")
+            if found.all_used
+            else phrase("Whether all parameters are used is not recorded."),
+            spares_host=True,
+        ),
+    )
+
+
+def _why(found: Reducer) -> Phrase:
+    if not found.all_used:
+        return phrase(_SEARCHES, search=ns(found.search_ns))
+    values = {"search": ns(found.search_ns), "map": ns(found.map_ns), "parameters": count(found.parameters)}
+    return filled(_ALL_USED, values)
+
+
+def gradient_copies(facts: Facts) -> Insight | None:
+    """Fires when DistributedDataParallel on CPUs copies gradients out of its buckets.
+
+    Similar pattern: on a GPU these copies are launches: `gradient_buckets`. The way into the buckets divides by the
+    number of ranks too, and has to be done anyway.
+
+    Needs: CPU activity.
+
+    Jobs: training with DistributedDataParallel on CPUs.
+
+    Gain: the time of these copies, mean over the steps.
+
+    Left out: the memory that one copy of all gradients less takes.
+    """
+    found = _reducer(facts)
+    if found is None or not found.copies or facts.overview.has_device:
+        return None
+    copies = round(found.copies)
+    return exchange_card(
+        facts,
+        ExchangeCard(
+            id="gradient_copies",
+            title=phrase("Keep gradients in DDP's buckets"),
+            later=phrase("Keep gradients in DDP's buckets"),
+            why=phrase(
+                agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
+                copies=count(copies),
+                copying=ns(found.copies_ns),
+            ),
+            how=_VIEWS,
+            gain_ns=found.copies_ns,
+            formula=phrase("Time of these copies, mean over the steps."),
+            best=Confidence.HIGH,
+            why_confidence=phrase("The copies are measured."),
+        ),
+    )
+
+
+def _reducer(facts: Facts) -> Reducer | None:
+    return facts.overview.communication.reducer if facts.overview.communication else None

@@ -1,0 +1,62 @@
+"""What launches a collective: the host's call, the op that asks a backend of the host for it, and FSDP's ranges around.
+
+training thread   |-- c10d::allreduce_ --|      |-- c10d::_reduce_scatter_base_ --|
+gloo's thread          |-- gloo:all_reduce --|        |-- gloo:all_reduce --|     in one order
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.kinds import KINDS, kind_of
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+#: FSDP2's ranges; of FSDP1 those that exchange, and not its forward, which has the model's own exchanges inside.
+_FSDP = re.compile(r"FSDP::|FullyShardedDataParallel\._")
+_ASKED = "c10d::"
+#: gloo runs a reduce-scatter as an all-reduce.
+_RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
+
+
+def launching_calls(trace: Trace) -> Int64:
+    """Of each of `find_collectives` the row of the call or op that launched it, -1 where that is not recorded."""
+    found = find_collectives(trace)
+    if not has_device_activity(trace):
+        return _asking_ops(trace, found)
+    launches = find_launches(trace)
+    return launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)
+
+
+def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
+    """Of each call, -1 for none, whether a range of FSDP is around it."""
+    ranges = trace.events.rows(Kind.USER)
+    marks = [name for name in distinct_in(trace.events.name[ranges]).tolist() if _FSDP.match(trace.strings[name])]
+    around: Bool = innermost(trace, ranges[np.isin(trace.events.name[ranges], marks)], calls) >= 0
+    return around
+
+
+def _asking_ops(trace: Trace, found: Collectives) -> Int64:
+    """By order, for kinds of which as many are asked for as are run, and each before it runs."""
+    ops, kinds = _ops(trace)
+    calls = np.full(len(found), -1, np.int64)
+    for kind in distinct_in(found.kind).tolist():
+        mine, asked = np.flatnonzero(found.kind == kind), ops[kinds == kind]
+        if len(mine) == len(asked) and (trace.events.start_ns[asked] <= found.start[mine]).all():
+            calls[mine] = asked
+    return calls
+
+
+def _ops(trace: Trace) -> tuple[Int64, Int64]:
+    """Rows of the ops that ask for a collective, by start, and the kind that a backend of the host runs it as."""
+    rows = trace.events.rows(Kind.CPU_OP)
+    asks = np.array([name.startswith(_ASKED) for name in trace.strings.strings], bool)
+    rows = rows[asks[trace.events.name[rows]]] if len(rows) else rows
+    kinds = [kind_of(trace.strings[name]) for name in trace.events.name[rows].tolist()]
+    return rows, np.array([_RUN_AS.get(kind, kind) for kind in kinds], np.int64)

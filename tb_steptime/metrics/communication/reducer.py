@@ -1,0 +1,110 @@
+"""What the reducer of DistributedDataParallel does besides the exchange of gradients: it looks for parameters that the
+step does not use, and copies gradients out of its buckets.
+
+forward           |-- DistributedDataParallel.forward [search] --|
+backward                [mul_out][mul_out]...[allreduce: 8 int]        a number for each parameter: whether it was used
+                                                         [copy_bucket_to_grad][copy_bucket_to_grad]...
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.exposure import exposure, judged_windows
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.trace.host_ranges import union_of, union_where
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+
+_REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
+_SEARCH, _COPY_BACK = (re.compile(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
+#: One for each parameter that got a gradient: it goes into its bucket.
+_COPY_IN = re.compile(_REDUCER + "(?:mul_out|copy_)$")
+_INT_BYTES = 4
+
+
+class Reducer(msgspec.Struct, frozen=True):
+    """Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+
+    searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
+    works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
+    follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
+    them got a gradient in each step; None where the trace does not tell.
+    """
+
+    copies: float
+    copies_ns: int
+    searches: float
+    search_ns: int
+    idle_search_ns: int
+    map_ns: int
+    parameters: int | None
+    all_used: bool | None
+
+
+def reducer(trace: Trace) -> Reducer | None:
+    """None where it neither copies nor searches."""
+    copies, searches = _ops(trace, _COPY_BACK), _ops(trace, _SEARCH)
+    if not len(copies) and not len(searches):
+        return None
+    steps, judged = len(find_steps(trace).steps), judged_windows(trace)
+    searching = union_of(trace, searches) & judged
+    maps = _maps(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
+    parameters = _parameters(trace, maps, len(searches))
+    return Reducer(
+        copies=len(copies) / steps,
+        copies_ns=(union_of(trace, copies) & judged).total_ns // steps,
+        searches=len(searches) / steps,
+        search_ns=searching.total_ns // steps,
+        idle_search_ns=(searching - union_where(trace, _on_device(trace))).total_ns // steps,
+        map_ns=int(np.median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
+        parameters=parameters,
+        all_used=None if parameters is None else _all_used(trace, parameters * len(searches)),
+    )
+
+
+def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
+    """Rows of ops with such a name that begin in a step."""
+    named = np.array([pattern.match(name) is not None for name in trace.strings.strings], bool)
+    if not named.any():
+        return np.empty(0, np.int64)
+    rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
+    rows = rows[named[trace.events.name[rows]]]
+    start = trace.events.start_ns[rows]
+    place = np.searchsorted(steps.start_ns, start, side="right") - 1
+    inside: Int64 = rows[(place >= 0) & (start < steps.end_ns[np.maximum(place, 0)])]
+    return inside
+
+
+def _on_device(trace: Trace) -> Bool:
+    return np.isin(trace.events.kind, DEVICE_KINDS)
+
+
+def _maps(trace: Trace, found: Collectives) -> Int64:
+    """All-reduces of whole numbers."""
+    texts = trace.collective_texts.strings
+    said = np.array([text.lower() == "int" for text in texts] + [False], bool)[found.dtype]
+    inputs = trace.events.dtypes
+    if not has_device_activity(trace) and inputs is not None:
+        of_int = np.array([text == '["int"]' for text in trace.inputs.strings] + [False], bool)
+        said |= of_int[inputs[found.event]]
+    return np.flatnonzero((found.kind == KINDS.index("all_reduce")) & said)
+
+
+def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
+    """Of the one model that is searched; None where there are others, or other all-reduces of whole numbers."""
+    size = find_collectives(trace).bytes[maps]
+    alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
+    return int(size[0]) // _INT_BYTES if alike else None
+
+
+def _all_used(trace: Trace, gradients: int) -> bool | None:
+    """None where gradients live in the buckets, and are not copied there."""
+    copied = len(_ops(trace, _COPY_IN))
+    return copied == gradients if copied else None

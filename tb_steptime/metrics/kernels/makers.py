@@ -1,0 +1,39 @@
+"""The user's module and line that each kernel comes from: of a backward kernel those of the op that made its node.
+
+thread     |- train.py(9): step, Linear_0 -|
+             |- aten::linear -|                         k: Linear_0, train.py(9)
+autograd                            |- AddmmBackward0 -|     j: of the addmm inside linear, so Linear_0, train.py(9)
+device             kkkk                     jjjj
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.sources import Words, modules, sources
+
+
+class KernelMakers(NamedTuple):
+    """One entry per row of the kernel table.
+
+    module   the innermost nn.Module; line: the innermost one outside torch; -1 where there is none, or none is recorded
+    """
+
+    module: Words
+    line: Words
+
+
+@shared(backward_nodes, kernel_origins)
+def kernel_makers(trace: Trace) -> KernelMakers:
+    """Of all kernels of the recording."""
+    origins = kernel_origins(trace)
+    anchor = np.where(origins.call >= 0, origins.call, origins.op)
+    made = forward_of(trace, anchor)
+    user = np.where(made >= 0, made, anchor)
+    return KernelMakers(modules(trace, user), sources(trace, user))

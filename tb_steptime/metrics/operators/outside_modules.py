@@ -1,0 +1,41 @@
+"""What the steps launch and allocate outside any module, in the forward pass and in the backward pass.
+
+thread     |- Net_0 -|  |- loss -|             loss: outside
+autograd                           |- Addmm- -|   of Net_0, whose op made it
+                                    |- Accumulate -|   outside: no op of the forward pass made it
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost
+from tb_steptime.metrics.operators.op_costs import measured_costs, outside_ops, own_costs
+from tb_steptime.metrics.operators.op_memory import allocated_in_steps
+from tb_steptime.metrics.operators.op_tree import op_tree
+from tb_steptime.trace.model import Trace
+
+
+class OutsideModules(msgspec.Struct, frozen=True):
+    """device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
+    modules launch and allocate themselves, forward and backward, these are all of the steps."""
+
+    device_ns: int | None = None
+    allocated_bytes: int | None = None
+
+
+def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
+    """calls: of all modules."""
+    measured = measured_costs(trace)
+    device_ns = allocated = None
+    if "device" in measured:
+        of_ops, loose = own_costs(trace, op_tree(trace, "ran"), "device"), outside_ops(trace).costs(trace, "device")
+        device_ns = int(of_ops.sum() + loose.sum()) - _of_modules(calls, "device", "backward_device")
+    if "allocated" in measured:
+        allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
+    return OutsideModules(device_ns, allocated)
+
+
+def _of_modules(calls: ModuleCalls, *costs: ModuleCost) -> int:
+    columns = [calls.own[cost] for cost in costs]
+    return sum(int(column.sum()) for column in columns if column is not None)

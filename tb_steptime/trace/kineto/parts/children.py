@@ -1,0 +1,115 @@
+"""A child process that runs `main` of a module of this folder, with some open files, and answers on its stdout.
+
+this process has one thread     it is forked: all is imported already, and it starts within milliseconds
+it has more, or cannot say      a program of its own is started: of a fork a lock that another thread holds would
+                                never be free, and a library's threads would be missing
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, NoReturn, Protocol
+
+import tb_steptime
+
+_STDIN, _STDOUT, _STDERR = range(3)
+#: A file in it for each thread, those of libraries too. Only Linux has it; elsewhere a fork alone is not safe.
+_THREADS = Path("/proc/self/task")
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+class Child(Protocol):
+    """Runs until its `main` ends, or is killed."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    def kill(self) -> None: ...
+    def wait(self) -> int: ...
+
+
+def start_child(module: str, arguments: Sequence[object], passed: Sequence[int]) -> Child:
+    """passed: the numbers of the open files that it keeps. In a session of its own, because an interrupt from the
+    keyboard is for this process, whose end ends it. Raises OSError."""
+    name, spelled = f"{__package__}.{module}", [str(argument) for argument in arguments]
+    return _forked(name, spelled, passed) if _has_one_thread() else _started(name, spelled, passed)
+
+
+def _has_one_thread() -> bool:
+    try:
+        return len(os.listdir(_THREADS)) == 1
+    except OSError:
+        return False
+
+
+def _started(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
+    """`-m` puts the working directory first on the path: the package's own folder, so that nothing of the user's
+    shadows the standard library."""
+    import subprocess  # slow to import
+
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(tb_steptime.__file__).parent.parent,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        pass_fds=passed,
+        start_new_session=True,
+    )
+
+
+class _Forked:
+    """What subprocess.Popen is for a child that was started."""
+
+    def __init__(self, pid: int, stdout: IO[bytes]) -> None:
+        self.stdout = stdout
+        self._pid = pid
+        self._status: int | None = None
+
+    def kill(self) -> None:
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self._status is None:
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._status
+
+
+def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
+    main = importlib.import_module(module).main
+    said, says = os.pipe()
+    pid = os.fork()
+    if not pid:
+        _run(main, arguments, says, passed)
+    os.close(says)
+    return _Forked(pid, os.fdopen(said, "rb"))
+
+
+def _run(main: Callable[[list[str]], None], arguments: list[str], says: int, passed: Sequence[int]) -> NoReturn:
+    """The child, from the fork to its end: nothing of what called this is ever returned to."""
+    status = 1
+    try:
+        gc.freeze()  # what was there before closes no file here, and its pages stay shared
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for own, place in ((nothing, _STDIN), (says, _STDOUT), (nothing, _STDERR)):
+            os.dup2(own, place)
+        _close_all_but({_STDIN, _STDOUT, _STDERR, *passed})
+        main(arguments)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for number in {int(name) for name in os.listdir(_OPEN_FILES)} - kept:
+        with contextlib.suppress(OSError):  # the list of files was one
+            os.close(number)

@@ -1,0 +1,71 @@
+"""Whatever goes wrong in a training: its batches, its errors and its exit code are those without a recorder."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+from tb_steptime.record.file.format import PRODUCED
+from tests.drawn.faulty_training import FAULTS, Asked, Ended, Trainings
+from tests.drawn.recorded import rows
+
+pytestmark = pytest.mark.live
+
+#: With which workers, recorded how.
+CELLS = [(0, "once"), (2, "once"), (2, "twice"), (2, "all"), (2, "profiled")]
+
+
+@pytest.fixture(scope="module")
+def trainings() -> Iterator[Trainings]:
+    started = Trainings()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def ended(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, str], Ended]:
+    """How a training ends; each is run once."""
+    known: dict[tuple[str, int, str], Ended] = {}
+
+    def run(*asked: object) -> Ended:
+        if asked not in known:
+            known[asked] = trainings.run(Asked(*asked, str(tmp_path_factory.mktemp("training"))))
+        return known[asked]
+
+    return run
+
+
+@pytest.mark.parametrize(("workers", "recorded"), CELLS)
+def test_what_is_compared_was_recorded(trainings, tmp_path, workers, recorded):
+    trainings.run(Asked("none", workers, recorded, str(tmp_path)))
+    batches = {(row.pass_number, row.batch) for folder in tmp_path.glob("logs*") for row in rows(folder, PRODUCED)}
+    assert batches == {(number, batch) for number in range(2) for batch in range(6)}
+
+
+@pytest.mark.parametrize(("workers", "recorded"), CELLS)
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "fork"])
+def test_a_training_ends_as_without_a_recorder(ended, fault, workers, recorded):
+    without = ended(fault, workers, "not")
+    assert without.code != -signal.SIGALRM  # it hangs
+    assert ended(fault, workers, recorded) == without
+
+
+@pytest.mark.parametrize(("workers", "recorded"), [cell for cell in CELLS if "profiled" not in cell])
+def test_a_forked_child_that_ends_as_a_program_ends_as_without_a_recorder(ended, workers, recorded):
+    assert ended("fork", workers, recorded) == ended("fork", workers, "not")
+
+
+def test_a_parent_does_not_wait_for_ever_for_a_child_forked_while_it_is_profiled(ended):
+    """The child's own code is not that without: torch's profiler aborts it at its end, whoever started it."""
+    profiled, without = (ended("fork", 2, recorded) for recorded in ("profiled", "not"))
+    assert (profiled.code, of_parent(profiled)) == (without.code, of_parent(without))
+
+
+def of_parent(training: Ended) -> list[str]:
+    """What it printed after the child had ended."""
+    (ended,) = (number for number, line in enumerate(training.printed) if line.startswith("child"))
+    return training.printed[ended + 1 :]

@@ -1,0 +1,238 @@
+"""A TensorBoard that is ended, and a log directory that changes under it: nothing is left, nothing is said wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.states import Problem, SpanState
+from tb_steptime.ingest.summaries import SUFFIX
+from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.store import Store
+from tb_steptime.timeline.answers import TimelinePage
+from tests.drawn.small_trace import small_trace, write_trace
+from tests.drawn.stores import all_read, entries, until
+from tools.serve import TensorBoard
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+
+#: Readers end so soon after TensorBoard, however that ended.
+END_SECONDS = 2.0
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch) -> Iterator[Callable[[Path], TensorBoard]]:
+    """Starts TensorBoard on a directory; its temporary files lie in tmp_path / "tmp"."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    started: list[TensorBoard] = []
+
+    def start(logs: Path) -> TensorBoard:
+        started.append(TensorBoard(logs, module="tests.browser.tensorboard_with_ours"))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+def get(server: TensorBoard, route: str, **query: Any) -> Any:
+    asked = "&".join(f"{key}={value}" for key, value in query.items())
+    address = f"{server.url}data/plugin/tb_steptime/{route}?{asked}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"X-Tb-Steptime": "1"}), timeout=30) as answer:
+        return json.load(answer)
+
+
+def spans(server: TensorBoard) -> dict[str, dict[str, Any]]:
+    index = get(server, "index")
+    return {span["file"]: span for run in index["runs"] for worker in run["workers"] for span in worker["spans"]}
+
+
+def readers(pid: int) -> list[int]:
+    """Children of all threads that read a trace."""
+    children = [
+        int(child)
+        for thread in Path(f"/proc/{pid}/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
+    return [child for child in children if b"read_one" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def left_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if "tb_steptime" in path.name or path.name.endswith(".tmp")]
+
+
+@needs_proc
+@pytest.mark.live
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
+    logs = tmp_path / "logs"
+    write_trace(logs / "a" / "w.1.pt.trace.json")
+    server = start(logs)
+    file = until(lambda: [span for span in spans(server).values() if span["state"] == "ready"])[0]
+    until(lambda: "tracks" in get(server, "timeline", span=file["id"], **{"from": 0, "to": 1000, "detail": 1}))
+    write_trace(logs / "b" / "w.1.pt.trace.json")
+    os.utime(logs / "b" / "w.1.pt.trace.json", times=(0, 0))  # no file that is still being written
+    reading: list[int] = []
+
+    def stopped() -> bool:
+        spans(server)
+        with contextlib.suppress(OSError):
+            for child in readers(server.process.pid):
+                os.kill(child, signal.SIGSTOP)  # so that it is reading when TensorBoard ends
+                reading.append(child)
+        return bool(reading)
+
+    until(stopped)
+    os.killpg(server.process.pid, ending)  # as a terminal does it
+    for child in reading:
+        os.kill(child, signal.SIGCONT)
+    server.process.wait(20)
+    until(lambda: not any(map(runs, reading)), END_SECONDS)
+    said = server.said()
+    assert [word for word in ("Traceback", "resource_tracker", "multiprocessing", "Exception") if word in said] == []
+    if ending == signal.SIGKILL:
+        killed = left_in(tmp_path / "tmp")
+        assert killed != []
+        again = start(logs)
+        until(lambda: all(span["state"] == "ready" for span in spans(again).values()))
+        until(lambda: not set(killed) & set(left_in(tmp_path / "tmp")), 10)
+        again.stop()
+    assert left_in(tmp_path / "tmp") == []
+    assert left_in(logs) == []
+
+
+@pytest.mark.live
+def test_two_tensorboards_on_one_directory_say_the_same(start, tmp_path):
+    logs = tmp_path / "logs"
+    for number in range(6):
+        write_trace(logs / f"run{number}" / "w.1.pt.trace.json", op_us=10 + number)
+    servers = [start(logs), start(logs)]
+    for server in servers:
+        until(lambda each=server: all(span["state"] == "ready" for span in spans(each).values()))
+    pages = [
+        [get(server, "view", span=span["id"], view="overview") for span in spans(server).values()] for server in servers
+    ]
+    assert pages[0] == pages[1]
+    assert len(pages[0]) == 6
+    assert sorted(path.name for path in logs.rglob("*") if path.is_file()) == sorted(
+        ["w.1.pt.trace.json", f"w.1.pt.trace.json{SUFFIX}"] * 6
+    )
+
+
+@pytest.mark.usefixtures("at_once")
+def test_two_stores_that_read_one_directory_at_the_same_time_agree(logs):
+    for number in range(3):
+        write_trace(logs / f"run{number}" / "w.1.pt.trace.json", op_us=10 + number)
+    stores = [Store([Place("", logs, "logs")]) for _ in range(2)]
+    for store in stores:
+        entries(store)
+    pages = [[store.page(each.id, "host", work=False) for each in all_read(store).values()] for store in stores]
+    for store in stores:
+        store.close()
+    assert pages[0] == pages[1]
+    assert len(list(logs.rglob("*"))) == 3 * 3
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_directory_that_goes_and_comes_back_shows_what_is_there(logs, opened):
+    trace = write_trace(logs / "a" / "w.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    page = opened.page(entry.id, "overview", work=False)
+    away = logs.with_name("away")
+    logs.rename(away)
+    until(lambda: not entries(opened))
+    shutil.copytree(away, logs)
+    (again,) = until(lambda: entries(opened)).values()
+    assert all_read(opened)[again.file].state is SpanState.READY
+    assert opened.page(again.id, "overview", work=False).result == page.result
+    assert trace.exists()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_file_that_grows_while_it_is_read_is_read_again(logs, opened, monkeypatch):
+    """Its first summary is that of something older than the file."""
+    trace = logs / "w.1.pt.trace.json"
+    whole = json.dumps(small_trace(steps=4))
+    cut = whole.rindex('{"ph"', 0, len(whole) // 2)
+    trace.write_text(whole[:cut].rstrip(", ") + "]}")
+    (entry,) = all_read(opened).values()
+    with open(trace, "r+") as file:
+        file.write(whole)
+    until(lambda: entries(opened)[entry.file].last_step == "8")
+    assert opened.page(entry.id, "overview", work=False).head.step_count == 4
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of a megabyte, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True)
+    if done.returncode:
+        pytest.skip("nothing may be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_read_only_directory_is_read_into_the_cache(small_disk, tmp_path):
+    trace = write_trace(small_disk / "w.1.pt.trace.json")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    store = Store([Place("", small_disk, "logs")])
+    (entry,) = all_read(store).values()
+    assert store.page(entry.id, "overview", work=False).head.step_count == 3
+    store.close()
+    assert len(list((tmp_path / "cache").rglob(f"*{SUFFIX}"))) == 1
+    assert list(small_disk.iterdir()) == [trace]
+
+
+@pytest.mark.live
+@pytest.mark.usefixtures("at_once")
+def test_a_disk_that_is_full_is_said_and_works_when_it_has_room(small_disk, tmp_path, monkeypatch):
+    """Neither the summary has room beside its trace, nor the events in the temporary folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    write_trace(small_disk / "logs" / "w.1.pt.trace.json")
+    fill = small_disk / "fill"
+    with contextlib.suppress(OSError), open(fill, "wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    store = Store([Place("", small_disk / "logs", "logs")])
+    (entry,) = until(lambda: entries(store)).values()
+    told = until(lambda: failure_of(lambda: store.timeline(entry.id, (0, 1000), 1, work=True)))
+    assert "No space left" in told.problem
+    fill.unlink()
+    store.retry(entry.id)
+    page = until(lambda: isinstance(page := store.timeline(entry.id, (0, 1000), 1, work=True), TimelinePage) and page)
+    assert page.tracks
+    assert store.page(entry.id, "overview", work=False).head.step_count == 3
+    store.close()
+    assert [path.name for path in small_disk.rglob("*") if "tmp" in path.name or "tb_steptime" in path.name] == []
+
+
+def failure_of(ask: Callable[[], object]) -> Problem | None:
+    try:
+        ask()
+    except SpanFailed as failure:
+        return failure.problem
+    return None
