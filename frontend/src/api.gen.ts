@@ -3139,7 +3139,8 @@ export interface SpanHead {
  * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
- * which the timeline opens, since the headline speaks of what it shows; None: any.
+ * which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
+ * this file; headline says so, and result has no values.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -3153,6 +3154,7 @@ export interface SpanPage {
   largest: Largest | null;
   neighbours: Neighbour[];
   shown_step: string | null;
+  gap: boolean;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";
