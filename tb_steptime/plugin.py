@@ -212,7 +212,15 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _bundle(self, request: Request) -> Answer:
         from tb_steptime.serve.http.bundle import entry
 
-        return Answer(entry())
+        return Answer(entry(self._opening_at_hand()))
+
+    def _opening_at_hand(self) -> bytes | None:
+        """The script comes in any case: without, the tab asks and hears what is wrong."""
+        try:
+            return self.store.opening_at_hand()
+        except Exception:
+            logger.exception("tb_steptime could not send its first page along")
+            return None
 
     def _part(self, request: Request) -> Answer:
         """A name holds the hash of what is in it, so what a browser has is right for ever."""

@@ -35,7 +35,11 @@ class TensorBoard:
     """A running TensorBoard. url ends in a slash and holds the path prefix."""
 
     def __init__(
-        self, logdir: Path, arguments: Sequence[str] = (), port: int | None = None, module: str = "tensorboard.main"
+        self,
+        logdir: Path | str,
+        arguments: Sequence[str] = (),
+        port: int | None = None,
+        module: str = "tensorboard.main",
     ) -> None:
         """Start it and wait until it answers; NoTensorBoard where it does not. port None: any that is free."""
         port = port or free_port()

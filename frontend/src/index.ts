@@ -5,6 +5,7 @@ import { openUrlStore, outerPage } from "./address/url";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App, firstPage } from "./frame/app";
+import { broughtAlong } from "./server/brought";
 import { openClient } from "./server/client";
 import { opened } from "./server/opening";
 import type { AnswerCache } from "./server/use_answer";
@@ -18,7 +19,8 @@ export function render(): void {
   const outer = outerPage();
   const url = openUrlStore(outer);
   const known: AnswerCache = new Map();
-  const client = opened(openClient(), url.read(), firstPage(url.read()), known);
+  const server = broughtAlong(openClient());
+  const client = opened(server, url.read(), firstPage(url.read()), known);
   followTheme(outer);
   printView();
   draw(h(App, { client, url, known }), document.body);

@@ -15,6 +15,8 @@ from tb_steptime.trace.table import Int32, Int64
 
 #: Collectives x ranks: of more, those of the first steps are matched, so that a job of a thousand ranks fits in memory.
 MOST_CELLS = 1_000_000
+#: Of so many steps the first is left out: ranks wait for each other's profiler to start in it.
+FEWEST_STEPS = 3
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tb_steptime.ranks.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
 from tb_steptime.ranks.exchange_time import exchange_time
-from tb_steptime.ranks.instances import Instances, instances_of
+from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
@@ -27,9 +27,6 @@ from tb_steptime.ranks.together import late_group
 from tb_steptime.ranks.turns import causes_of_turns
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
-
-#: Of so many steps the first is left out: ranks wait for each other's profiler to start in it.
-FEWEST_STEPS = 3
 
 
 def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobRanks:

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.ranks.instances import FEWEST_STEPS
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
@@ -54,7 +55,8 @@ class ScalingPart(msgspec.Struct, frozen=True):
 
 
 class Scaling(msgspec.Struct, frozen=True):
-    """From base_ranks to ranks. step_ns: the mean step; parts sum to the steps, and lost_ns to step_ns - ideal_ns.
+    """From base_ranks to ranks. step_ns: the mean step, of three or more without the first; parts sum to the steps, and
+    lost_ns to step_ns - ideal_ns.
 
     efficiency: ideal_ns / step_ns; None, with the reason, where it is not known whether ranks do the same work.
     """
@@ -93,7 +95,10 @@ class ScaledJob:
         return found
 
     def _mean(self, metric: str) -> float:
-        means = [float(np.nanmean(span.figures[metric])) for span in self.spans if metric in span.figures]
+        """Of three steps or more without the first, in which ranks wait for each other's profiler to start."""
+        columns = [span.figures[metric] for span in self.spans if metric in span.figures]
+        steady = [column[1:] if len(column) >= FEWEST_STEPS else column for column in columns]
+        means = [float(np.nanmean(column)) for column in steady if not np.isnan(column).all()]
         return float(np.mean(means)) if means else 0.0
 
     def largest_exchange(self) -> str | None:

@@ -27,6 +27,8 @@ SCAN_SHARE = 0.1
 SCAN_PATIENCE_SECONDS = 0.08
 #: And one that nobody waits for: the tab asks for the index every few seconds, and what is new shows at once.
 POLL_PATIENCE_SECONDS = 0.3
+#: A scan that is younger serves a script that no one waits for: TensorBoard's own page began one just before.
+RECENT_SECONDS = 10.0
 #: How long the very first request waits: an empty answer would say that there are no traces.
 FIRST_SCAN_PATIENCE_SECONDS = 20.0
 
@@ -63,6 +65,14 @@ class LogDirectory:
         self.scan_soon()
         self._first_scan.wait(patience_seconds)
         return bool(self.found.spans)
+
+    @property
+    def is_scanned(self) -> bool:
+        return self._first_scan.is_set()
+
+    def patience_seconds(self) -> float:
+        """How long the first picture waits for a new scan: not where the last one is recent."""
+        return 0.0 if time.monotonic() - self.scanned_at < RECENT_SECONDS else SCAN_PATIENCE_SECONDS
 
     def refresh(self, patience_seconds: float = SCAN_PATIENCE_SECONDS) -> None:
         """A scan that is not old, as far as that can be had soon."""

@@ -1,7 +1,8 @@
 """Which page the tab opens with, so that the first answer holds all of the first picture.
 
-    index ──> catalogue ──> view     three answers one after the other, each later while other tabs hold the interpreter
-    opening                          one
+    script ──> index ──> catalogue ──> view     one after the other, each later while other tabs hold the interpreter
+    script ──> opening                          where the address names something
+    script with its opening                     where it does not, and all is read
 
 The tab itself chooses the span (`frontend/src/address/selection.ts`) and takes the page if it is that span's; another
 one costs one more request and no mistake.
@@ -41,6 +42,12 @@ def first_span(index: Index, address: Address) -> SpanEntry | None:
     spans = _spans([worker for worker in workers if worker.name == address.worker] or workers)
     exact = next((span for span in spans if str(span.number) == address.number), None)
     return exact or next((span for span in spans if span.state is SpanState.READY), None)
+
+
+def is_at_rest(index: Index) -> bool:
+    """Whether no trace waits to be read: who shows this index need not ask at once that one is."""
+    spans = [span for run in index.runs for span in _spans(run.workers)]
+    return all(span.state in (SpanState.READY, SpanState.FAILED) for span in spans)
 
 
 def version_of(opening: Opening) -> str:

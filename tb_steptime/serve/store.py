@@ -6,6 +6,7 @@ about a job. Every method may be called from any thread and answers at once; tra
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -26,8 +27,8 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
-from tb_steptime.serve.kept import KeptResults
-from tb_steptime.serve.opening import Address, first_span
+from tb_steptime.serve.kept import Bounded, KeptResults
+from tb_steptime.serve.opening import Address, first_span, is_at_rest
 from tb_steptime.serve.pages import span_page
 from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
@@ -57,6 +58,9 @@ from tb_steptime.timeline.search import Search, search_page
 logger = logging.getLogger(__name__)
 
 ALL_TRENDS = TrendsAsked()
+
+#: The newest answers that the first script brings along.
+MAX_OPENING_BYTES = 2_000_000
 
 #: Trends that are read before they are asked for, and the pause before each.
 MAX_WARM_SPANS, WARM_REST_SECONDS = 2_000, 0.002
@@ -93,6 +97,7 @@ class Store:
         self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
         self._index = KeptIndex()
+        self._openings: Bounded[bytes] = Bounded(MAX_OPENING_BYTES)
         self._warmed = threading.Event()
 
     def get_ready(self) -> None:
@@ -104,6 +109,7 @@ class Store:
         remove_left_folders()
         try:
             encode(self.opening(Address(), ANALYSES[0].id, work=False))
+            self.opening_at_hand()
         except Exception:  # a thread of its own: nobody else would hear of it
             logger.exception("tb_steptime could not prepare its first page")
 
@@ -111,8 +117,8 @@ class Store:
         """Whether there is anything to show, as far as is known; waits for the first scan only."""
         return self.directory.has_spans(patience_seconds)
 
-    def index(self, *, work: bool) -> Index:
-        self.directory.refresh(POLL_PATIENCE_SECONDS)
+    def index(self, *, work: bool, patience_seconds: float = POLL_PATIENCE_SECONDS) -> Index:
+        self.directory.refresh(patience_seconds)
         found, spans = self.directory.spans()
         if work:
             self.reader.read_ahead(spans)
@@ -139,6 +145,24 @@ class Store:
             self._warm()
         span = first_span(index, address)
         return Opening(index, catalogue(), None if span is None else self._first_page(span, address, view, work=work))
+
+    def opening_at_hand(self) -> bytes | None:
+        """The opening of an address that names nothing, as JSON, made again only where something changed. None where it
+        is not at hand, or a trace is still to be read: the tab then asks for it, with the header that begins work."""
+        if not self.directory.is_scanned:
+            return None
+        index = self.index(work=False, patience_seconds=self.directory.patience_seconds())
+        first = first_span(index, Address()) if is_at_rest(index) else None
+        span = self.directory.get(first.id) if first else None
+        if span is None or span.measured is None:
+            return None
+        self._warm()
+        make = functools.partial(self._opening, index, span)
+        return self._openings.get((index.version, span.found.id), span.measured, make, len)
+
+    def _opening(self, index: Index, span: ServedSpan) -> bytes:
+        """Raises OSError, DamagedSummary."""
+        return encode(Opening(index, catalogue(), self._page(span, ANALYSES[0].id)))
 
     def _warm(self) -> None:
         """Once somebody looks: have the trends of the spans at hand before they are asked for."""

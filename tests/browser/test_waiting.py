@@ -10,6 +10,11 @@ from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
 
 ROUTES = "**/data/plugin/tb_steptime/"
 
+#: What a browser does to a page behind another one; without windows it has none behind.
+IN_BACKGROUND = """Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+document.dispatchEvent(new Event("visibilitychange"))"""
+IN_SIGHT = IN_BACKGROUND.replace("hidden", "visible")
+
 
 def test_a_late_view_says_what_is_read(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     server = tensorboard(recording)
@@ -78,12 +83,16 @@ def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, re
     assert [fault for fault in failed if "view=host" in fault and "ABORTED" in fault]
 
 
-def test_behind_another_plugin_nothing_is_asked(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
     server = tensorboard(recording)
-    one = tab(server)
-    one.view("overview")
+    one, behind = tab(server), tab(server)
     asked: list[str] = []
-    one.page.on("request", lambda request: asked.append(request.url))
+    for page in (one, behind):
+        page.view("overview")
+        page.page.on("request", lambda request: asked.append(request.url))
+    behind.frame.evaluate(IN_BACKGROUND)
     ours = one.frame
     ours.page.evaluate("location.hash = '#timeseries'")
     expect(one.page.locator("iframe >> visible=true")).to_have_count(0)
@@ -93,3 +102,5 @@ def test_behind_another_plugin_nothing_is_asked(tensorboard: StartTensorBoard, r
     assert [url for url in asked if "tb_steptime/" in url and "/parts/" not in url] == []
     with one.page.expect_request("**/tb_steptime/index", timeout=2_000):
         one.page.evaluate("location.hash = '#tb_steptime'")
+    with behind.page.expect_request("**/tb_steptime/index", timeout=2_000):
+        behind.frame.evaluate(IN_SIGHT)

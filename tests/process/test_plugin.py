@@ -350,6 +350,33 @@ def test_the_first_answer_holds_all_of_the_first_picture(client):
     assert get(client, "opening?view=none", 404)["problem"] == "There is no such span or view"
 
 
+def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(logs, tmp_path, monkeypatch):
+    """Beside a tab that holds the interpreter each request waits. What is unread is asked for with the header."""
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    (tmp_path / "index.js").write_text("export function render() {}")
+    client = tensorboard("--logdir", str(logs))
+    assert client.get(PREFIX + "index.js").get_data() == b"export function render() {}"
+    read(client)
+    script = client.get(PREFIX + "index.js")
+    program, _, brought = script.get_data(as_text=True).partition("\nglobalThis.stepInsightsOpening = ")
+    assert program == "export function render() {}"
+    opening = json.loads(json.loads(brought.removesuffix(";\n")))
+    asked = get(client, "opening?view=overview")
+    assert opening["index"]["runs"]
+    assert [opening[part] for part in ("catalogue", "page")] == [asked[part] for part in ("catalogue", "page")]
+    assert opening["index"] | {"scanned_at_ms": 0} == asked["index"] | {"scanned_at_ms": 0}
+    again = client.get(PREFIX + "index.js", headers={"If-None-Match": script.headers["ETag"]})
+    assert (again.status_code, again.get_data()) == (304, b"")
+
+
+def test_the_script_comes_where_its_first_answer_cannot(client, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    (tmp_path / "index.js").write_text("export function render() {}")
+    monkeypatch.setattr(store.Store, "opening_at_hand", lambda *_: 1 / 0)
+    assert client.get(PREFIX + "index.js").get_data() == b"export function render() {}"
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_an_unchanged_answer_is_not_packed_either(client, monkeypatch):
     wanted = {"Accept-Encoding": "gzip"}
     tag = client.get(PREFIX + "catalogue", headers=wanted).headers["ETag"]

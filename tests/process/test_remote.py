@@ -14,43 +14,22 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.files import reading
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.serve.store import Store
+from tests.drawn.bucket import empty_bucket, put, s3_server
 from tests.drawn.small_trace import write_trace
 
 
 @pytest.fixture(scope="module")
 def server():
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture
 def bucket(server, tmp_path, monkeypatch):
-    """An empty bucket; everything that reads it has its credentials in the environment."""
-    settings = {"AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "very-secret"}
-    for name, value in (settings | {"AWS_DEFAULT_REGION": "us-east-1", "XDG_CACHE_HOME": str(tmp_path)}).items():
-        monkeypatch.setenv(name, value)
-    import s3fs
-
-    s3fs.S3FileSystem.clear_instance_cache()
-    name = re.sub("[^a-z0-9]+", "-", tmp_path.name.lower()).strip("-")
-    s3fs.S3FileSystem().mkdir(name)
-    return any_path(f"s3://{name}/logs")
-
-
-def put(place, tmp_path, **drawn):
-    """A small trace under an address."""
-    local = tmp_path / place.name
-    write_trace(local, **drawn)
-    place.write_bytes(local.read_bytes())
-    return place
+    return empty_bucket(server, tmp_path, monkeypatch)
 
 
 def test_the_tab_reads_a_bucket_and_writes_its_summaries_there(bucket, tmp_path, at_once, capsys):

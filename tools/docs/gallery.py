@@ -23,7 +23,8 @@ DEMO = ROOT / "demo_logs"
 TRACES = ROOT.parent / "shared" / "traces"
 
 VIEWS = (
-    "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "timeline", "compare",
+    "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "ranks", "timeline",
+    "compare",
 )  # fmt: skip
 THEMES = ("light", "dark")
 #: Run of the contact sheet, and the folder of its trace in `shared`.
@@ -52,6 +53,7 @@ SHOWN_DEMO = (
     "cpu_baseline",
     "cpu_recorded_workers",
     "cpu_kept_graph",
+    "cpu_late_rank",
 )
 #: The other side of the view Compare, where it is not the first run.
 OTHERS = {

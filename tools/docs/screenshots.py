@@ -79,6 +79,7 @@ PICTURES = (
     Picture("memory", "cpu_kept_graph", "light", 1160),
     Picture("operators", "forum_sparse_multi_gpu_simulated", "light", 1900, {"work": "made"}, "flame"),
     Picture("compare", "num_dataloaders_simulated", "light", 900, {"with": "baseline_simulated/gpu/1"}),
+    Picture("ranks", "cpu_late_rank", "light", 860),
     Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )
 WIDTH = 1280

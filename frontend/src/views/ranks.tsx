@@ -68,9 +68,11 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       />
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
-      <p class="quiet">
-        <Sentence phrase={titleOf(page, "clocks")} />
-      </p>
+      {job.unmatched === null && (
+        <p class="quiet">
+          <Sentence phrase={titleOf(page, "clocks")} />
+        </p>
+      )}
     </>
   );
 }
@@ -83,9 +85,12 @@ const metricsOf = ({ caused_ns }: RanksPage, job: JobRanks, meanings: Meanings):
   ...meanings.metrics.filter(({ id }) => job.metrics.includes(id)),
 ];
 
-/** Ranks that wait for each other take equally long: then it is the waits that tell them apart. */
-const firstOf = ({ balance }: JobRanks, metrics: readonly Metric[]): Metric =>
-  (balance === "balanced" ? metrics.find(({ id }) => id === "step_time") : undefined) ?? metrics[0]!;
+/** Ranks that wait for each other take equally long: then it is the waits that tell them apart. Of those that are late
+ * together another one is the last in each step, but none of them waits. */
+const firstOf = ({ balance }: JobRanks, metrics: readonly Metric[]): Metric => {
+  const shown = balance === "balanced" ? "step_time" : balance === "late_ranks" ? "rank_wait_ns" : null;
+  return metrics.find(({ id }) => id === shown) ?? metrics[0]!;
+};
 
 const SNIPPET = `torch.profiler.profile(
     ...,

@@ -8,6 +8,8 @@ import { memoryLabel, roofLine, scalesOf } from "../../src/charts/lines/roofline
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
 const ROOFS = [{ name: "BF16", tflops: 100 }];
 
+const NONE: ReadonlySet<string> = new Set();
+
 const point = (key: string, x: number, y: number) => ({
   key,
   x,
@@ -15,6 +17,7 @@ const point = (key: string, x: number, y: number) => ({
   area: 1,
   colour: "kernel",
   shape: "circle" as const,
+  group: key,
   tip: { title: key, rows: [{ name: "Of its roof", value: "50 %" }] },
 });
 
@@ -58,6 +61,7 @@ test("arrow keys go from dot to dot, and Enter opens", () => {
     <RooflinePlot
       label="Roofline"
       points={[point("large", 1, 1), point("small", 10, 10)]}
+      off={NONE}
       roofs={ROOFS}
       memory_gbs={1000}
       height={200}
@@ -71,4 +75,29 @@ test("arrow keys go from dot to dot, and Enter opens", () => {
   expect(plot.getAttribute("aria-valuetext")).toBe("small, Of its roof 50 %");
   fireEvent.keyDown(plot, { key: "Enter" });
   expect(choose).toHaveBeenCalledWith("small");
+});
+
+test("a group that is hidden is passed over, and the axes stay", () => {
+  const points = [point("large", 1, 1), point("middle", 3, 3), point("small", 1000, 10)];
+  const plot = (off: ReadonlySet<string>) => (
+    <RooflinePlot
+      label="Roofline"
+      points={points}
+      off={off}
+      roofs={ROOFS}
+      memory_gbs={1000}
+      height={200}
+      chosen={null}
+      choose={() => {}}
+    />
+  );
+  const { getByRole, container, rerender } = render(plot(NONE));
+  const ticks = container.textContent;
+  rerender(plot(new Set(["middle"])));
+  expect(container.textContent).toBe(ticks);
+  const slider = getByRole("slider");
+  fireEvent.keyDown(slider, { key: "ArrowRight" });
+  fireEvent.keyDown(slider, { key: "ArrowRight" });
+  expect(slider.getAttribute("aria-valuetext")).toContain("small");
+  expect(slider.getAttribute("aria-valuemax")).toBe("2");
 });

@@ -1,7 +1,10 @@
 /** What a browser has and the simulated document lacks: a size for every element, and a canvas that accepts drawing. */
 
-import { cleanup } from "@testing-library/preact";
+import { cleanup, configure } from "@testing-library/preact";
 import { afterEach, vi } from "vitest";
+
+/** What appears is waited for as long as a full machine may take; a test ends as soon as it is there. */
+configure({ asyncUtilTimeout: 20_000 });
 
 /** Every element is this large and stands at the top left corner of the page. */
 export const WIDTH = 1000;

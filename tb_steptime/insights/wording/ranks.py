@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.scaling import scaling_text
+from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
 from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
@@ -242,9 +242,4 @@ def held_text(found: Scaling) -> Phrase:
     """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
     if found.base_ranks != found.ranks:
         return scaling_text(found)
-    return phrase(
-        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
-        ranks=count(found.ranks),
-        after=ns(found.step_ns),
-        before=ns(found.base_step_ns),
-    )
+    return same_ranks_text(found)

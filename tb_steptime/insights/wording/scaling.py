@@ -27,10 +27,30 @@ def scaling_text(found: Scaling) -> Phrase:
         return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
     said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
     most = found.parts[0]
-    if most.lost_ns < WORTH_NAMING * found.step_ns:
+    if min(most.lost_ns, (1 - found.efficiency) * found.step_ns) < WORTH_NAMING * found.step_ns:
         return joined(said, phrase("."), by="")
     lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
     return joined(said, lost, by="")
+
+
+def same_ranks_text(found: Scaling) -> Phrase:
+    """Two jobs of as many ranks: what the whole job's step became, and the part that changed most."""
+    said = phrase(
+        "Over all {ranks} ranks a step takes {after}, in the base {before}",
+        ranks=count(found.ranks),
+        after=ns(found.step_ns),
+        before=ns(found.base_step_ns),
+    )
+    most = max(found.parts, key=lambda part: abs(part.ns - part.base_ns))
+    if abs(most.ns - most.base_ns) < WORTH_NAMING * found.base_step_ns:
+        return joined(said, phrase("."), by="")
+    changed = phrase(
+        "; most changed: {part}, {own} and {was}.",
+        part=text(_part(most)),
+        own=ns(most.ns),
+        was=ns(most.base_ns),
+    )
+    return joined(said, changed, by="")
 
 
 def _part(part: ScalingPart) -> str:

@@ -183,11 +183,20 @@ def bytes_of(batch: Any) -> int:
         elif isinstance(part, Mapping):
             parts += part.values()
         elif not isinstance(part, _WITHOUT_BYTES):
-            size = len(part) if isinstance(part, (bytes, bytearray)) else getattr(part, "nbytes", None)
-            if not isinstance(size, int):
+            size = _size_of(part)
+            if size is None:
                 return UNKNOWN
             total += size
     return total
+
+
+def _size_of(part: Any) -> int | None:
+    if isinstance(part, (bytes, bytearray)):
+        return len(part)
+    if not hasattr(part, "nbytes") and hasattr(part, "element_size"):  # tensors before PyTorch 2.1
+        return int(part.element_size() * part.numel())
+    size = getattr(part, "nbytes", None)
+    return size if isinstance(size, int) else None
 
 
 #: Below this in the stack a batch is being produced ...

@@ -1,13 +1,16 @@
 """The built front end: the entry that TensorBoard imports, and the parts that it loads when a view is opened.
 
-static/index.js                 the entry
-static/parts/NAME-HASH.js       what several views share, and each view by itself
+static/index.js                 the entry: all of the first picture
+static/parts/NAME-HASH.js       each other view by itself, and what several of them share
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
+
+import msgspec
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 #: The folder of the parts, in addresses as on disk.
@@ -17,9 +20,25 @@ PARTS = "parts"
 _PART_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}\.js", re.ASCII)
 
 
-def entry() -> bytes:
-    file = STATIC / "index.js"
-    return file.read_bytes() if file.is_file() else _NOT_BUILT
+def entry(opening: bytes | None) -> bytes:
+    """The script, and with it what it would ask for first: JSON, which it takes from its `stepInsightsOpening`.
+
+    Another site's page learns nothing of it: it may not import a module of ours, and as a plain script this is none,
+    because of its `export`.
+    """
+    try:
+        program = _program(STATIC, (STATIC / "index.js").stat().st_mtime_ns)
+    except OSError:
+        return _NOT_BUILT
+    if opening is None:
+        return program
+    return b"%b\nglobalThis.stepInsightsOpening = %b;\n" % (program, msgspec.json.encode(opening.decode()))
+
+
+@functools.lru_cache(1)
+def _program(folder: Path, written_ns: int) -> bytes:
+    """Kept, because each look at a file may wait for the interpreter while another tab holds it. Raises OSError."""
+    return (folder / "index.js").read_bytes()
 
 
 def part(name: str) -> bytes | None:

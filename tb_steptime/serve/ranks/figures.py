@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.names import natural_order
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.metrics.base import Series
 from tb_steptime.serve.kept import Bounded
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Reason
@@ -86,13 +85,18 @@ class KeptFigures:
 def job_figures(spans: Sequence[ServedSpan], metrics: Collection[str] | None = None) -> JobFigures:
     """metrics: those that are wanted; None: all. A span whose summary went away has no values. Results are read one at
     a time: those of a thousand ranks are never in memory as a whole."""
-    ranks = [_RankFigures.of(result, metrics) if (result := _trends(span)) else None for span in spans]
-    known = [rank for rank in ranks if rank]
-    steps = _in_order(name for rank in known for name in rank.steps)
-    measured = {metric: None for rank in known for metric in rank.values}
-    reasons = {metric: reason for rank in reversed(known) for metric, reason in rank.reasons.items()}
-    values = {metric: _matrix(ranks, metric, steps) for metric in measured}
-    return JobFigures(steps, values, reasons, len(ranks) - len(known))
+    filled = _Filled(len(spans))
+    lacking = 0
+    for row, span in enumerate(spans):
+        result = _trends(span)
+        if result:
+            filled.add(row, result, metrics)
+        else:
+            lacking += 1
+    order = sorted(filled.columns, key=natural_order)
+    places = [filled.columns[name] for name in order]
+    values = {metric: _ordered(matrix, places) for metric, matrix in filled.values.items()}
+    return JobFigures(order, values, filled.reasons, lacking)
 
 
 def _trends(span: ServedSpan) -> TrendsResult | None:
@@ -101,39 +105,40 @@ def _trends(span: ServedSpan) -> TrendsResult | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _RankFigures:
-    steps: list[str]
-    values: dict[str, Float32]
-    reasons: dict[str, Reason]
-
-    @classmethod
-    def of(cls, result: TrendsResult, metrics: Collection[str] | None) -> _RankFigures:
-        """values: of the metrics that are known at some step."""
-        wanted = [series for series in result.series if metrics is None or series.metric in metrics]
-        figures = {series.metric: _numbers(series, len(result.steps)) for series in wanted}
-        return cls(
-            steps=[step.name for step in result.steps],
-            values={metric: values for metric, values in figures.items() if not np.isnan(values).all()},
-            reasons={series.metric: series.reason for series in result.series if series.reason},
-        )
+def _ordered(matrix: Float32, places: list[int]) -> Float32:
+    """Steps are in order where all ranks recorded the same ones."""
+    return matrix if places == list(range(matrix.shape[1])) else matrix[:, places]
 
 
-def _numbers(series: Series, steps: int) -> Float32:
-    values = np.array(series.steps, np.float32)
-    return values if len(values) == steps else np.full(steps, np.nan, np.float32)
+@dataclass(eq=False)
+class _Filled:
+    """Large blocks from the beginning: a thousand small arrays would leave holes that no one gets back. columns: by
+    name of a step, in the order in which they came; a matrix has all of them."""
+
+    rows: int
+    columns: dict[str, int] = field(default_factory=dict)
+    values: dict[str, Float32] = field(default_factory=dict)
+    reasons: dict[str, Reason] = field(default_factory=dict)
+
+    def add(self, row: int, result: TrendsResult, metrics: Collection[str] | None) -> None:
+        columns = [self.columns.setdefault(step.name, len(self.columns)) for step in result.steps]
+        self.values = {metric: self._wide(matrix) for metric, matrix in self.values.items()}
+        for series in result.series:
+            if metrics is not None and series.metric not in metrics:
+                continue
+            if series.reason:
+                self.reasons.setdefault(series.metric, series.reason)
+            if len(series.steps) == len(columns) and series.steps.count(None) < len(columns):
+                matrix = self.values[series.metric] = self._wide(self.values.get(series.metric, _NOTHING))
+                matrix[row, columns] = np.array(series.steps, np.float32)
+
+    def _wide(self, matrix: Float32) -> Float32:
+        """With a column for every step that is known by now."""
+        if matrix.shape[1] == len(self.columns):
+            return matrix
+        wide = np.full((self.rows, len(self.columns)), np.nan, np.float32)
+        wide[: len(matrix), : matrix.shape[1]] = matrix
+        return wide
 
 
-def _matrix(ranks: Sequence[_RankFigures | None], metric: str, steps: Sequence[str]) -> Float32:
-    column = {name: place for place, name in enumerate(steps)}
-    matrix = np.full((len(ranks), len(steps)), np.nan, np.float32)
-    for row, rank in zip(matrix, ranks, strict=True):
-        if rank and metric in rank.values:
-            values = rank.values.pop(metric)  # or all of them would be held twice
-            row[[column[name] for name in rank.steps]] = values
-    return matrix
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Each once; steps are numbers."""
-    return sorted(set(names), key=natural_order)
+_NOTHING: Float32 = np.empty((0, 0), np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.wording.scaling import scaling_text
+from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.spans import RankSpan
@@ -38,6 +38,27 @@ def test_a_late_rank_is_lost_to_waits():
     assert found.parts[0].id == "waits"
     assert found.efficiency == pytest.approx(42.1 / 62.3, rel=0.02)
     assert plain(scaling_text(found)).endswith("lost to waits for late ranks.")
+
+
+def test_of_as_many_ranks_it_says_which_part_changed_most():
+    """2 x 7/8 of 60.8 MB at 50 and at 5 GB/s, beside 40 ms of computing."""
+    slower = scaling(scaled(Declared(8)), scaled(Declared(8, bus_rate=5e9)))
+    assert plain(same_ranks_text(slower)) == (
+        "Over all 8 ranks a step takes 61.3 ms, in the base 42.1 ms; most changed: exposed all-reduce, 21.3 ms and "
+        "2.1 ms."
+    )
+    same = scaling(scaled(Declared(8)), scaled(Declared(8, compute_ns=40_100_000)))
+    assert plain(same_ranks_text(same)) == "Over all 8 ranks a step takes 42.2 ms, in the base 42.1 ms."
+
+
+def test_the_wait_for_another_profiler_to_start_is_no_loss():
+    """In the first step, of 8 here."""
+    base, late = (with_parts(run(Declared(ranks))) for ranks in (8, 16))
+    for span in late:
+        span.figures["communication_time"][0] += 400 * MS
+    found = scaling(*(ScaledJob(spans, job_ranks(spans)) for spans in (base, late)))
+    assert found.efficiency == pytest.approx(1, rel=0.01)
+    assert plain(scaling_text(found)) == "8 to 16 ranks: 99.6 % efficient."
 
 
 def test_a_job_that_is_split_is_as_much_shorter_at_best():

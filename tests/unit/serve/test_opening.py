@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.serve.opening import Address, first_span
+from tb_steptime.serve.opening import Address, first_span, is_at_rest
 from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry
 
 
@@ -65,6 +65,12 @@ def test_a_span_that_is_not_read_has_no_page_but_another_of_its_run_may():
     unread = span("r/a/1", recorded=2, state=SpanState.UNREAD)
     assert first_span(index(unread, span("r/a/2", recorded=1)), Address()) == span("r/a/2", recorded=1)
     assert first_span(index(unread), Address()) is None
+
+
+@pytest.mark.parametrize("state", list(SpanState))
+def test_an_index_is_at_rest_where_nothing_waits_to_be_read(state: SpanState):
+    done = state in (SpanState.READY, SpanState.FAILED)
+    assert is_at_rest(index(span("r/a/1", recorded=2), span("r/a/2", recorded=1, state=state))) is done
 
 
 def test_the_recording_as_one_step_has_an_id_of_its_own():

@@ -12,13 +12,14 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.terminal.kernel_report import TABLE_ROWS, kernel_text, span_kernels
+from tests.drawn.op_rows import checkpointed
 from tests.drawn.small_trace import write_trace
 from tests.drawn.timeline import V100, timeline
 
 CONTRACT = {
     "name", "device", "count", "total_ns", "mean_ns", "min_ns", "max_ns", "share", "tensor_core", "tensor_core_reason",
     "eligible", "why_not", "gain_ns", "op", "blocks_per_sm", "waves", "slot_efficiency", "est_achieved_occupancy",
-    "kineto_achieved_occupancy", "short",
+    "kineto_achieved_occupancy", "short", "source", "source_count",
 }  # fmt: skip
 
 
@@ -61,19 +62,30 @@ def test_the_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[
         "est_achieved_occupancy": None,
         "kineto_achieved_occupancy": 0.25,
         "short": "gemm f32 64x64",
+        "source": None,
+        "source_count": 0,
     }
 
 
 @pytest.mark.parametrize(
     ("by", "name"),
     [("name", "volta_sgemm_64x64_nt"), ("name,op", "volta_sgemm_64x64_nt"), ("op", "aten::mm"),
-     ("module", "outside any module")],
+     ("module", "outside any module"), ("line", "no recorded line"), ("name,line", "volta_sgemm_64x64_nt")],
 )  # fmt: skip
 def test_groupings(by: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     trace = write_trace(tmp_path / "host.1.pt.trace.json")
     _, out, _ = run(capsys, trace, "--by", by, "--format", "json")
     (span,) = json.loads(out)["spans"]
     assert [(each["name"], each["count"]) for each in span["kernels"]] == [(name, 3)]
+
+
+def test_by_line_the_table_says_what_records_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trace = write_trace(tmp_path / "host.1.pt.trace.json")
+    assert "with_stack=True" in run(capsys, trace, "--by", "line")[1]
+    assert "with_stack" not in run(capsys, trace, "--by", "op")[1]
+    text = kernel_text(span_kernels(found(1), checkpointed(), "name,line"), 200)
+    assert "net.py(4): forward" in text
+    assert "with_stack" not in text
 
 
 def test_csv_reads_back_and_leaves_empty_what_cannot_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,7 +1,7 @@
 /** A roofline: dots under the roofs of memory and arithmetic. What bounds a dot is its shape and its colour. */
 
 import { max } from "d3-array";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { svgPaint } from "../../colour";
 import { Sized } from "../../dom/size";
 import { textWidth } from "../../dom/text_width";
@@ -9,13 +9,23 @@ import { rate, tick } from "../../format";
 import { moved, pointerX, pointerY } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip, type TipContent } from "../pointer/tip";
-import { type FlatRoof, memoryLabel, type RooflinePoint, radius, roofLine, scalesOf } from "./roofline_layout";
+import {
+  type FlatRoof,
+  memoryLabel,
+  type RooflinePoint,
+  type RooflineScales,
+  radius,
+  roofLine,
+  scalesOf,
+} from "./roofline_layout";
 
 export type DotShape = "circle" | "square" | "triangle" | "diamond";
 
 export interface RooflineMark extends RooflinePoint {
   colour: string;
   shape: DotShape;
+  /** Dots of one group are hidden together. */
+  group: string;
   tip: TipContent;
 }
 
@@ -23,6 +33,8 @@ interface RooflineProps {
   label: string;
   /** Most area first. */
   points: readonly RooflineMark[];
+  /** Groups that are not drawn; the axes stay as they are. */
+  off: ReadonlySet<string>;
   roofs: readonly FlatRoof[];
   memory_gbs: number | null;
   height: number;
@@ -42,21 +54,20 @@ export function RooflinePlot(props: RooflineProps) {
   return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose }: RooflineProps & { width: number }) {
+function Plot(props: RooflineProps & { width: number }) {
+  const { label, points: all, off, roofs, memory_gbs, height, width, chosen, choose } = props;
   const [hovered, setHovered] = useState<number | null>(null);
-  const frame = { left: LEFT, right: width - RIGHT, top: TOP, foot: height - BELOW };
-  const scales = scalesOf(points, roofs, memory_gbs, frame);
-  const most = max(points, (point) => point.area) ?? 1;
-  const placed = points.map((point) => ({ x: scales.x(point.x), y: scales.y(point.y), r: radius(point.area, most) }));
+  const points = useMemo(() => all.filter(({ group }) => !off.has(group)), [all, off]);
+  const frame = useMemo(() => ({ left: LEFT, right: width - RIGHT, top: TOP, foot: height - BELOW }), [width, height]);
+  const scales = useMemo(() => scalesOf(all, roofs, memory_gbs, frame), [all, roofs, memory_gbs, frame]);
+  const placed = useMemo(() => placedOn(points, max(all, ({ area }) => area) ?? 1, scales), [points, all, scales]);
+  const dots = useMemo(
+    () => points.map((point, index) => <Dot key={point.key} looks={point} place={placed[index]!} />),
+    [points, placed],
+  );
   const picked = points.findIndex((point) => point.key === chosen);
-  const shown = hovered ?? (picked < 0 ? null : picked);
-  const at = (x: number, y: number): number | null => {
-    const near = placed
-      .map((dot, index) => ({ index, apart: Math.hypot(dot.x - x, dot.y - y) - dot.r, r: dot.r }))
-      .filter(({ apart }) => apart < NEAR)
-      .sort((a, b) => a.r - b.r); // the smaller one stands in front
-    return near[0]?.index ?? null;
-  };
+  const shown = hovered !== null && hovered < points.length ? hovered : picked < 0 ? null : picked;
+  const at = (x: number, y: number): number | null => nearDot(placed, x, y);
   const typed = (event: KeyboardEvent) => {
     const next = moved(event.key, hovered, points.length);
     if (next !== undefined) setHovered(next);
@@ -113,15 +124,8 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
         {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
-        {[...points.keys()].map((index) => (
-          <path
-            key={points[index]!.key}
-            d={outline(points[index]!.shape, placed[index]!)}
-            {...svgPaint(points[index]!.colour)}
-            stroke={index === shown ? "var(--ink)" : "var(--surface)"}
-            stroke-width={index === shown ? 2 : 1}
-          />
-        ))}
+        {dots}
+        {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
       </svg>
       <Tip content={content} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
     </>
@@ -155,6 +159,38 @@ function Plot({ label, points, roofs, memory_gbs, height, width, chosen, choose 
       </g>
     );
   }
+}
+
+interface Placed {
+  x: number;
+  y: number;
+  r: number;
+}
+
+const placedOn = (points: readonly RooflineMark[], most: number, scales: RooflineScales): Placed[] =>
+  points.map((point) => ({ x: scales.x(point.x), y: scales.y(point.y), r: radius(point.area, most) }));
+
+/** The smallest of those near a place, which stands in front; null: none. */
+function nearDot(placed: readonly Placed[], x: number, y: number): number | null {
+  let found: number | null = null;
+  for (let at = 0; at < placed.length; at++) {
+    const dot = placed[at]!;
+    if (Math.hypot(dot.x - x, dot.y - y) - dot.r >= NEAR) continue;
+    if (found === null || dot.r < placed[found]!.r) found = at;
+  }
+  return found;
+}
+
+interface DotProps {
+  looks: Pick<RooflineMark, "shape" | "colour">;
+  place: Placed;
+  /** With the outline of what is pointed at. */
+  ink?: boolean;
+}
+
+function Dot({ looks: { shape, colour }, place, ink = false }: DotProps) {
+  const edge = ink ? { stroke: "var(--ink)", "stroke-width": 2 } : { stroke: "var(--surface)", "stroke-width": 1 };
+  return <path d={outline(shape, place)} {...svgPaint(colour)} {...edge} />;
 }
 
 /** A dot, as the legend shows it. */

@@ -1,12 +1,13 @@
 /** How far ops are from what the GPU can do: the roofline, and a table of its dots. */
 
+import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "../../charts/lines/roofline";
 import type { FlatRoof } from "../../charts/lines/roofline_layout";
 import { totalsText } from "../../components/figures";
+import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { counted, ns, percent, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -45,8 +46,12 @@ const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
 const UNKNOWN = { shape: "circle", colour: "other" } as const;
 
 export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open }: RooflineProps) {
-  const drawn = roofline.dots.filter((dot) => dot.flops > 0 && dot.total_ns > 0);
-  const bounds = Object.keys(LOOKS).filter((bound) => drawn.some((dot) => dot.bound === bound));
+  const { meanings } = tab;
+  const [off, hide] = useHidden();
+  const drawn = useMemo(() => roofline.dots.filter((dot) => dot.flops > 0 && dot.total_ns > 0), [roofline]);
+  const points = useMemo(() => drawn.map((dot) => markOf(dot, meanings)), [drawn, meanings]);
+  const roofs = useMemo(() => roofsOf(roofline.roofs), [roofline]);
+  const hidden = drawn.filter((dot) => off.has(groupOf(dot)));
   const chosen = roofline.dots.find((dot) => dot.kernel === opened);
   const choose = (key: string | null) => {
     const dot = roofline.dots.find((each) => keyOf(each) === key);
@@ -70,22 +75,19 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           {drawn.length > 0 && (
             <RooflinePlot
               label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
-              points={drawn.map((dot) => markOf(dot, tab.meanings))}
-              roofs={roofsOf(roofline.roofs)}
+              points={points}
+              off={off}
+              roofs={roofs}
               memory_gbs={roofline.memory_gbs}
               height={HEIGHT}
               chosen={chosen ? keyOf(chosen) : null}
               choose={choose}
             />
           )}
+          <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
-            {bounds.map((bound) => (
-              <span key={bound} class="legend-entry" {...hint(tab.meanings.metric(`bound_${bound}`).meaning)}>
-                <DotSample {...LOOKS[bound]!} /> {tab.meanings.metric(`bound_${bound}`).label}
-              </span>
-            ))}
             {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}
-            {restOf(roofline, drawn.length, kernelNs)}
+            {restOf(roofline, drawn.length, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
           <Table
             label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
@@ -101,6 +103,27 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
       )}
     </Picture>
   );
+}
+
+const UNBOUND = "unknown";
+
+const groupOf = ({ bound }: RooflineDot): string => bound ?? UNBOUND;
+
+/** Of the bounds that some dot has. */
+function keysOf(dots: readonly RooflineDot[], meanings: Meanings): SeriesKey[] {
+  const groups = new Set(dots.map(groupOf));
+  const known = Object.keys(LOOKS).filter((bound) => groups.has(bound));
+  const keys = known.map((bound) => {
+    const { label, meaning } = meanings.metric(`bound_${bound}`);
+    return { id: bound, label, meaning, mark: <DotSample {...LOOKS[bound]!} /> };
+  });
+  return groups.has(UNBOUND) ? [...keys, { id: UNBOUND, label: "not known", mark: <DotSample {...UNKNOWN} /> }] : keys;
+}
+
+function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
+  if (dots.length === 0) return "";
+  const hiddenNs = dots.reduce((sum, dot) => sum + dot.total_ns, 0);
+  return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
 
 /** What the picture leaves out. */
@@ -137,6 +160,7 @@ function markOf(dot: RooflineDot, meanings: Meanings): RooflineMark {
     x: intensity(dot),
     y: tflops(dot),
     area: dot.total_ns,
+    group: groupOf(dot),
     ...(dot.bound === null ? UNKNOWN : LOOKS[dot.bound]!),
     tip: {
       title: `${dot.op} ${inputsOf(dot)}`,

@@ -136,7 +136,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
         />
       ),
     },
-    figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns),
+    { ...figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns), width: "116px" },
     {
       id: "caused_bar",
       label: "",

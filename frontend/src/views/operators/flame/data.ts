@@ -28,6 +28,7 @@ export function useFlamePage(events: EventSource, span: string, { by, where }: P
     let unanswered = 0;
     const rounds = inRounds(async (signal) => {
       const answer = await events.flame(span, { by, where }, signal);
+      await aTask(); // a large answer took long to be read: what is made of it comes after what the reader does
       if (signal.aborted) return null;
       unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
       if (unanswered > 0) return retryPause(unanswered);
@@ -39,6 +40,8 @@ export function useFlamePage(events: EventSource, span: string, { by, where }: P
   }, [events, span, by, where, name]);
   return answered !== null && answered.name === name ? answered.answer : NONE;
 }
+
+const aTask = (): Promise<void> => new Promise((done) => setTimeout(done));
 
 /** True from when the element is first near the window on. */
 export function useSeen(element: RefObject<HTMLElement | null>): boolean {

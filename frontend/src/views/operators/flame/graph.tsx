@@ -38,18 +38,21 @@ export function Graph({ label, ...props }: GraphProps) {
   const height = ROW_PX * Math.max(1, rowCount(layout));
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
-  const [keyed, setKeyed] = useState(-1);
-  const [pointer, setPointer] = useState<{ at: number; x: number; y: number } | null>(null);
+  const [walked, setWalked] = useState({ of: tree, at: -1 }); // frames of another tree have other numbers
+  const [hovered, setHovered] = useState<{ of: Tree; at: number; x: number; y: number } | null>(null);
   const { target, shown } = useMoving(layout, zoomed);
   useSize(box, (size) => setWidth(size.width));
   const view: View = { tree, layout, zoomed, shown, width };
-  const at = pointer ? pointer.at : keyed < tree.parent.length ? keyed : -1;
+  const keyed = walked.of === tree ? walked.at : -1;
+  const pointer = hovered?.of === tree ? hovered : null;
+  const at = pointer ? pointer.at : keyed;
   const move = (event: PointerEvent) => {
     const inside = event.currentTarget as HTMLElement;
     const { left, top } = inside.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
-    setPointer({ at: frameAt(view, x, y + inside.scrollTop), x, y });
+    setHovered({ of: tree, at: frameAt(view, x, y + inside.scrollTop), x, y });
   };
+  const setKeyed = (at: number) => setWalked({ of: tree, at });
   const act = (key: string): boolean => {
     if (key.startsWith("Arrow")) setKeyed(neighbour({ ...view, shown: target }, at, key));
     else if ((key === "Enter" || key === " ") && at >= 0) zoom(at);
@@ -62,7 +65,7 @@ export function Graph({ label, ...props }: GraphProps) {
   const type = (event: KeyboardEvent) => {
     if (!act(event.key)) return;
     event.preventDefault();
-    setPointer(null);
+    setHovered(null);
   };
   useInView(box, keyed >= 0 && pointer === null ? layout.depth[keyed]! : -1);
   return (
@@ -76,7 +79,7 @@ export function Graph({ label, ...props }: GraphProps) {
         tabIndex={0}
         style={{ height: `${Math.min(height, ROW_PX * MOST_ROWS)}px` }}
         onPointerMove={move}
-        onPointerLeave={() => setPointer(null)}
+        onPointerLeave={() => setHovered(null)}
         onClick={() => pointer && pointer.at >= 0 && zoom(pointer.at)}
         onBlur={() => setKeyed(-1)}
         onKeyDown={type}

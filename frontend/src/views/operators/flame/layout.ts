@@ -31,7 +31,8 @@ export function layoutOf({ parent, value }: Tree): Layout {
   for (let row = 0; row + 1 < rows.length; row++) {
     for (let above = rows[row]!; above < rows[row + 1]!; above++) {
       let left = from[above]!;
-      for (let child = first[frame[above]!]!; child < first[frame[above]! + 1]!; child++, placed++) {
+      const end = first[frame[above]! + 1]!;
+      for (let child = first[frame[above]!]!; child < end; child++, placed++) {
         const at = children[child]!;
         frame[placed] = at;
         place[at] = placed;

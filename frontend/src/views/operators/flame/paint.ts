@@ -2,7 +2,7 @@
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
-import { drawStrip, type Strip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
+import { drawStrip, type Strip, stripFor } from "../../../charts/canvas/pixel_row";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
@@ -62,13 +62,15 @@ export function paint(pen: Pen, scene: Scene): void {
 
 /** Of those that share a pixel a frame that is looked for is seen, else the first, which is the largest. */
 function setNarrow(strip: Strip, scene: Scene, looks: readonly Look[], at: number, from: number, to: number): void {
+  const { pixels } = strip;
   const label = scene.tree.label[at]!;
   const found = scene.hits !== null && scene.hits.labels[label] === 1;
-  if (strip.pixels[from] !== 0 && !found) return setPixels(strip, from + 1, to, faintOf(scene, looks[label]!));
-  setPixels(strip, from, to, found ? looks[label]!.plain.pixel : faintOf(scene, looks[label]!));
+  let pixel = found || pixels[from] === 0 ? from : from + 1;
+  if (pixel >= to) return;
+  const colour = (scene.hits === null || found ? looks[label]!.plain : looks[label]!.faded).pixel;
+  for (; pixel < to; pixel++) pixels[pixel] = colour;
+  strip.used = true;
 }
-
-const faintOf = ({ hits }: Scene, { plain, faded }: Look): number => (hits === null ? plain : faded).pixel;
 
 function* rowsIn({ layout, top, height }: Scene): Iterable<number> {
   const last = Math.min(rowCount(layout), Math.ceil((top + height) / ROW_PX));

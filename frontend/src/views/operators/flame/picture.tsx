@@ -140,7 +140,6 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
     >
       {tree && recorded && whole > 0 ? (
         <Stage
-          key={`${measure} ${up}`}
           tree={tree}
           whole={recorded}
           hidden={hidden}

@@ -1,11 +1,11 @@
 /** The flame graph with what stands under it: the way to what is zoomed into, and the kinds of frames. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
 import { frameName, frameNamed, marksOf } from "./address";
 import { Graph } from "./graph";
-import { layoutOf } from "./layout";
+import { type Layout, layoutOf } from "./layout";
 import { COLOUR_OF } from "./looks";
 import { type Hits, type Kind, pathTo, type Tree } from "./tree";
 
@@ -24,17 +24,17 @@ interface StageProps {
 }
 
 export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, zoomTo }: StageProps) {
-  const layout = useMemo(() => layoutOf(tree), [tree]);
-  const marks = useMemo(() => marksOf(tree), [tree]);
-  const zoomed = useMemo(() => frameNamed(marks, tree, frame), [marks, tree, frame]);
+  const laid = useLaid(tree);
+  const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
-  const zoom = (at: number) => zoomTo(frameName(marks, at));
+  if (laid === null) return <p class="quiet flame-none">{"\u00a0"}</p>;
+  const zoom = (at: number) => zoomTo(frameName(laid.marks, at));
   return (
     <>
-      <Graph label={label} tree={tree} layout={layout} zoomed={zoomed} zoom={zoom} hits={hits} text={text} />
+      <Graph label={label} tree={laid.tree} layout={laid.layout} zoomed={zoomed} zoom={zoom} hits={hits} text={text} />
       <div class="flame-foot">
         {zoomed > 0 ? (
-          <Crumbs tree={tree} zoomed={zoomed} zoom={zoom} />
+          <Crumbs tree={laid.tree} zoomed={zoomed} zoom={zoom} />
         ) : (
           <span class="quiet small">
             {hidden.size > 0
@@ -56,6 +56,28 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, zoo
       </div>
     </>
   );
+}
+
+interface Laid {
+  tree: Tree;
+  layout: Layout;
+  marks: Int32Array;
+}
+
+const laidOut = (tree: Tree): Laid => ({ tree, layout: layoutOf(tree), marks: marksOf(tree) });
+
+/** Trees of more frames are laid out in a task of their own, after what was shown before has answered the press. */
+const MANY = 20_000;
+
+function useLaid(tree: Tree): Laid | null {
+  const [later, setLater] = useState<Laid | null>(null);
+  const now = useMemo(() => (tree.parent.length > MANY ? null : laidOut(tree)), [tree]);
+  useEffect(() => {
+    if (now) return;
+    const timer = setTimeout(() => setLater(laidOut(tree)));
+    return () => clearTimeout(timer);
+  }, [tree, now]);
+  return now ?? later;
 }
 
 const LEGEND: readonly { id: Kind; name: string; meaning: string }[] = [

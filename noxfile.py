@@ -1,0 +1,89 @@
+"""The tests with other releases of Python and of what the package needs, each in an environment of its own.
+
+    pipx run nox               # all, before a release; its table is docs/environments.md
+    pipx run nox -s oldest     # one of them
+
+A Python that is not installed is left out, and nox says so. The package and the tab's bundle are built once for each,
+with what `make test` builds them with.
+"""
+
+from __future__ import annotations
+
+import configparser
+
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+#: torch, with the newest Python and the other packages that it runs with.
+TORCHES = {
+    "2.0.1": ("3.10", ("numpy<2", "torchdata==0.6.1")),
+    "2.4.1": ("3.12", ("numpy<2", "torchdata==0.8.0")),
+    "newest": ("3.13", ("torchdata>=0.11",)),
+}
+#: All but those in a browser, which do not depend on these releases, and those of this repository itself.
+TESTS = ("tests/unit", "tests/process", "tests/truth")
+RECORDING = (
+    "tests/unit/record",
+    "tests/unit/ingest/test_recordings.py",
+    "tests/process/test_record_demo.py",
+    "tests/process/test_record_failures.py",
+    "tests/process/test_record_loaders.py",
+    "tests/process/test_record_profiling.py",
+    "tests/process/test_record_stateful.py",
+)
+
+
+@nox.session(python="3.10")
+def oldest(session: nox.Session) -> None:
+    """The oldest releases that setup.cfg admits."""
+    session.install("--editable", ".[dev]", *_oldest())
+    _test(session, *TESTS)
+
+
+@nox.session(python=PYTHONS)
+def newest(session: nox.Session) -> None:
+    """What pip installs today, with each Python."""
+    session.install("--upgrade", "--upgrade-strategy", "eager", "--editable", ".[dev]")
+    _test(session, *TESTS)
+
+
+@nox.session
+@nox.parametrize(("python", "torch"), [(python, torch) for torch, (python, _) in TORCHES.items()])
+def recorder(session: nox.Session, torch: str) -> None:
+    """Real trainings. Nothing but the recorder meets torch."""
+    packages = TORCHES[torch][1]
+    session.install("torch" if torch == "newest" else f"torch=={torch}", *packages)
+    session.install("--editable", ".", "pytest", "pytest-xdist", "hypothesis", *packages)
+    _test(session, *RECORDING)
+
+
+@nox.session(python=PYTHONS[0])
+def wheel(session: nox.Session) -> None:
+    """What pip installs from the built wheel and from the sdist, far from this folder."""
+    built = session.create_tmp()
+    session.install("build", "twine")
+    session.run("python", "-m", "build", "--outdir", built, ".")
+    session.run("twine", "check", "--strict", f"{built}/*")
+    for kind in ("whl", "tar.gz"):
+        session.run("python", "-m", "venv", "--clear", f"{built}/{kind}")
+        python = f"{built}/{kind}/bin/python"
+        session.run("bash", "-c", f"{python} -m pip install --quiet {built}/*.{kind}", external=True)
+        session.run(python, "tools/installed.py", "demo_logs/baseline_simulated", external=True)
+
+
+def _oldest() -> list[str]:
+    """`msgspec >= 0.21` -> `msgspec==0.21.*`, of all that the package needs."""
+    settings = configparser.ConfigParser()
+    settings.read("setup.cfg")
+    needed = settings["options"]["install_requires"].split("\n")
+    return [f"{each.replace(' ', '').replace('>=', '==')}.*" for each in needed if each]
+
+
+def _test(session: nox.Session, *paths: str) -> None:
+    session.run("python", "-m", "pip", "list")
+    session.run("python", "setup.py", "--quiet", "build_ext", "--inplace")
+    session.run("python", "-m", "build_backend.bundle")
+    session.run("python", "-m", "pytest", "-q", "-m", "not live", "-n", "auto", "--dist", "loadscope", *paths)
