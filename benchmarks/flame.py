@@ -120,7 +120,7 @@ def _flame(browser: Browser, server: TensorBoard, page: FlamePage) -> None:
     text, name = msgspec.json.encode(page), f"flame graph of {len(page.parent):,} frames"
     with visit(browser, server, view="overview", run=RUN) as one:
         asked: list[Route] = []
-        one.page.route("**/tb_steptime/flame?*", asked.append)
+        one.page.route("**/tb_steptime/flame?*", lambda route: asked.append(route))
         one.settle()
         go_to(one, "Operators")
         one.frame.get_by_role("heading", name="Which code takes").scroll_into_view_if_needed()
