@@ -153,13 +153,13 @@ class Visit:
     def painted_ms(self, act: Callable[[], None]) -> Painted:
         """What follows from an input, answers of the server as well."""
         self.arm()
-        before = self._metric("TaskDuration")
+        before = self.metric("TaskDuration")
         act()
         self.page.wait_for_timeout(2 * 1e3 * FRAME_SECONDS)
         while self._asked:
             self.page.wait_for_timeout(1e3 * FRAME_SECONDS)
         self.settle()
-        worked = 1e3 * (self._metric("TaskDuration") - before)
+        worked = 1e3 * (self.metric("TaskDuration") - before)
         first, last = self.frame.evaluate("[clocks.first - clocks.began, clocks.last - clocks.began]")
         return Painted(first, last, worked) if first > 0 else Painted(None, None, worked)
 
