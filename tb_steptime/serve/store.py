@@ -51,7 +51,7 @@ from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, Time
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.flame import FlamePage, flame_page
-from tb_steptime.timeline.memory import MemoryPage, memory_page
+from tb_steptime.timeline.memory import MemoryAsked, MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
 
@@ -77,16 +77,6 @@ class SpanNames:
     def hold(self, span: FoundSpan) -> bool:
         named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
         return all(not names or name in names for names, name in named)
-
-
-@dataclass(frozen=True)
-class MemoryAsked:
-    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
-
-    device: int
-    window: tuple[int, int]
-    bins: int
-    at_ns: int | None = None
 
 
 class Store:
