@@ -3,9 +3,10 @@
 Each client asks as a tab does, with a short rest: for the index, for a view of a recording, for a window of a timeline.
 No answer may be an error, though it may say "wait"; and each says what a single client is told when all is quiet.
 
-    clients    ask ask ask ask ask ...         every 200: remembered by its question, and compared with the first
-    a writer     +run    +run    +run
-    at the end                          ask    each question once more, by one client alone
+    one client   ask ask ask
+    clients                  ask ask ask ask ...        every 200: remembered by its question, compared with the first
+    a writer      +run    +run    +run    +run
+    at the end                                  ask     each question once more, by one client alone
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SMALL_BYTES = 500_000
 FIRST_RUNS, ARRIVAL_SECONDS = 8, 2.0
 #: So many of them have their timeline open.
 DRAWN_RUNS = 3
+#: First one client asks alone, for so small a part of the time.
+ALONE_SHARE = 6
 #: Between two questions of a client: a person who never thinks.
 REST_SECONDS = 0.1
 WAIT_SECONDS = 120.0
@@ -51,6 +54,7 @@ class Load:
     url: str
     told: dict[str, str] = field(default_factory=dict)
     took_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    alone_ms: dict[str, list[float]] = field(default_factory=dict)
     answered: Counter[tuple[str, int]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -86,21 +90,26 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
     load = measured(arguments.clients, arguments.seconds)
-    print(f"| {arguments.clients} clients for {arguments.seconds:.0f} s | answers | wait | median | p95 |")
-    print("|---|---:|---:|---:|---:|")
+    who = f"{arguments.clients} clients for {arguments.seconds:.0f} s"
+    print(f"| {who} | answers | wait | median | p95 | one client: median | p95 |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for route, each in sorted(load.took_ms.items()):
-        p95 = statistics.quantiles(each, n=20)[-1]
         waits = load.answered[route, 202]
-        print(f"| {route} | {len(each):,} | {waits:,} | {statistics.median(each):.0f} ms | {p95:.0f} ms |")
+        print(f"| {route} | {len(each):,} | {waits:,} | {_spread(each)} | {_spread(load.alone_ms[route])} |")
     print(f"\n{len(load.wrong)} wrong; {len(load.told)} questions asked again by one client.")
     for each in load.wrong[:20]:
         print(each)
 
 
+def _spread(took_ms: list[float]) -> str:
+    """Median and 95th percentile, as two cells."""
+    return f"{statistics.median(took_ms):.0f} ms | {statistics.quantiles(took_ms, n=20)[-1]:.0f} ms"
+
+
 def measured(clients: int, seconds: float) -> Load:
     """Of a TensorBoard of its own, until the last trace that arrived is read and each question was asked again."""
     with tempfile.TemporaryDirectory() as folder:
-        logs, over = Path(folder), threading.Event()
+        logs = Path(folder)
         for number in range(FIRST_RUNS):
             _arrive(logs, number)
         server = TensorBoard(logs, module=MODULE)
@@ -108,18 +117,27 @@ def measured(clients: int, seconds: float) -> Load:
             load = Load(server.url)
             _until_read(load, FIRST_RUNS)
             _until_drawn(load)
-            threads = [threading.Thread(target=_client, args=(load, seed, over)) for seed in range(clients)]
-            writer = threading.Thread(target=_write, args=(logs, over))
-            for thread in (*threads, writer):
-                thread.start()
-            time.sleep(seconds)
-            over.set()
-            for thread in (*threads, writer):
-                thread.join()
+            load.alone_ms = _asked(load, logs, 1, seconds / ALONE_SHARE)
+            load.took_ms = _asked(load, logs, clients, seconds)
             _ask_again(load, sum(1 for _ in logs.iterdir()))
         finally:
             server.stop()
     return load
+
+
+def _asked(load: Load, logs: Path, clients: int, seconds: float) -> dict[str, list[float]]:
+    """How long the answers took of so many clients for so long, by route; traces arrive meanwhile."""
+    load.took_ms, load.answered = defaultdict(list), Counter()
+    over = threading.Event()
+    threads = [threading.Thread(target=_client, args=(load, seed, over)) for seed in range(clients)]
+    threads.append(threading.Thread(target=_write, args=(logs, over)))
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    over.set()
+    for thread in threads:
+        thread.join()
+    return load.took_ms
 
 
 def _client(load: Load, seed: int, over: threading.Event) -> None:
@@ -140,7 +158,7 @@ def _timeline(load: Load, span: str, window: int) -> Any:
 
 
 def _write(logs: Path, over: threading.Event) -> None:
-    number = FIRST_RUNS
+    number = sum(1 for _ in logs.iterdir())
     while not over.wait(ARRIVAL_SECONDS):
         _arrive(logs, number)
         number += 1
@@ -164,8 +182,6 @@ def _until_drawn(load: Load) -> None:
     for span in _ready(load.ask("index"))[:DRAWN_RUNS]:
         while _timeline(load, span["id"], 0) is None and not load.wrong:
             time.sleep(0.1)
-    load.took_ms.clear()
-    load.answered.clear()
 
 
 def _ask_again(load: Load, spans: int) -> None:
