@@ -163,7 +163,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return _now_or_later(self.store.busy(request.args.get("span", ""), start, end, bins, work=may_work(request)))
 
     def _memory(self, request: Request) -> Answer:
-        from tb_steptime.serve.store import MemoryAsked
+        from tb_steptime.timeline.memory import MemoryAsked
 
         device, bins = (whole_number(request, key) for key in ("device", "bins"))
         asked = MemoryAsked(device, window(request), bins, number_if_named(request, "at"))

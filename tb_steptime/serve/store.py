@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -50,7 +49,7 @@ from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, Time
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.flame import FlamePage, flame_page
-from tb_steptime.timeline.memory import MemoryPage, memory_page
+from tb_steptime.timeline.memory import MemoryAsked, MemoryPage, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
 
@@ -63,16 +62,6 @@ MAX_OPENING_BYTES = 2_000_000
 
 #: Trends that are read before they are asked for, and the pause before each.
 MAX_WARM_SPANS, WARM_REST_SECONDS = 2_000, 0.002
-
-
-@dataclass(frozen=True)
-class MemoryAsked:
-    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
-
-    device: int
-    window: tuple[int, int]
-    bins: int
-    at_ns: int | None = None
 
 
 class Store:

@@ -7,6 +7,8 @@ alive.op, .outer, .module, .line, .step  numbers of strings, -1 for none
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 import numpy as np
 
@@ -32,6 +34,16 @@ from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
+
+
+@dataclass(frozen=True)
+class MemoryAsked:
+    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
+
+    device: int
+    window: tuple[int, int]
+    bins: int
+    at_ns: int | None = None
 
 
 class AliveAt(msgspec.Struct, frozen=True):
