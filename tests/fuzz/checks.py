@@ -44,7 +44,7 @@ def finding(path: Path) -> str | None:
     except TraceError as refused:
         return None if refused.problem and refused.hint else f"a refusal without words: {refused!r}"
     except Exception as error:  # noqa: BLE001 - any of them is a finding
-        return _place(error)
+        return place(error)
     finally:
         logging.getLogger("tb_steptime").removeHandler(failures)
     return next(iter(failures.found), None) or next(_impossible(measured), None)
@@ -59,10 +59,10 @@ class _Failures(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1]:
-            self.found.append(_place(record.exc_info[1]))
+            self.found.append(place(record.exc_info[1]))
 
 
-def _place(error: BaseException) -> str:
+def place(error: BaseException) -> str:
     """The kind of error and the lines of the package that it came through last."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "tb_steptime" in frame.filename]
     last = " < ".join(f"{_short(frame.filename)}:{frame.lineno}" for frame in reversed(frames[-3:]))

@@ -137,14 +137,14 @@ def _head(draw: random.Random, document: dict[str, Any]) -> None:
 
 
 def _bytes_turned(draw: random.Random, text: bytes, _: Seed) -> bytes:
-    return _turned(draw, text)
+    return turned(draw, text)
 
 
-def _turned(draw: random.Random, data: bytes) -> bytes:
-    turned = bytearray(data)
+def turned(draw: random.Random, data: bytes) -> bytes:
+    copied = bytearray(data)
     for _ in range(draw.choice((1, 1, 3, 30))):
-        turned[draw.randrange(len(turned))] = draw.choice(b'"{}[],:\\\x00\xff0-e\n')
-    return bytes(turned)
+        copied[draw.randrange(len(copied))] = draw.choice(b'"{}[],:\\\x00\xff0-e\n')
+    return bytes(copied)
 
 
 def _cut(draw: random.Random, text: bytes, _: Seed) -> bytes:
@@ -167,7 +167,7 @@ def _strange_beginning(draw: random.Random, text: bytes, _: Seed) -> bytes:
 
 
 def _cut_or_turned(draw: random.Random, packed: bytes) -> bytes:
-    return packed[: draw.randrange(1, len(packed))] if draw.random() < 0.5 else _turned(draw, packed)
+    return packed[: draw.randrange(1, len(packed))] if draw.random() < 0.5 else turned(draw, packed)
 
 
 _OF_WHAT_IT_SAYS: tuple[Callable[[random.Random, dict[str, Any]], None], ...] = (

@@ -14,6 +14,10 @@ import numpy as np
 
 from tb_steptime.trace.table import Int64
 
+#: Collectives of one recording: more are in no trace that a profiler could write.
+MOST_VALUES = 10_000_000
+_INT64_BYTES = 8
+
 
 class PackedColumn(msgspec.Struct, frozen=True):
     """count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
@@ -40,7 +44,10 @@ def packed(values: Int64) -> PackedColumn:
 
 
 def unpacked(column: PackedColumn) -> Int64:
-    """Raises ValueError where the bytes are not as many as they should be."""
+    """Raises ValueError where the bytes are not as many as they should be, or the values more than any recording has:
+    a summary may come from anywhere, and zeros take no bytes."""
+    if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
+        raise ValueError(f"no column has {column.count} values of {column.width} bytes")
     planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)
     signed = np.zeros((column.count, 8), np.uint8)
     signed[:, : column.width] = planes.T

@@ -20,8 +20,9 @@ from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Phrase
 
-#: What reading results raises; ValueError and IndexError: a packed column is not what it should be.
-_UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError)
+#: What reading results raises; ValueError and IndexError: a packed column is not what it should be; OverflowError: a
+#: number that no recording has.
+_UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError, OverflowError)
 
 
 class Ranks:

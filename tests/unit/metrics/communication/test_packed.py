@@ -33,3 +33,10 @@ def test_no_column_is_taken_for_a_path():
 def test_damaged_bytes_are_no_column():
     with pytest.raises(ValueError, match="reshape"):
         unpacked(PackedColumn(3, 2, b"12345"))
+
+
+@pytest.mark.parametrize("column", [PackedColumn(2**40, 0, b"\0"), PackedColumn(-1, 0, b""), PackedColumn(0, 9, b"\0")])
+def test_a_column_of_more_than_any_recording_has_is_refused(column):
+    """Zeros take no bytes: a summary of a few bytes must not fill the memory."""
+    with pytest.raises(ValueError, match="no column has"):
+        unpacked(column)
