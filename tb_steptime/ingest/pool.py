@@ -175,8 +175,7 @@ class ReadingQueue:
                 job.process = process
                 if self.closed:  # it began while close() went through the others
                     _end(process)
-                last = _listen(job, process)
-                code = process.wait()
+                last, code = _listen(job, process), process.wait()
             if isinstance(last, Done):
                 if said := _last_words(words).strip():
                     logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, said)
