@@ -231,12 +231,13 @@ def test_a_file_that_stays_broken_is_a_failure(logs, opened, monkeypatch):
 
 
 def test_a_clock_that_is_set_back_keeps_no_file_waiting(logs, opened, monkeypatch):
-    monkeypatch.setattr(reading, "WHOLE_SECONDS", 1.0)
+    """A minute later, and a day earlier by the wall clock."""
+    monkeypatch.setattr(reading, "WHOLE_SECONDS", 60.0)
     bad = logs / "bad.1.pt.trace.json"
     bad.write_text("this is no trace")
     until(lambda: opened.directory.find(span_id(opened, bad.name)).waits_until)
-    earlier = types.SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() - 86_400)
-    monkeypatch.setattr(reading, "time", earlier)
+    later = types.SimpleNamespace(monotonic=lambda: time.monotonic() + 61, time=lambda: time.time() - 86_400)
+    monkeypatch.setattr(reading, "time", later)
     until(lambda: entries(opened)[bad.name].state is SpanState.FAILED, 60)
 
 
