@@ -1,7 +1,8 @@
 """Reads one generated trace with us and with others, a process each, and prints one table: `make bench`.
 
 Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
-rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike.
+rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Of several
+sizes a second table says what starting costs and what each gigabyte does: time and memory are a sum of both.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.generate import size_of, write_trace
 from benchmarks.together import MemoryTogether
@@ -30,8 +32,10 @@ import gzip, json, sys
 with (gzip.open if sys.argv[1].endswith(".gz") else open)(sys.argv[1]) as file:
     json.load(file)
 """
+#: With one thread, as the command line, so that processes which help can be forked.
 _READ_TRACE = """
-import sys
+import os, sys
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from tb_steptime.trace.kineto import read_trace
 read_trace(sys.argv[2], processes=int(sys.argv[1]))
 """
@@ -99,9 +103,11 @@ def main() -> None:
     print()
     print("| JSON | read by | seconds | of all cores | s/GB | MB/s | peak memory, MB | times json.load |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|")
+    costs: dict[int, dict[Contender, Cost]] = {}
     with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.") as folder:
         for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
-            _bench(Path(folder), size, arguments)
+            costs[size] = _bench(Path(folder), size, arguments)
+    _print_slopes(costs)
 
 
 def _arguments() -> argparse.Namespace:
@@ -114,13 +120,51 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _bench(folder: Path, size: int, arguments: argparse.Namespace) -> None:
+def _bench(folder: Path, size: int, arguments: argparse.Namespace) -> dict[Contender, Cost]:
     path = folder / ("worker0.1.pt.trace.json" + (".gz" if arguments.gzip else ""))
     written = write_trace(path, size, arguments.seed)
     costs = _costs(path, _contenders(size, arguments), ROUNDS if size < ROUNDS_BELOW_BYTES else 1)
     for contender, cost in costs.items():
         print(_row(written, contender, cost, costs.get(JSON_LOAD)), flush=True)
     path.unlink()
+    return costs
+
+
+def _print_slopes(costs: dict[int, dict[Contender, Cost]]) -> None:
+    """What starting costs and what each gigabyte does, by the smallest and the largest trace; and how far those between
+    are from that line."""
+    least, most = min(costs), max(costs)
+    if least == most:
+        return
+    print("\n| read by | start, s of all cores | s/GB of all cores | most off that | memory, MB | MB/GB |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for contender in CONTENDERS:
+        known = {size: by[contender] for size, by in costs.items() if contender in by and not by[contender].failed}
+        if known.keys() == costs.keys():
+            seconds = _line({size: cost.cpu_seconds for size, cost in known.items()})
+            memory = _line({size: cost.peak_bytes / 1e6 for size, cost in known.items()})
+            off = max(abs(cost.cpu_seconds / seconds.at(size) - 1) for size, cost in known.items())
+            print(
+                f"| {contender.name} | {seconds.start:.2f} | {seconds.per_gb:.2f} | {off:.0%} "
+                f"| {memory.start:,.0f} | {memory.per_gb:,.0f} |"
+            )
+
+
+class _Line(NamedTuple):
+    """start + per_gb for each gigabyte."""
+
+    start: float
+    per_gb: float
+
+    def at(self, size: int) -> float:
+        return self.start + self.per_gb * size / 1e9
+
+
+def _line(of: dict[int, float]) -> _Line:
+    """Through the smallest and the largest size."""
+    least, most = min(of), max(of)
+    per_gb = (of[most] - of[least]) / (most - least) * 1e9
+    return _Line(of[least] - per_gb * least / 1e9, per_gb)
 
 
 def _contenders(size: int, arguments: argparse.Namespace) -> list[Contender]:

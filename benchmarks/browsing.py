@@ -11,10 +11,10 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, CDPSession, Frame, Page
+from playwright.sync_api import Browser, CDPSession, Frame, Page, Request
 
 from tools.serve import TensorBoard
 
@@ -33,17 +33,52 @@ FRAME_SECONDS = 0.025
 #: In every frame, before its own scripts. What is ready when, and what changed last.
 _CLOCKS = """
 (() => {
-  const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0 });
+  const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0, armed: false, began: 0, first: 0, last: 0 });
   const now = () => performance.timeOrigin + performance.now();
+  // a message that is sent while a frame is made comes after it was painted
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    clocks.last = now();
+    if (clocks.first === 0 && !clocks.armed) clocks.first = clocks.last;
+  };
+  let due = false;
+  const paints = () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => { due = false; port2.postMessage(null); });
+  };
+  const { setTransform } = CanvasRenderingContext2D.prototype; // with which each canvas of the tab begins
+  CanvasRenderingContext2D.prototype.setTransform = function (...given) {
+    paints();
+    return setTransform.apply(this, given);
+  };
   const isContent = ({ target }) => (target.closest ? target : target.parentElement)?.closest("main") != null;
   new MutationObserver((changes) => {
-    if (changes.some(isContent)) clocks.changed = now(); // not a tip that closes
+    if (changes.some(isContent)) { // not a tip that closes
+      clocks.changed = now();
+      paints();
+    }
     if (clocks.ready === null && document.querySelector("[data-state='ready'] [data-view]"))
       requestAnimationFrame(() => { clocks.ready = now(); });
   }).observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
   for (const kind of ["click", "keydown"]) addEventListener(kind, () => { clocks.pressed = now(); }, true);
+  for (const kind of ["click", "keydown", "input", "pointermove", "wheel"])
+    addEventListener(kind, ({ timeStamp }) => {
+      if (!clocks.armed) return;
+      clocks.armed = false;
+      clocks.began = performance.timeOrigin + timeStamp;
+    }, true);
 })()
 """
+
+
+class Painted(NamedTuple):
+    """From an input to the first frame that shows something of it, and to the last one; None where nothing changes.
+    worked_ms: what the page's thread worked until then, whatever other processes do."""
+
+    first_ms: float | None
+    last_ms: float | None
+    worked_ms: float
 
 
 class Visit:
@@ -58,6 +93,10 @@ class Visit:
         self.cdp: CDPSession = page.context.new_cdp_session(page)
         self.cdp.send("Performance.enable", {"timeDomain": "threadTicks"})  # without the time of others
         page.add_init_script(_CLOCKS)
+        self._asked: set[Request] = set()
+        page.on("request", lambda request: self._asked.add(request))
+        page.on("requestfinished", lambda request: self._asked.discard(request))
+        page.on("requestfailed", lambda request: self._asked.discard(request))
         said = "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in keys.items())
         page.goto(f"{server.url}#tb_steptime{said}", wait_until="commit")
         self.frame = self._drawn()
@@ -99,6 +138,30 @@ class Visit:
         self.settle()
         took: float = self.frame.evaluate("clocks.changed - clocks.pressed")
         return took
+
+    def painted_since_start_ms(self) -> float:
+        """From the address to the frame that was painted last."""
+        self.settle()
+        began: float = self.page.evaluate("performance.timeOrigin")
+        painted: float = self.frame.evaluate("clocks.last")
+        return painted - began
+
+    def arm(self) -> None:
+        """The next input is the one from which it is counted."""
+        self.frame.evaluate("clocks.armed = true; clocks.began = Infinity; clocks.first = clocks.last = 0")
+
+    def painted_ms(self, act: Callable[[], None]) -> Painted:
+        """What follows from an input, answers of the server as well."""
+        self.arm()
+        before = self.metric("TaskDuration")
+        act()
+        self.page.wait_for_timeout(2 * 1e3 * FRAME_SECONDS)
+        while self._asked:
+            self.page.wait_for_timeout(1e3 * FRAME_SECONDS)
+        self.settle()
+        worked = 1e3 * (self.metric("TaskDuration") - before)
+        first, last = self.frame.evaluate("[clocks.first - clocks.began, clocks.last - clocks.began]")
+        return Painted(first, last, worked) if first > 0 else Painted(None, None, worked)
 
     def script_ms(self, act: Callable[[], None]) -> float:
         """Script that an input begins, up to the next frame."""

@@ -86,6 +86,7 @@ def paths(count: int) -> FlamePage:
     return FlamePage(
         by="stack",
         where="ran",
+        smallest=2 * count,
         kinds=["all", *kinds],
         names=["all", *(f"{kind} of layer {label} in block {label % 97}" for label, kind in enumerate(kinds))],
         parent=parent.tolist(),
@@ -118,11 +119,13 @@ def _served(page: FlamePage) -> None:
 def _flame(browser: Browser, server: TensorBoard, page: FlamePage) -> None:
     text, name = msgspec.json.encode(page), f"flame graph of {len(page.parent):,} frames"
     with visit(browser, server, view="overview", run=RUN) as one:
-        one.page.route(
-            "**/tb_steptime/flame?*", lambda route: route.fulfill(body=text, content_type="application/json")
-        )
+        asked: list[Route] = []
+        one.page.route("**/tb_steptime/flame?*", lambda route: asked.append(route))
         one.settle()
-        _tasks(f"{name}, opened", one, lambda: _open(one))
+        go_to(one, "Operators")
+        one.frame.get_by_role("heading", name="Which code takes").scroll_into_view_if_needed()
+        one.settle()
+        _tasks(f"{name}, opened", one, functools.partial(_answer, one, asked[0], text))
         box = one.frame.locator(".flame")
         x, y = _corner(box)
         _frames(f"{name}, zoom", one, box, [(x + 40 + 70 * at, y + 19 * (2 + at % 3) + 9) for at in range(ZOOMS)])
@@ -136,9 +139,9 @@ def _flame(browser: Browser, server: TensorBoard, page: FlamePage) -> None:
             _tasks(f"{name}, {choice} chosen", one, button.click)
 
 
-def _open(one: Visit) -> None:
-    go_to(one, "Operators")
-    one.frame.get_by_role("heading", name="Which code takes").scroll_into_view_if_needed()
+def _answer(one: Visit, route: Route, text: bytes) -> None:
+    """Once the rest of the view has come to rest."""
+    route.fulfill(body=text, content_type="application/json")
     one.frame.locator(".flame canvas").wait_for(timeout=DRAWN_MS)
 
 
@@ -186,13 +189,18 @@ def _roofline(browser: Browser, server: TensorBoard, dots: int) -> None:
     with visit(browser, server, view="overview", run=RUN) as one:
         one.page.route("**/tb_steptime/view?*", lambda route: _with_dots(route, dots))
         one.settle()
-        _tasks(f"{name}, opened", one, lambda: go_to(one, "GPU"))
         picture = one.frame.locator("svg.roofline")
+        _tasks(f"GPU view with a {name}, opened", one, functools.partial(_open, one, picture))
         picture.scroll_into_view_if_needed()
         one.settle()
         x, y = _corner(picture)
         spots = [(x + 80 + 12 * at, y + 60 + 20 * (at % 9)) for at in range(MOVES)]
         row(f"{name}, pointer", [_task_ms(one, functools.partial(one.page.mouse.move, *spot)) for spot in spots])
+
+
+def _open(one: Visit, picture: Locator) -> None:
+    go_to(one, "GPU")
+    picture.wait_for(timeout=DRAWN_MS)
 
 
 def _with_dots(route: Route, count: int) -> None:

@@ -94,11 +94,11 @@ def _server(server: TensorBoard) -> None:
         sent = _get(server, route)
         size = f"{len(sent.text) / 1e6:.1f} MB, {sent.packed_bytes / 1e6:.1f} MB packed"
         _row(what, _worked_ms(pid) - began, size)
-    sent, began, held = _get(server, "index"), _worked_ms(pid), _held_mb(pid)
+    sent, began, held = _get(server, "index"), _worked_ms(pid), held_mb(pid)
     for _ in range(POLLS):
         _get(server, "index", sent.etag)
         time.sleep(0.1)
-    more = f"memory before {held:.0f} MB, after {_held_mb(pid):.0f} MB"
+    more = f"memory before {held:.0f} MB, after {held_mb(pid):.0f} MB"
     _row(f"a poll, mean of {POLLS} in {POLLS // 10} s", (_worked_ms(pid) - began) / POLLS, more)
 
 
@@ -121,7 +121,7 @@ def _worked_ms(pid: int) -> float:
     return float(TICK_MS * (int(fields[11]) + int(fields[12])))
 
 
-def _held_mb(pid: int) -> float:
+def held_mb(pid: int) -> float:
     """Resident memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3

@@ -42,12 +42,14 @@ def main() -> None:
     write_spans(asked.logdir, asked.ranks, asked.spans, runs=asked.runs)
 
 
-def write_spans(logs: Path, ranks: int = RANKS, spans: int = SPANS, *, runs: bool = False) -> None:
+def write_spans(
+    logs: Path, ranks: int = RANKS, spans: int = SPANS, *, runs: bool = False, trace_bytes: int = TRACE_BYTES
+) -> None:
     """Of so many ranks so many spans each, with their summaries; of so many runs where `runs`."""
     logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=logs, prefix=".") as folder:
         trace = Path(folder) / "one.pt.trace.json.gz"
-        write_trace(trace, TRACE_BYTES, layers=LAYERS)
+        write_trace(trace, trace_bytes, layers=LAYERS)
         measured = measure_file(trace)
         for rank in range(ranks):
             home = logs / (f"run_{rank:03}" if runs else "job")

@@ -20,7 +20,8 @@ import numpy as np
 from benchmarks.generate import write_trace
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve import directory, reading
-from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Waiting, encode
 
 SMALL_BYTES = 1_000_000

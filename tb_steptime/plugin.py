@@ -115,7 +115,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return _now_or_later(self.store.page(span, view, work=may_work(request)))
 
     def _trends(self, request: Request) -> Answer:
-        from tb_steptime.serve.store import SpanNames
+        from tb_steptime.serve.served import SpanNames
         from tb_steptime.serve.trends import TrendsAsked
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
@@ -125,7 +125,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(self.store.trends(named, asked, work=may_work(request)))
 
     def _series(self, request: Request) -> Answer:
-        from tb_steptime.serve.store import SpanNames
+        from tb_steptime.serve.served import SpanNames
 
         named = SpanNames(request.args.getlist("run"))
         return Answer(self.store.series(named, request.args.get("metric", "")))
@@ -148,7 +148,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return _now_or_later(self.store.compare(base, candidate, work=may_work(request)))
 
     def _chain(self, request: Request) -> Answer:
-        from tb_steptime.serve.store import SpanNames
+        from tb_steptime.serve.served import SpanNames
 
         runs, order = (request.args.getlist(key) for key in ("run", "order"))
         return Answer(self.store.chain(SpanNames(runs), order, work=may_work(request)))

@@ -473,8 +473,9 @@ export interface Clocks {
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
  * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
- * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
- * computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
+ * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
+ * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
+ * forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -487,7 +488,7 @@ export interface CollectiveRow {
   best_rate: number | null;
   running_ns: number;
   exposed_ns: number;
-  wait_ns: number;
+  wait_ns: number | null;
   compute_stream_ns: number;
   forward_ns: number;
   in_a_row: InARow | null;
@@ -1032,6 +1033,7 @@ export interface FigureChange {
 /**
  * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
  * whole.
+ * smallest          frames below 1/smallest of the whole are merged
  * parent            place; -1 of the whole
  * label             place in kinds and names
  * merged            how many frames a frame of kind "smaller" stands for; 0 for others
@@ -1041,6 +1043,7 @@ export interface FigureChange {
 export interface FlamePage {
   by: "module" | "op" | "stack";
   where: "made" | "ran";
+  smallest: number;
   kinds: ("all" | "collective" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
   names: string[];
   parent: number[];
@@ -1169,6 +1172,11 @@ export interface HeldEvents {
   moved: number[];
   moved_row: number[];
   busy: BusyBins;
+}
+
+/** Of a span, by what is above the ops and by where work of the backward pass counts. */
+export interface HeldFlames {
+  pages: FlamePage[];
 }
 
 /**
@@ -3131,7 +3139,8 @@ export interface SpanHead {
  * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
- * which the timeline opens, since the headline speaks of what it shows; None: any.
+ * which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
+ * this file; headline says so, and result has no values.
  */
 export interface SpanPage {
   head: SpanHead;
@@ -3145,6 +3154,7 @@ export interface SpanPage {
   largest: Largest | null;
   neighbours: Neighbour[];
   shown_step: string | null;
+  gap: boolean;
 }
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";

@@ -2,7 +2,7 @@
 
 import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
-import type { HeldAnswers, HeldEvents } from "./api.gen";
+import type { HeldAnswers, HeldEvents, HeldFlames } from "./api.gen";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
@@ -16,12 +16,12 @@ function addStyles(): void {
   document.adoptedStyleSheets = [sheet];
 }
 
-/** Of a span; unpacked when its Timeline is first opened. Null: the report holds none. */
-function eventsIn(page: Document): (span: string) => HeldEvents | null {
-  const known = new Map<string, HeldEvents | null>();
+/** Of a span, in parts of the page that are unpacked when they are first asked for. Null: the report holds none. */
+function partsIn<Part>(page: Document, kind: "events" | "flame"): (span: string) => Part | null {
+  const known = new Map<string, Part | null>();
   return (span) => {
-    const letters = page.getElementById(`events-${span}`)?.textContent;
-    if (!known.has(span)) known.set(span, letters ? (unpacked(letters) as unknown as HeldEvents) : null);
+    const letters = page.getElementById(`${kind}-${span}`)?.textContent;
+    if (!known.has(span)) known.set(span, letters ? (unpacked(letters) as unknown as Part) : null);
     return known.get(span)!;
   };
 }
@@ -41,7 +41,12 @@ function show(): void {
   addStyles();
   followTheme(window);
   printView();
-  draw(h(App, { client: openRecorded(recorded, eventsIn(document)), url: openUrlStore(window) }), document.body);
+  const client = openRecorded(
+    recorded,
+    partsIn<HeldEvents>(document, "events"),
+    partsIn<HeldFlames>(document, "flame"),
+  );
+  draw(h(App, { client, url: openUrlStore(window) }), document.body);
 }
 
 show();

@@ -16,7 +16,7 @@ import {
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
-import { because } from "./fixtures/pages";
+import { because, plain } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
@@ -227,6 +227,15 @@ describe("the GPU view", () => {
       "|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared " +
         "memory of a block|3 328 B|Launches like this|6 of 10|",
     );
+  });
+
+  test("without recorded lines the table by line says what adds them", () => {
+    const titles = { ...gpuPage().titles, no_lines: plain("Lines are not recorded.") };
+    const by = (id: string) =>
+      words(<Gpu page={{ ...gpuPage(), titles }} tab={{ ...gpuTab({ by: id }), steps: 1 }} compared={null} />);
+    expect(by("line")).toContain("|Lines are not recorded.|");
+    expect(by("line")).not.toContain("|volta_sgemm");
+    expect(by("name")).not.toContain("|Lines are not recorded.|");
   });
 
   test("a kernel whose launches are not listed says so", () => {

@@ -113,6 +113,7 @@ const page: PageOf<"operators"> = {
   largest: null,
   neighbours: [],
   shown_step: null,
+  gap: false,
   result: RESULT,
 };
 

@@ -3,9 +3,10 @@
 import { expect, test } from "vitest";
 import type { ComparePage, EventDetail, HeldAnswers, HeldEvents, TimelinePage, TrendsPage } from "../src/api.gen";
 import type { Answer } from "../src/server/client";
-import { isFinal, NO_EVENTS, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
+import { isFinal, NO_EVENTS, NO_FLAME, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
 import { CHAIN, COMPARED } from "./fixtures/compared";
 import { trendSpan } from "./fixtures/figures";
+import { FLAME } from "./fixtures/flame";
 import { CATALOGUE } from "./fixtures/meanings";
 import { index, PAGE, run, span } from "./fixtures/pages";
 
@@ -123,7 +124,7 @@ test("Trends speaks of all runs, of one, and of some among many only by their nu
 test("single events say that they are not in it, and nobody asks again", async () => {
   const { kind, value } = await client.event("id-1", { event: 0, folded: true }, signal);
   expect([kind, value]).toEqual(["problem", NO_EVENTS]);
-  expect([NO_EVENTS, NOT_HELD, OTHER_EVENT].map(isFinal)).toEqual([true, true, true]);
+  expect([NO_EVENTS, NOT_HELD, OTHER_EVENT, NO_FLAME].map(isFinal)).toEqual([true, true, true, true]);
   expect(isFinal({ problem: "The file is empty", file: "a", hint: "" })).toBe(false);
 });
 
@@ -168,4 +169,18 @@ test("a search counts the events that are held, of a track or of all, from an in
   expect(await search("ADD", null, 115)).toEqual([2, 50, [1, 1], 1, [1, 0], [1, 3], 110]);
   expect(await search("add", 0)).toEqual([1, 10, [1, 1], 0, [0], [3], 120]);
   expect(await search(" ")).toEqual([0, 0, [], 0, [], [], -1]);
+});
+
+test("a flame graph is that of the grouping that is asked for, where the report holds one", async () => {
+  const client = openRecorded(
+    RECORDED,
+    () => null,
+    (span) => (span === "id-1" ? { pages: [FLAME] } : null),
+  );
+  const answers = [
+    await client.flame("id-1", { by: "stack", where: "ran" }, signal),
+    await client.flame("id-1", { by: "op", where: "ran" }, signal),
+    await client.flame("id-2", { by: "stack", where: "ran" }, signal),
+  ];
+  expect(answers.map(({ value }) => value)).toEqual([FLAME, NO_FLAME, NO_FLAME]);
 });

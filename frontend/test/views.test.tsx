@@ -144,6 +144,11 @@ describe("the Overview", () => {
     expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
       "|What to do, most gain first|No recommendation for this span.|",
     );
+    const action = { template: "Record the GPU, too.", values: {} };
+    const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action } };
+    expect(words(<Overview page={asks} tab={TAB} compared={null} />)).toContain(
+      "|What to do, most gain first|This trace shows too little for a recommendation: record what the line below",
+    );
   });
 });
 

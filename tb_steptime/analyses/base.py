@@ -9,16 +9,22 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tb_steptime.metrics.base import Series as Series
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 
 R = TypeVar("R", bound=msgspec.Struct)
 
+#: In place of every figure of an analysis that failed on this trace.
+NOT_COMPUTED = Reason("not_computed")
+
 
 @dataclass(frozen=True)
 class Analysis(Generic[R]):
-    """id is the view's name in routes, summary files and the URL; title is what the list of views says."""
+    """id is the view's name in routes, summary files and the URL; title is what the list of views says. nothing: the
+    result without any value, which stands where the analysis failed."""
 
     id: str
     title: str
     result: type[R]
     analyse: Callable[[Trace], R]
+    nothing: R

@@ -65,4 +65,4 @@ def analyse(trace: Trace) -> CompareResult:
     )
 
 
-ANALYSIS = Analysis("compare", "Compare", CompareResult, analyse)
+ANALYSIS = Analysis("compare", "Compare", CompareResult, analyse, CompareResult())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
@@ -173,4 +173,4 @@ def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     )
 
 
-ANALYSIS = Analysis("data_loading", "Data loading", DataLoadingResult, analyse)
+ANALYSIS = Analysis("data_loading", "Data loading", DataLoadingResult, analyse, DataLoadingResult(NOT_COMPUTED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
@@ -244,4 +244,4 @@ def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
     return short_range(name) if name and held[name] >= RANGE_FRACTION * idle_ns else None
 
 
-ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse)
+ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse, GpuResult(NOT_COMPUTED, 0, 0, [], []))

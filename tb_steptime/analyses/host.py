@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
@@ -238,4 +238,4 @@ def _device(trace: Trace, device: int, aggregates: StepAggregates) -> DeviceIdle
     )
 
 
-ANALYSIS = Analysis("host", "Host", HostResult, analyse)
+ANALYSIS = Analysis("host", "Host", HostResult, analyse, HostResult(NOT_COMPUTED, 0, 0, 0, [], Bound.UNKNOWN, [], []))

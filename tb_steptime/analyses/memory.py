@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.at_an_instant import INCONSISTENT, AllocationRow, CategoryBytes, by_category, largest
 from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
@@ -150,4 +150,4 @@ def _device(trace: Trace, place: Place, low: int, high: int) -> DeviceMemory:
     )
 
 
-ANALYSIS = Analysis("memory", "Memory", MemoryResult, analyse)
+ANALYSIS = Analysis("memory", "Memory", MemoryResult, analyse, MemoryResult(NOT_COMPUTED))

@@ -139,4 +139,4 @@ def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
     return OperatorTable(sort.by, sort.where, shown, rest)
 
 
-ANALYSIS = Analysis("operators", "Operators", OperatorsResult, analyse)
+ANALYSIS = Analysis("operators", "Operators", OperatorsResult, analyse, OperatorsResult())

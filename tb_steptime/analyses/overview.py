@@ -184,4 +184,6 @@ def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
     return {part: reason for part, reason in reasons.items() if getattr(mean, part) == 0}
 
 
-ANALYSIS = Analysis("overview", "Overview", OverviewResult, analyse)
+_NOTHING = OverviewResult([], 0, 0, Parts(0, 0, 0, 0, 0, 0, 0, 0), None, 0, 0, False, None, [], [], {})
+
+ANALYSIS = Analysis("overview", "Overview", OverviewResult, analyse, _NOTHING)

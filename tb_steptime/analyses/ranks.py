@@ -21,4 +21,4 @@ def analyse(trace: Trace) -> RanksResult:
     return RanksResult(exchanges(trace))
 
 
-ANALYSIS = Analysis("ranks", "Ranks", RanksResult, analyse)
+ANALYSIS = Analysis("ranks", "Ranks", RanksResult, analyse, RanksResult())

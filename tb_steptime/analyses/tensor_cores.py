@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
@@ -194,4 +194,4 @@ def _rows_in_window(trace: Trace, device: int) -> Int64:
     return rows[(start >= low) & (start < high)]
 
 
-ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse)
+ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse, TensorCoresResult(NOT_COMPUTED, [], []))

@@ -45,4 +45,4 @@ def _extent(trace: Trace) -> tuple[int, int]:
     return int(start.min(initial=0)), max(last, 0)
 
 
-ANALYSIS = Analysis("timeline", "Timeline", TimelineResult, analyse)
+ANALYSIS = Analysis("timeline", "Timeline", TimelineResult, analyse, TimelineResult(0, 0, []))

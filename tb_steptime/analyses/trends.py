@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
@@ -149,4 +149,6 @@ def _longest_event(trace: Trace, step: Step, part: str) -> int | None:
     return int(rows[events.dur_ns[rows].argmax()]) if len(rows) else None
 
 
-ANALYSIS = Analysis("trends", "Trends", TrendsResult, analyse)
+_NOTHING = TrendsResult(0, [], [Series(each.id, None, None, [], NOT_COMPUTED) for each in METRICS], [], [])
+
+ANALYSIS = Analysis("trends", "Trends", TrendsResult, analyse, _NOTHING)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -20,13 +21,14 @@ def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool 
 
 def _compared(span: MeasuredSpan, with_gains: bool) -> ComparedSpan:
     """Its results are read from the summary once."""
+    _refuse_gaps(span)
     results = dict(span.results) if with_gains else {view: span.results[view] for view in COMPARED_VIEWS}
     compared = ComparedSpan(
         results=results,
         device_names=tuple(span.facts.device_names),
         world_size=span.facts.world_size,
         simulated=span.facts.simulated is not None,
-        expected=_gains(results) if with_gains else (),
+        expected=_gains(results, span.facts.gaps) if with_gains else (),
     )
     if not compared.compare.steps:
         problem = "An earlier release wrote this summary file, with nothing to compare in it"
@@ -34,6 +36,14 @@ def _compared(span: MeasuredSpan, with_gains: bool) -> ComparedSpan:
     return compared
 
 
-def _gains(results: Mapping[str, msgspec.Struct]) -> tuple[ExpectedGain, ...]:
-    cards = judge(results).insights
+def _refuse_gaps(span: MeasuredSpan) -> None:
+    """Raises TraceError where a view that a comparison needs could not be computed."""
+    titles = [each.title for each in ANALYSES if each.id in COMPARED_VIEWS and each.id in span.facts.gaps]
+    if titles:
+        problem = f"It cannot be compared: of {', '.join(titles)} the analysis failed on this file"
+        raise TraceError(problem, span.facts.file, "Its other views stand; a newer release may read it.")
+
+
+def _gains(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str]) -> tuple[ExpectedGain, ...]:
+    cards = judge(results, gaps).insights
     return tuple(ExpectedGain(card.id, card.gain_ns, card.part) for card in cards if card.gain_ns > 0)

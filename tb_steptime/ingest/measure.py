@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tb_steptime.analyses import ANALYSES, quality
+from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
+from tb_steptime.text import Note, text
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
-    import msgspec
-
+    from tb_steptime.analyses.base import Analysis
     from tb_steptime.trace.kineto import ReadProgress
     from tb_steptime.trace.model import Trace
 
+logger = logging.getLogger(__name__)
 
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
@@ -46,16 +51,38 @@ def measure_trace(
     """A trace that was read, with what a recorder's files add to it, and all that is known of it. keep_paths: under the
     whole paths of files, which name users and machines (see `ingest.private_paths`)."""
     trace, records = with_records(trace)
-    facts = facts_of(trace)
-    measured = MeasuredSpan(facts, _results(trace, leave_out), records, keep_paths)
+    results, gaps = _results(trace, [each for each in ANALYSES if each.id not in leave_out])
+    measured = MeasuredSpan(_with_gaps(facts_of(trace), gaps), results, records, keep_paths)
     return trace, measured if keep_paths else without_private_paths(measured)
 
 
-def _results(trace: Trace, leave_out: Collection[str]) -> dict[str, msgspec.Struct]:
-    """By view, in the order of the tab."""
-    wanted = [each for each in ANALYSES if each.id not in leave_out]
-    found = {each.id: each.analyse(trace) for each in sorted(wanted, key=lambda each: each.id not in _WIDE)}
-    return {each.id: found[each.id] for each in wanted}
+def _results(trace: Trace, wanted: Sequence[Analysis[Any]]) -> tuple[dict[str, msgspec.Struct], dict[str, str]]:
+    """By view, in the order given; of those that failed a result without values, and the kind of error."""
+    first = sorted(wanted, key=lambda each: each.id not in _WIDE)
+    found = {each.id: _analysed(each, trace) for each in first}
+    failed = {view: type(result).__name__ for view, result in found.items() if isinstance(result, Exception)}
+    return {each.id: each.nothing if each.id in failed else found[each.id] for each in wanted}, failed
+
+
+def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
+    """Its result, or what it raised: one analysis that fails takes only its own view. Of memory that runs out, of disks
+    and of what is worded for the user, the whole reading tells."""
+    try:
+        return analysis.analyse(trace)
+    except (MemoryError, OSError, TraceError):
+        raise
+    except Exception as error:
+        logger.exception("tb_steptime: the view %s of %s could not be computed", analysis.id, trace.path)
+        return error
+
+
+def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:
+    """Each with its note, which every view and command prints."""
+    if not gaps:
+        return facts
+    titles = {each.id: each.title for each in ANALYSES}
+    notes = [Note("view-not-computed", {"view": text(titles[view]), "error": text(gaps[view])}) for view in gaps]
+    return msgspec.structs.replace(facts, gaps=gaps, notes=[*notes, *facts.notes])
 
 
 def read_file(

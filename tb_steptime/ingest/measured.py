@@ -19,7 +19,8 @@ class SpanFacts(msgspec.Struct, frozen=True):
 
     file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0; steps_by says
     what shows the steps. rank, world_size and sm_count are None where the file does not say, simulated is the
-    simulator's statement or None for a recording.
+    simulator's statement or None for a recording. gaps: by id of the view whose analysis failed, the kind of error; its
+    result has no values, and a note says so.
     """
 
     file: str
@@ -38,6 +39,7 @@ class SpanFacts(msgspec.Struct, frozen=True):
     simulated: str | None
     notes: list[Note]
     steps_by: StepsBy = "marks"
+    gaps: dict[str, str] = {}
 
 
 class MeasuredSpan(msgspec.Struct, frozen=True):

@@ -178,6 +178,8 @@ class ReadingQueue:
                 last = _listen(job, process)
                 code = process.wait()
             if isinstance(last, Done):
+                if said := _last_words(words).strip():
+                    logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, said)
                 return any_path(last.path)
             if isinstance(last, Refused):
                 return Problem(last.problem, job.file, last.hint)

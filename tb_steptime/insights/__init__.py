@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, Severity
+from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText, Severity
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
+from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
-from tb_steptime.insights.sidebar import sidebar
-from tb_steptime.insights.wording import result_notes, titles
+from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
+from tb_steptime.insights.wording import TITLES, result_notes
+from tb_steptime.insights.wording.gaps import (
+    UNKNOWN_HEADLINE,
+    UNKNOWN_JOB,
+    UNKNOWN_VERDICT,
+    failed_rules,
+    gap_headline,
+)
 from tb_steptime.insights.wording.job import job_text
 from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.steps.parts import Parts
@@ -23,29 +32,50 @@ from tb_steptime.metrics.steps.parts import Parts
 __all__ = ["judge", "judge_trends"]
 
 
-def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
-    """All rules on the results of one span, by view id."""
-    facts = Facts(results)
-    fired = [(insight, gain) for rule, gain in RULES.items() if (insight := rule(facts)) is not None]
-    addable = {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
-    insights = [_lowered(insight) if little_is_judged(facts) else insight for insight, _ in fired]
-    insights.sort(key=_place)
-    if little_is_judged(facts):
-        insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
+def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None = None) -> Judgement:
+    """All rules on the results of one span, by view id. gaps: views whose analysis failed, with the kind of error.
+
+    What needs a result that is missing is not said; a rule that fails takes its own card alone, and a note says so.
+    Raises what reading results raises.
+    """
+    facts, guarded = Facts(dict(results), gaps or {}), Guarded()
+    insights, addable = _cards(facts, guarded)
+    failed = list(guarded.failed)
+    made = guarded.made
     return Judgement(
-        verdict=judge_span(facts),
-        job=job_text(facts),
-        headlines=_headlines(facts, insights),
+        verdict=guarded.ask("the verdict", judge_span, facts, UNKNOWN_VERDICT),
+        job=guarded.ask("the kind of job", job_text, facts, UNKNOWN_JOB),
+        headlines=_headlines(facts, insights, guarded),
         insights=insights,
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
-        could_be=_could_be(facts, insights),
-        largest=largest_pieces(facts, insights),
-        sidebar=sidebar(facts),
-        titles=titles(facts),
-        notes=result_notes(facts),
+        could_be=made("the step after the first fix", lambda: _could_be(facts, insights), None),
+        largest=made("the largest pieces", lambda: largest_pieces(facts, insights), None),
+        sidebar={
+            view: made(f"the bar of {view}", partial(of, facts), UNKNOWN_SHARE) for view, of in shares(facts).items()
+        },
+        titles={view: guarded.ask(f"titles of {view}", of, facts, {}) for view, of in TITLES.items()},
+        notes=_notes(facts, guarded, failed),
         shown_step=_shown_step(insights),
     )
+
+
+def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
+    """In their order, and ids of those whose gains may be added."""
+    asked = [(guarded.ask(rule.__name__, rule, facts, None), gain) for rule, gain in RULES.items()]
+    fired = [(insight, gain) for insight, gain in asked if insight is not None]
+    little = guarded.ask("what is left out", little_is_judged, facts, False)
+    insights = [_lowered(insight) if little else insight for insight, _ in fired]
+    insights.sort(key=_place)
+    if little:
+        insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
+    return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
+
+
+def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[NoteText]]:
+    """By view; of rules that failed in the overview, which has every card."""
+    notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
+    return notes | {"overview": [*notes.get("overview", ()), *failed_rules(failed)]} if failed else notes
 
 
 def _shown_step(insights: list[Insight]) -> str | None:
@@ -59,14 +89,19 @@ def _shown_step(insights: list[Insight]) -> str | None:
 _WITHOUT_SHARES = ("memory",)
 
 
-def _headlines(facts: Facts, insights: list[Insight]) -> dict[str, Headline]:
-    """Of each view that was measured, with what its shares are of."""
-    basis = basis_of(facts)
-    made = {view: headline(facts, insights) for view, headline in HEADLINES.items() if view in facts.results}
-    return {
+def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[str, Headline]:
+    """Of each view that was measured, with what its shares are of; of one that could not be, that alone."""
+    basis = guarded.ask("what shares are of", basis_of, facts, None)
+    made = {
+        view: guarded.made(f"the headline of {view}", partial(headline, facts, insights), UNKNOWN_HEADLINE)
+        for view, headline in HEADLINES.items()
+        if facts.has(view)
+    }
+    said = {
         view: headline if view in _WITHOUT_SHARES else msgspec.structs.replace(headline, basis=basis)
         for view, headline in made.items()
     }
+    return said | {view: gap_headline(error) for view, error in facts.gaps.items()}
 
 
 def _place(insight: Insight) -> tuple[int, int, int, int]:

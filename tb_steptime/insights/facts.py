@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
@@ -40,14 +40,25 @@ FULL_QUEUE_FRACTION = 0.05
 R = TypeVar("R", bound=msgspec.Struct)
 
 
+class NotComputed(Exception):
+    """The result of this view is asked for, and its analysis failed on this file."""
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The results of one span, by view id; those that many rules ask have a name."""
+    """The results of one span, by view id; those that many rules ask have a name. gaps: views whose analysis failed,
+    with the kind of error; what needs their results is not said."""
 
     results: Mapping[str, msgspec.Struct]
+    gaps: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, view: str) -> bool:
+        return view in self.results and view not in self.gaps
 
     def result(self, view: str, kind: type[R]) -> R:
-        """Raises KeyError where that view was not measured."""
+        """Raises KeyError where that view was not measured, NotComputed where its analysis failed."""
+        if view in self.gaps:
+            raise NotComputed(view)
         result = self.results[view]
         assert isinstance(result, kind)
         return result
@@ -84,13 +95,13 @@ class Facts:
 
     @property
     def gpu(self) -> GpuResult | None:
-        """None where it was left out: the command line prints nothing of it."""
-        return self.result("gpu", GpuResult) if "gpu" in self.results else None
+        """None where it was left out, as the command line prints nothing of it, or could not be computed."""
+        return self.result("gpu", GpuResult) if self.has("gpu") else None
 
     @property
     def operators(self) -> OperatorsResult | None:
         """None where it was left out, as `gpu`."""
-        return self.result("operators", OperatorsResult) if "operators" in self.results else None
+        return self.result("operators", OperatorsResult) if self.has("operators") else None
 
     @cached_property
     def step_ns(self) -> int:

@@ -86,7 +86,7 @@ def throughput(facts: Facts) -> Phrase:
 
 def batch_size(facts: Facts) -> int | None:
     """By the first input of the first product; None without recorded shapes, or where it may be anything else."""
-    if "compare" not in facts.results:
+    if not facts.has("compare"):
         return None
     inputs = facts.result("compare", CompareResult).setup.first_inputs
     shapes = msgspec.json.decode(inputs[0].shapes) if inputs else []

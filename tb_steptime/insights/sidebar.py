@@ -6,6 +6,9 @@ value wherever it stands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tb_steptime.analyses.base import NOT_COMPUTED
 from tb_steptime.insights.base import SidebarShare
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.catalogue import NO_DEVICE
@@ -24,10 +27,16 @@ SHARE_MEANINGS = {
 _COMPUTES = phrase("Share of the mean step in which the CPU runs PyTorch operators or named ranges.")
 
 
-def sidebar(facts: Facts) -> dict[str, SidebarShare]:
-    """By view id."""
-    shares = {"data_loading": _loader(facts), "tensor_cores": _tensor_cores(facts), "host": _host(facts)}
-    return shares if facts.gpu is None else shares | {"gpu": _gpu(facts)}
+#: Of a view that could not be computed.
+UNKNOWN_SHARE = SidebarShare(None, "other", reason=NOT_COMPUTED)
+
+
+def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
+    """How each share is measured, by view id; without that of a view that was left out."""
+    measured: dict[str, Callable[[Facts], SidebarShare]] = {
+        "data_loading": _loader, "tensor_cores": _tensor_cores, "host": _host,
+    }  # fmt: skip
+    return measured | {"gpu": _gpu} if "gpu" in facts.results else measured
 
 
 def _loader(facts: Facts) -> SidebarShare:

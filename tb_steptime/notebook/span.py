@@ -89,7 +89,7 @@ class Span:
     @cached_property
     def judgement(self) -> Judgement:
         """What the rules say of it."""
-        return judge(self.measured.results)
+        return judge(self.measured.results, self.measured.facts.gaps)
 
     @property
     def verdict(self) -> str:

@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, arrivals
-from tb_steptime.ranks.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
+from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
+from tb_steptime.ranks.delays.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
+from tb_steptime.ranks.delays.together import late_group
+from tb_steptime.ranks.delays.turns import causes_of_turns
 from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
-from tb_steptime.ranks.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
@@ -23,8 +25,6 @@ from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
-from tb_steptime.ranks.together import late_group
-from tb_steptime.ranks.turns import causes_of_turns
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
 

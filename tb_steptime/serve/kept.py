@@ -87,9 +87,9 @@ class KeptResults:
         return self._trends.bytes + self._judgements.bytes
 
     def trends(self, span: ServedSpan) -> TrendColumns | None:
-        """None where the span is not read, or its summary went away or makes no sense."""
+        """None where the span is not read, its summary went away or makes no sense, or could not be computed."""
         measured = span.measured
-        if measured is None:
+        if measured is None or "trends" in measured.facts.gaps:
             return None
         with contextlib.suppress(OSError, DamagedSummary, KeyError, ValueError, OverflowError):
             made = lambda: TrendColumns.of(measured.result("trends", TrendsResult))  # noqa: E731

@@ -32,7 +32,7 @@ _WITH_INSIGHTS = {"host": ("host", "timeline"), "memory": ("memory",)}
 
 def judgement(measured: MeasuredSpan) -> Judgement:
     """What the rules say. Raises DamagedSummary, OSError, KeyError where it lacks the results of this release."""
-    return judge(dict(measured.results))
+    return judge(measured.results, measured.facts.gaps)
 
 
 def span_page(
@@ -64,6 +64,7 @@ def span_page(
             for found, trends in neighbours
         ],
         shown_step=judged.shown_step,
+        gap=view in measured.facts.gaps,
     )
 
 
@@ -74,8 +75,9 @@ def _insights(view: str, judged: Judgement) -> list[Insight]:
 
 
 def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
-    """Trends are judged over many spans, here over one; a view without a headline of its own has the span's."""
-    if view == "trends":
+    """Trends are judged over many spans, here over one, where they could be computed; a view without a headline of its
+    own has the span's."""
+    if view == "trends" and view not in judged.headlines:
         result = span.at_hand().result(view, TrendsResult)
         return judge_trends([(span.found.run, span.found.worker, span.found.number, result)])[0]
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]

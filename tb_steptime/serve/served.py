@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tb_steptime.errors import TraceError
@@ -87,3 +87,16 @@ def near(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
     others = [each for each in family if each.found.number != number and each.measured]
     others.sort(key=lambda each: abs(each.found.number - number))
     return sorted(others[: 2 * NEIGHBOUR_SPANS], key=lambda each: each.found.number)
+
+
+@dataclass(frozen=True)
+class SpanNames:
+    """Which spans are meant: those of these runs, of these workers, with these ids; an empty collection means all."""
+
+    runs: Collection[str] = ()
+    workers: Collection[str] = ()
+    ids: Collection[str] = ()
+
+    def hold(self, span: FoundSpan) -> bool:
+        named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
+        return all(not names or name in names for names, name in named)

@@ -10,7 +10,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -18,7 +18,6 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.files.own_folder import remove_left_folders
-from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
@@ -34,7 +33,7 @@ from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
-from tb_steptime.serve.served import ServedSpan, near
+from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages
 from tb_steptime.serve.wire import (
@@ -64,19 +63,6 @@ MAX_OPENING_BYTES = 2_000_000
 
 #: Trends that are read before they are asked for, and the pause before each.
 MAX_WARM_SPANS, WARM_REST_SECONDS = 2_000, 0.002
-
-
-@dataclass(frozen=True)
-class SpanNames:
-    """Which spans are meant: those of these runs, of these workers, with these ids; an empty collection means all."""
-
-    runs: Collection[str] = ()
-    workers: Collection[str] = ()
-    ids: Collection[str] = ()
-
-    def hold(self, span: FoundSpan) -> bool:
-        named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
-        return all(not names or name in names for names, name in named)
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,8 @@ class SpanPage(msgspec.Struct, frozen=True):
     notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
-    which the timeline opens, since the headline speaks of what it shows; None: any.
+    which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
+    this file; headline says so, and result has no values.
     """
 
     head: SpanHead
@@ -166,6 +167,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     largest: Largest | None
     neighbours: list[Neighbour]
     shown_step: str | None
+    gap: bool = False
 
 
 class Neighbour(msgspec.Struct, frozen=True):

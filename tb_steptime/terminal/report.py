@@ -146,8 +146,8 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
 
 
 def _mean_of(values: list[int]) -> int:
-    """In whole ns; halves go up."""
-    return (2 * sum(values) + len(values)) // (2 * len(values))
+    """In whole ns; halves go up. 0 where the steps could not be computed."""
+    return 0 if not values else (2 * sum(values) + len(values)) // (2 * len(values))
 
 
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:

@@ -11,19 +11,21 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flame.call_paths import FlameBy
-from tb_steptime.metrics.flame.costs import MEASURES
+from tb_steptime.metrics.flame.costs import MEASURES, Measure
 from tb_steptime.metrics.flame.labels import FRAME_KINDS, FrameKind, Labels
-from tb_steptime.metrics.flame.tree import flame_tree
+from tb_steptime.metrics.flame.tree import SMALLEST, flame_tree
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Int64
 
 
 class FlamePage(msgspec.Struct, frozen=True):
     """Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
     whole.
 
+    smallest          frames below 1/smallest of the whole are merged
     parent            place; -1 of the whole
     label             place in kinds and names
     merged            how many frames a frame of kind "smaller" stands for; 0 for others
@@ -33,6 +35,7 @@ class FlamePage(msgspec.Struct, frozen=True):
 
     by: FlameBy
     where: Where
+    smallest: int
     kinds: list[FrameKind]
     names: list[str]
     parent: list[int]
@@ -43,6 +46,14 @@ class FlamePage(msgspec.Struct, frozen=True):
     device_ns: list[int] | None
     idle_ns: list[int] | None
     allocated_bytes: list[int] | None
+
+
+def totals_of(page: FlamePage) -> dict[Measure, Int64]:
+    """By measure that the page tells, as the tree has them."""
+    columns: dict[Measure, list[int] | None] = {
+        "device": page.device_ns, "host": page.host_ns, "idle": page.idle_ns, "bytes": page.allocated_bytes,
+    }  # fmt: skip
+    return {measure: np.array(values, np.int64) for measure, values in columns.items() if values is not None}
 
 
 def flame_choices(said: OpsRecorded) -> list[tuple[FlameBy, Where]]:
@@ -80,6 +91,7 @@ def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
     return FlamePage(
         by=by,  # type: ignore[arg-type]
         where=where,  # type: ignore[arg-type]
+        smallest=SMALLEST,
         kinds=[FRAME_KINDS[kind] for kind in kinds],
         names=[events.string(text) for text in texts],
         parent=events.column(f"{stem}.parent").tolist(),

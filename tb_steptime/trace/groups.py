@@ -100,4 +100,4 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
     place = np.subtract(keys, low, dtype=np.int64)  # narrow keys may be further apart than their type goes
     is_there[place] = True
     ranks = np.cumsum(is_there, dtype=np.int32)  # there may be many more than keys
-    return np.subtract(ranks[place], 1, out=place)
+    return np.subtract(ranks.take(place), 1, out=place)

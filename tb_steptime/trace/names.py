@@ -17,7 +17,7 @@ def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool
     if not result.any():  # most names that are looked for are in few traces
         return np.empty(0, np.int64)
     rows = trace.events.rows(*kinds)
-    return rows[result[trace.events.name[rows]]]
+    return rows[result.take(trace.events.name.take(rows))]
 
 
 def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:

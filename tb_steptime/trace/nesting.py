@@ -82,13 +82,12 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
     events = trace.events
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
-    on, at = events.thread[around], events.thread[inside[known]]
+    on, at = events.thread.take(around), events.thread.take(inside[known])
     for thread in distinct_in(at).tolist():
         mine, here = around[on == thread], known[at == thread]
-        start = events.start_ns[mine]
-        place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
-        found = place >= 0
-        result[here[found]] = mine[place[found]]
+        place = open_at(events.start_ns.take(mine), events.ends(mine), events.start_ns.take(inside[here]))
+        found = np.flatnonzero(place >= 0)
+        result[here[found]] = mine.take(place[found])
     return result
 
 

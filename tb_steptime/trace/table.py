@@ -59,6 +59,10 @@ class StringTable:
         return len(self.strings)
 
 
+#: Rows that are looked at together: a column of a part of a large trace, and not of all of it.
+_AT_ONCE = 1 << 18
+
+
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
     """The different ones of numbers from 0 on, ascending, such as names, threads and rows.
 
@@ -68,12 +72,10 @@ def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
     [1, 3]
     """
     there = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, bool)
-    there[numbers] = True
+    for first in range(0, len(numbers), _AT_ONCE):
+        # numpy takes five times as long with narrow numbers as places
+        there[numbers[first : first + _AT_ONCE].astype(np.int64, copy=False)] = True
     return np.flatnonzero(there)
-
-
-#: Rows that are looked at together: a column of a part of a large trace, and not of all of it.
-_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,8 @@ class EventTable:
 
     def ends(self, rows: Int32 | Int64) -> Int64:
         """`end_ns[rows]` without a column for all events on the way."""
-        ends: Int64 = self.start_ns[rows] + self.dur_ns[rows]
+        ends: Int64 = self.start_ns.take(rows)
+        ends += self.dur_ns.take(rows)
         return ends
 
     def rows(self, *kinds: Kind) -> Int64:

@@ -110,3 +110,13 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     assert graph.locator("canvas").evaluate(COLOURS_DRAWN) > 2
     operators.get_by_role("searchbox", name="Find frames").fill(op)
     expect(operators.get_by_role("status").filter(has_text=" in ")).to_contain_text("%")
+    # a link opens what is zoomed into
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        graph.press(key)
+    zoomed = operators.get_by_role("navigation", name="Zoomed into")
+    expect(zoomed).to_contain_text("all")
+    way = zoomed.text_content()
+    one.page.reload()
+    expect(one.view("operators").get_by_role("navigation", name="Zoomed into")).to_have_text(
+        way or "", timeout=DRAWN_MS
+    )

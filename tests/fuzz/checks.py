@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
 import traceback
@@ -31,10 +32,12 @@ _MAY_EXCEED = frozenset({"mfu", "hfu"})
 
 def finding(path: Path) -> str | None:
     """What is wrong with how the file is handled, in one line that is the same for the same cause; None: nothing."""
+    failures = _Failures()
+    logging.getLogger("tb_steptime").addHandler(failures)
     try:
         trace = read_trace(path)
         _, measured = measure_trace(trace)
-        judge(dict(measured.results))
+        judge(measured.results, measured.facts.gaps)
         encode_summary(stamp(path), measured)
         with tempfile.TemporaryDirectory() as folder:
             write_events(trace, Path(folder))
@@ -42,7 +45,21 @@ def finding(path: Path) -> str | None:
         return None if refused.problem and refused.hint else f"a refusal without words: {refused!r}"
     except Exception as error:  # noqa: BLE001 - any of them is a finding
         return _place(error)
-    return next(_impossible(measured), None)
+    finally:
+        logging.getLogger("tb_steptime").removeHandler(failures)
+    return next(iter(failures.found), None) or next(_impossible(measured), None)
+
+
+class _Failures(logging.Handler):
+    """What failed without taking anything else with it: one analysis, one rule. Here it is a finding like any other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1]:
+            self.found.append(_place(record.exc_info[1]))
 
 
 def _place(error: BaseException) -> str:

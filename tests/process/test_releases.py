@@ -27,7 +27,8 @@ from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.setup import Setup
 from tb_steptime.metrics.operators.outside_modules import OutsideModules
 from tb_steptime.metrics.operators.recorded import OpsRecorded
-from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import SpanPage
 from tests import PROJECT
 

@@ -13,6 +13,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.serve.http import bundle
 from tb_steptime.serve.report import events as events_of_report
+from tb_steptime.serve.report import flames as flames_of_report
 from tb_steptime.serve.report.packing import pack
 from tb_steptime.serve.report.scalars import thinned
 from tb_steptime.serve.scalars import ScalarSeries
@@ -152,6 +153,34 @@ def test_a_timeline_is_that_of_the_headlines_step_or_of_the_steps_asked_for(logs
     assert (
         len(fewer["folded"]["boxes"]["event"]) <= 12 < len(fewer["folded"]["boxes"]["event"]) + fewer["held"]["joined"]
     )
+
+
+def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, capsys, tmp_path, monkeypatch):
+    trace = write_trace(logs / "a" / "host_4711.1.pt.trace.json")
+    trace.write_text(trace.read_text().replace('"aten::mm"', '"/home/me/job/train.py(5): mm"'))
+    page = tmp_path / "page.html"
+    code, (said,), lines = report(capsys, logs, "-o", page, "--flame")
+    assert (code, lines) == (0, [])
+    assert re.search(r": 1 run, 1 span, flame graphs of 1 span, \d+ kB", said)
+    (span,) = answers_in(page.read_text())["pages"]
+    held = in_rows(json.loads(lzma.decompress(block(page.read_text(), f"flame-{span}"))))
+    assert {(each["by"], each["where"]) for each in held["pages"]} >= {("op", "ran")}
+    for each in held["pages"]:
+        assert each["smallest"] == 500
+        assert sum(own(each["parent"], each["device_ns"])) == each["device_ns"][0] > 0
+    assert "train.py(5): mm" in held["pages"][0]["names"]
+    assert "/home/me" not in json.dumps(held)
+    monkeypatch.setattr(flames_of_report, "_MOST_JSON_BYTES", 10)
+    code, (said,), lines = report(capsys, logs, "-o", page, "--flame")
+    assert (code, lines, "flame graphs" in said, "flame-" in page.read_text()) == (0, [], False, False)
+
+
+def own(parents, totals):
+    """Of each frame what is in none below it."""
+    left = list(totals)
+    for parent, total in zip(parents[1:], totals[1:], strict=True):
+        left[parent] -= total
+    return left
 
 
 def test_what_the_job_logged_is_in_it_in_a_few_hundred_points(logs, capsys, tmp_path):

@@ -28,7 +28,8 @@ from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
-from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tb_steptime.timeline.answers import TimelinePage

@@ -115,7 +115,8 @@ import json, sys, time
 from pathlib import Path
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve import reading
-from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.store import Store
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.wire import SpanPage, encode
 

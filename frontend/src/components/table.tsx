@@ -75,9 +75,6 @@ export const ROW_PX = 26;
 
 const MENU_PX = 28;
 
-/** Room for the second line of a head, so that a table with few rows does not scroll for it. */
-const SECOND_LINE_PX = 16;
-
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: given, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const apart = useEmptyAside(given, rows, sort);
@@ -96,11 +93,11 @@ export function Table<Row>(props: TableProps<Row>) {
   const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
   useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
-  const spare = rows.length > maxRows ? 1 : SECOND_LINE_PX;
-  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (foot ? 2 : 1)) * ROW_PX + spare;
+  // Fewer rows take the place that they need, however many lines the head has: none is cut, nothing scrolls.
+  const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
-      <div class="rows" ref={box} style={{ maxHeight: `${height}px` }}>
+      <div class="rows" ref={box} style={style}>
         <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
           <colgroup>
             {columns.map((column) => (

@@ -146,7 +146,9 @@ function SpanContent({
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
       <AboutContext.Provider value={aboutSpan(view, page.head, tab.meanings.version)}>
-        <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
+        {page.gap || (
+          <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
+        )}
         <PrintedFoot />
       </AboutContext.Provider>
     </>

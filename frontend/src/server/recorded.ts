@@ -2,9 +2,11 @@
 
 import type {
   ComparePage,
+  FlamePage,
   Headline,
   HeldAnswers,
   HeldEvents,
+  HeldFlames,
   PageOf,
   Problem,
   SaidOfRuns,
@@ -36,15 +38,22 @@ export const OTHER_EVENT: Problem = {
   hint: "Open the log directory in TensorBoard, or write the report with its step: --timeline --steps.",
 };
 
-const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT].map(({ problem }) => problem));
+export const NO_FLAME: Problem = {
+  problem: "The flame graph is not in the report",
+  file: "",
+  hint: "Open the log directory in TensorBoard, or write the report with --flame.",
+};
+
+const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT, NO_FLAME].map(({ problem }) => problem));
 
 /** Whether to ask again is of no use: a report says tomorrow what it says today. */
 export const isFinal = ({ problem }: Problem): boolean => FINAL.has(problem);
 
-/** eventsOf: what the report holds of a span's single events. */
+/** eventsOf, flamesOf: what the report holds of a span's single events, and of its call paths. */
 export function openRecorded(
   recorded: HeldAnswers,
   eventsOf: (span: string) => HeldEvents | null = () => null,
+  flamesOf: (span: string) => HeldFlames | null = () => null,
 ): Client {
   const { index, catalogue, pages, pairs } = recorded;
   const ofEvents = async <T>(span: string, answer: (events: HeldEvents) => T | undefined): Promise<Answer<T>> => {
@@ -76,12 +85,17 @@ export function openRecorded(
     search: (span, asked) => ofEvents(span, (events) => searchIn(events, asked)),
     stepFile: noEvents,
     memory: noEvents,
-    flame: noEvents,
+    flame: async (span, asked) => flameOf(flamesOf(span), asked),
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }
 
 const noEvents = async (): Promise<Answer<never>> => ({ kind: "problem", value: NO_EVENTS });
+
+function flameOf(held: HeldFlames | null, { by, where }: Pick<FlamePage, "by" | "where">): Answer<FlamePage> {
+  const page = held?.pages.find((each) => each.by === by && each.where === where);
+  return page ? ready(page) : { kind: "problem", value: NO_FLAME };
+}
 
 const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
 

@@ -29,6 +29,7 @@ export function Collectives({ found, tab }: { found: Communication; tab: Tab }) 
 const keyOf = (row: CollectiveRow) => [row.kind, row.group, row.ranks, row.dtype].join();
 
 const NO_TYPE = "The trace does not record the type of its elements.";
+const NO_WAITS = "Without a GPU, waits for slower ranks cannot be estimated from one rank.";
 const NO_GROUP = "The trace does not record the process group.";
 
 function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
@@ -61,7 +62,7 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
     figure("collective_bytes", (row) => row.bytes),
     figure("collective_running_ns", (row) => row.running_ns),
     figure("collective_exposed_ns", (row) => row.exposed_ns),
-    figure("collective_wait_ns", (row) => row.wait_ns),
+    { ...figure("collective_wait_ns", (row) => row.wait_ns), missing: NO_WAITS },
   ];
 }
 

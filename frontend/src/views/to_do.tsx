@@ -8,13 +8,13 @@ import { evidenceKeys } from "./marks";
 import type { Tab } from "./props";
 
 interface ToDoProps {
-  page: Pick<PageOf<ViewId>, "insights" | "insights_remark">;
+  page: Pick<PageOf<ViewId>, "insights" | "insights_remark"> & Partial<Pick<PageOf<ViewId>, "headline">>;
   /** The view that the cards stand in: it is no link. */
   here: ViewId;
   tab: Tab;
 }
 
-export function ToDo({ page: { insights, insights_remark: remark }, here, tab }: ToDoProps) {
+export function ToDo({ page: { headline, insights, insights_remark: remark }, here, tab }: ToDoProps) {
   return (
     <section>
       <div class="head">
@@ -30,7 +30,11 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
           {remark ? (
             <Sentence phrase={remark} />
           ) : here === "overview" ? (
-            "No recommendation for this span."
+            headline?.action ? (
+              TOO_LITTLE
+            ) : (
+              "No recommendation for this span."
+            )
           ) : (
             <Elsewhere tab={tab} />
           )}
@@ -44,6 +48,9 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
     </section>
   );
 }
+
+/** The headline then asks for another recording. */
+const TOO_LITTLE = "This trace shows too little for a recommendation: record what the line below the title asks for.";
 
 function Elsewhere({ tab }: { tab: Tab }) {
   return (

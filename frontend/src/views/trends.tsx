@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { compareKey, selections } from "../address/selection";
 import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../api.gen";
 import type { Overlay } from "../charts/lines/overlay_data";
+import { RUN_COLOURS } from "../colour";
 import { useHidden } from "../components/keys";
 import { useSameList } from "../dom/same_list";
 import { count, counted } from "../format";
@@ -75,8 +76,15 @@ const comparedRun = ({ index, state }: Tab): string | null =>
 /** More steps than this are a band of ink; spans show more, until steps are asked for. */
 const MOST_STEPS = 600;
 
-const naturalOver = (runs: readonly Run[]): Over =>
-  Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps";
+/** Where many are drawn together, their band hides behind spikes sooner. */
+const MOST_STEPS_OF_MANY = 150;
+
+function naturalOver(runs: readonly Run[]): Over {
+  const many = runs.length > RUN_COLOURS || runs.some(({ workers }) => workers >= MANY_WORKERS);
+  const several = runs.some(({ wholes }) => wholes.length > 1);
+  const most = many && several ? MOST_STEPS_OF_MANY : MOST_STEPS;
+  return Math.max(0, ...runs.map(({ steps }) => steps.length)) > most ? "spans" : "steps";
+}
 
 const NONE: readonly Run[] = [];
 

@@ -26,6 +26,7 @@ export const PAGE: PageOf<"timeline"> = {
   largest: null,
   neighbours: [],
   shown_step: null,
+  gap: false,
   result: {
     first_ns: 0,
     last_ns: 500,

@@ -164,3 +164,12 @@ test.each([
   render(<Filter {...about} change={() => {}} />);
   expect(screen.getByRole("status").textContent).toBe(said);
 });
+
+test("only a table of more rows than it shows at once has a height of its own, so that no last row is cut", () => {
+  const rows = Array.from({ length: 30 }, (_, at) => ({ name: `gemm ${at}`, count: 1, total: at }));
+  const box = () => document.querySelector<HTMLElement>(".rows")!;
+  const { rerender } = render(<Chosen />);
+  expect(box().style.maxHeight).toBe("");
+  rerender(<Chosen rows={rows} />);
+  expect(Number.parseInt(box().style.maxHeight, 10)).toBeGreaterThan(20 * 26);
+});

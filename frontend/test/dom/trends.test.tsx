@@ -97,6 +97,29 @@ describe("trends of many runs", () => {
     expect(keys().worker).toBe("w18");
   });
 
+  test("many workers open over spans, where their band is seen; slow steps name their span", async () => {
+    const server = says();
+    const spans = Array.from({ length: 26 }, (_, at) => {
+      const [worker, number] = [`w${at >> 1}`, 1 + (at & 1)];
+      return trendSpan({
+        run: "job",
+        worker,
+        number,
+        first: 0,
+        ms: new Array(80).fill(100),
+        slow: at < 2 ? ["3"] : [],
+      });
+    });
+    server.index = { kind: "ready", value: index([run("job", [span(1)])]) };
+    server.trends = { kind: "ready", value: trendsPage(spans) };
+    await openTab("view=trends", server);
+    const over = within(await screen.findByRole("group", { name: "Over" }));
+    expect(over.getByRole("button", { pressed: true }).textContent).toBe("Spans");
+    for (const where of ["3 span 1, w0", "3 span 2, w0"]) expect(document.body.textContent).toContain(where);
+    fireEvent.click(over.getByRole("button", { name: "Steps" }));
+    expect(keys().over).toBe("steps");
+  });
+
   test("a metric that the page left out is asked for once, when it is chosen", async () => {
     const server = many(30);
     const ids = server.trends.kind === "ready" ? server.trends.value.spans.map(({ id }) => id) : [];

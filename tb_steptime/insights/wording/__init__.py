@@ -30,11 +30,6 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
 }
 
 
-def titles(facts: Facts) -> dict[str, Titles]:
-    """Of every view of a span."""
-    return {view: of_view(facts) for view, of_view in TITLES.items()}
-
-
 def result_notes(facts: Facts) -> dict[str, list[NoteText]]:
     """What is to be known of a result itself, by view; notes on the whole recording are not of a view."""
     return {"data_loading": [worded(note) for note in facts.data_loading.recorder_notes]}

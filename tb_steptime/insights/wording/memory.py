@@ -10,7 +10,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.metrics.memory.peak import MemoryPeak
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
-from tb_steptime.text import Phrase, fraction, joined, label, nbytes, phrase, text
+from tb_steptime.text import Phrase, code, fraction, joined, label, nbytes, phrase, text
 
 #: A part of the peak of which this is most says what the peak is.
 MOST = 0.5
@@ -40,7 +40,7 @@ def memory_titles(facts: Facts) -> Titles:
 def memory_headline(memory: MemoryResult) -> Headline:
     """Of the first device that was recorded."""
     if not memory.devices:
-        return Headline(phrase("Allocations were not recorded: `profile_memory=True` adds them."))
+        return Headline(phrase("Allocations were not recorded: {flag} adds them.", flag=code("profile_memory=True")))
     device = memory.devices[0]
     said = (
         "On the {device}, at most [{peak}] is allocated"

@@ -63,6 +63,7 @@ REASONS: dict[str, str] = {
     "no_rank_measures_it": "No rank of the job measures this.",
     "no_runtime_call": "The trace has no CUDA or HIP runtime call.",
     "no_tensor_cores": "This GPU has no tensor cores.",
+    "not_computed": "It could not be computed, because its analysis failed on this file.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
     "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed.",

@@ -61,8 +61,9 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
     all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
     running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
-    est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
-    computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
+    est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
+    compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
+    forward pass launched, as layers do that are split over ranks.
     """
 
     kind: str
@@ -75,7 +76,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     best_rate: float | None
     running_ns: int
     exposed_ns: int
-    wait_ns: int
+    wait_ns: int | None
     compute_stream_ns: int
     forward_ns: int
     in_a_row: InARow | None
@@ -181,7 +182,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         best_rate=_best_rate(found, mine) if known else None,
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns,
-        wait_ns=int(wait[mine].sum()) // steps,
+        wait_ns=int(wait[mine].sum()) // steps if has_device_activity(trace) else None,
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
         forward_ns=int(shown.exposed_ns[mine[_in_forward(trace, found)[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),

@@ -74,7 +74,7 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
     top = np.flatnonzero(cut & kept[tree.parent])
     around, place = np.unique(tree.parent[top], return_inverse=True)
     new = np.cumsum(kept, dtype=np.int32) - 1
-    counts = _with_inside(tree.parent, cut.astype(np.int64))[top]
+    counts = _with_inside(tree.parent, np.where(cut, np.maximum(1, tree.merged), 0).astype(np.int64))[top]
     total = {
         measure: np.concatenate((values[kept], _sums(place, values[top], len(around))))
         for measure, values in tree.total.items()

@@ -65,7 +65,7 @@ def devices_with_activity(trace: Trace) -> tuple[int, ...]:
 
 def kernel_rows(trace: Trace, device: int) -> Int64:
     """Rows of the kernel table that ran on the device, in time order."""
-    return np.flatnonzero(trace.events.device[trace.kernels.event] == device)
+    return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:

@@ -8,19 +8,14 @@ What is narrow stands together with its neighbours, so that a page stays small: 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from tb_steptime.analyses.timeline import TimelineResult, TimelineStep
-from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.pages import judgement
-from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.store import Store
-from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
@@ -33,9 +28,6 @@ MOST_BOXES = 1_500
 _BUSY_BINS = 256
 #: What lies at either side of the steps, of their length: at least what the Timeline opens with.
 _BESIDE = 0.05
-#: Traces that are read again while one is waited for.
-_AHEAD = 4
-_SECONDS_BETWEEN_LOOKS = 0.02
 
 #: The first and the last step that were asked for; None: of each span the one that its headline speaks of.
 Wanted = tuple[int, int] | None
@@ -66,20 +58,9 @@ class HeldEvents(msgspec.Struct, frozen=True):
     busy: BusyBins
 
 
-def held_events(
-    store: Store, wanted: Wanted, problems: list[Problem], show: Callable[[int, int], None]
-) -> Iterator[tuple[str, HeldEvents]]:
-    """By span id, one at a time. What cannot be read becomes problems; show: how many of how many are done."""
-    spans = [span for span in store.directory.spans()[1] if span.measured]
-    chosen = [(span, steps) for span in spans if (steps := steps_of(span, wanted)) is not None]
-    for at, (span, steps) in enumerate(chosen):
-        show(at, len(chosen))
-        try:
-            events = _event_file(store, span, [each for each, _ in chosen[at + 1 : at + _AHEAD]])
-        except SpanFailed as failed:
-            problems.append(failed.problem)
-            continue
-        yield span.found.id, _held(events, span.at_hand().result("timeline", TimelineResult), steps)
+def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> HeldEvents:
+    """Of a span that has steps of those that are wanted."""
+    return _held(events, span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or [])
 
 
 def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
@@ -91,16 +72,6 @@ def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
     shown = judgement(span.at_hand()).shown_step
     by_length = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
     return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
-
-
-def _event_file(store: Store, span: ServedSpan, following: Sequence[ServedSpan]) -> EventFile:
-    """Waits for it. Raises SpanFailed."""
-    while isinstance(events := store.reader.event_file(span, work=True), Waiting):
-        for each in following:
-            if each.found.trace is not None and each.events_problem is None:
-                store.reader.event_file(each, work=True)
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    return events
 
 
 def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> HeldEvents:

@@ -2,7 +2,8 @@
 
 <meta policy>            nothing is loaded from anywhere; the two scripts below run, known by their hashes
 #program, #answers       compressed, as letters: whatever names a recording holds, no mark of HTML is among them
-#events-ID               of each span whose single events are held, apart: unpacked when its Timeline is opened
+#events-ID, #flame-ID    of each span whose single events or flame graphs are held, apart: unpacked when its Timeline or
+                         its flame graph is opened
 <script>                 unpacks the program, which unpacks the answers
 """
 
@@ -14,7 +15,6 @@ import hashlib
 import lzma
 import tempfile
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import IO
 
 import msgspec
@@ -25,9 +25,9 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.http.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import Detail, coarser
-from tb_steptime.serve.report.events import HeldEvents
 from tb_steptime.serve.report.packing import Json, pack
 from tb_steptime.serve.report.private import events_without_machine, without_machine
+from tb_steptime.serve.report.read_again import Held
 from tb_steptime.serve.report.recorded import HeldAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
@@ -39,6 +39,8 @@ _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
 
 #: Says the same in two thirds of the bytes of gzip. Of one byte more the literals' chances are kept, of no place.
 _LZMA = [{"id": lzma.FILTER_LZMA1, "preset": 6, "dict_size": 1 << 24, "lc": 4, "lp": 0, "pb": 0}]
+
+NOTHING = Held()
 
 #: By its first line a report is known as one.
 DOCTYPE = b"<!DOCTYPE html><!-- Step Insights report -->\n"
@@ -65,15 +67,18 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(answers: HeldAnswers, events: Mapping[str, HeldEvents] = MappingProxyType({})) -> bytes:
-    """Raises NoProgramError. A page that would be large holds less detail. events: by span id."""
+def report_page(answers: HeldAnswers, held: Held = NOTHING) -> bytes:
+    """Raises NoProgramError. A page that would be large holds less detail."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
         raise NoProgramError("Step Insights is installed without its front end", "", hint)
     content = _packed(msgspec.json.decode(without_machine(answers)))
-    held = {id: events_without_machine(each, answers.index) for id, each in events.items()}
-    return _page(program, content, {id: _compressed(msgspec.json.decode(text)) for id, text in held.items()})
+    parts = {f"events-{id}": each for id, each in held.events.items()} | {
+        f"flame-{id}": each for id, each in held.flames.items()
+    }
+    texts = {name: events_without_machine(each, answers.index) for name, each in parts.items()}
+    return _page(program, content, {name: _compressed(msgspec.json.decode(text)) for name, text in texts.items()})
 
 
 def _packed(content: Json) -> bytes:
@@ -102,7 +107,7 @@ def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:
     return file
 
 
-def _page(program: bytes, answers: bytes, events: Mapping[str, bytes]) -> bytes:
+def _page(program: bytes, answers: bytes, parts: Mapping[str, bytes]) -> bytes:
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -117,7 +122,7 @@ def _page(program: bytes, answers: bytes, events: Mapping[str, bytes]) -> bytes:
         version=__version__,
         program=_letters(gzip.compress(program, 9, mtime=0)),
         answers=_letters(answers),
-        events="".join(_EVENTS.format(id=id, events=_letters(each)) for id, each in events.items()),
+        parts="".join(_PART.format(name=name, part=_letters(each)) for name, each in parts.items()),
         loader=_LOADER,
     )
     return DOCTYPE + page.encode()
@@ -146,11 +151,11 @@ _TEMPLATE = """\
 <p id="without" hidden>This browser is too old for the report: open it in one of 2023 or later.</p>
 <script type="text/plain" id="program">{program}</script>
 <script type="text/plain" id="answers">{answers}</script>
-{events}<script>{loader}</script>
+{parts}<script>{loader}</script>
 </body>
 </html>
 """
 
-_EVENTS = """\
-<script type="text/plain" id="events-{id}">{events}</script>
+_PART = """\
+<script type="text/plain" id="{name}">{part}</script>
 """

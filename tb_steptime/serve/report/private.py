@@ -15,6 +15,7 @@ import msgspec
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.serve.report.events import HeldEvents
+from tb_steptime.serve.report.flames import HeldFlames
 from tb_steptime.serve.report.recorded import HeldAnswers
 from tb_steptime.serve.wire import Index, encode
 
@@ -27,9 +28,9 @@ def without_machine(recorded: HeldAnswers) -> bytes:
     return _renamed(text, recorded.index)
 
 
-def events_without_machine(events: HeldEvents, index: Index) -> bytes:
-    """The same of a span's events, which have whole paths: those of a span are named among themselves, as a summary
-    names its own."""
+def events_without_machine(events: HeldEvents | HeldFlames, index: Index) -> bytes:
+    """The same of a span's events or flame graphs, which have whole paths: those of a span are named among themselves,
+    as a summary names its own."""
     text = encode(events)
     return _renamed(replaced(text, passed_on([text])), index)
 

@@ -26,8 +26,8 @@ from tb_steptime.serve.report.jobs import jobs_of, waits_of
 from tb_steptime.serve.report.pairs import chain_names, pairs_of
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
-from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.served import ServedSpan, SpanNames
+from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import (
     RESULTS,

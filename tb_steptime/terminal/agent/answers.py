@@ -55,7 +55,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
     """Raises RefusalError."""
     span = logs.find(which)
     measured = logs.measured(span)
-    judged = judge(measured.results)
+    judged = judge(measured.results, measured.facts.gaps)
     overview = measured.result("overview", OverviewResult)
     return contract.Summary(
         run=span.run,
@@ -65,7 +65,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         verdict=plain(judged.verdict.text),
         steps=len(overview.steps),
         step_ms=ms(overview.mean_duration_ns),
-        left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / len(overview.steps)),
+        left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / max(1, len(overview.steps))),
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],

@@ -35,7 +35,7 @@ def _run(options: argparse.Namespace) -> int:
     found, known = [], set[str]()
     for span, (trace, measured) in read_each([options.path], problems, measured_trace, options.steps):
         device = Facts(measured.results).overview.device
-        insights = judge(measured.results).insights
+        insights = judge(measured.results, measured.facts.gaps).insights
         known |= {insight.id for insight in insights}
         wanted = [insight for insight in insights if options.card in (None, insight.id)]
         found += [explain_card(span.path, insight, trace, device) for insight in wanted]

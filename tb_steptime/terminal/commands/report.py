@@ -12,7 +12,7 @@ from tb_steptime.terminal.commands.base import Command, exit_code, step_numbers
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report.events import HeldEvents
+    from tb_steptime.serve.report import Held
     from tb_steptime.serve.store import Store
 
 #: The directory or the place for the page cannot be read or written; the command was asked for what cannot be.
@@ -34,6 +34,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--steps", type=step_numbers, metavar="STEPS", help="with --timeline: of these steps instead, such as 10-20"
+    )
+    parser.add_argument(
+        "--flame", action="store_true", help="with flame graphs, for which each trace is read once more"
     )
     parser.add_argument("--force", action="store_true", help="write over any file that is there")
 
@@ -78,7 +81,7 @@ def _is_report(file: Path) -> bool:
 
 def _report(options: argparse.Namespace) -> int:
     from tb_steptime.files.whole_file import whole_file
-    from tb_steptime.serve.report import recorded, report_page
+    from tb_steptime.serve.report import Held, recorded, report_page
     from tb_steptime.serve.scalars.of_folder import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.terminal.printer import counted, nbytes
@@ -87,33 +90,39 @@ def _report(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     with opened_store(folder, problems) as store:
         answers = recorded(store, scalars_of(folder))
-        events = _events(store, options, problems) if options.timeline else {}
+        held = _besides(store, options, problems) if options.timeline or options.flame else Held()
     if not answers.pages:
         return exit_code(problems)
-    if options.steps and not events and not problems:
+    if options.steps and not held.events and not problems:
         first, last = options.steps
         return _say(f"{folder}: No span has the steps {first} to {last}.", ASKED_WRONGLY)
     with whole_file(output, output.suffix) as file:
-        file.write(report_page(answers, events))
+        file.write(report_page(answers, held))
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
-    held = sum(len(each.held.steps) or 1 for each in events.values())
-    timeline = f", events of {counted(held, 'step')}" if held else ""
-    print(f"{output}: {runs}, {spans}{timeline}, {nbytes(output.stat().st_size)}")
+    print(f"{output}: {runs}, {spans}{_said(held)}, {nbytes(output.stat().st_size)}")
     return exit_code(problems)
 
 
-def _events(store: Store, options: argparse.Namespace, problems: list[Problem]) -> dict[str, HeldEvents]:
-    """By span id, with a progress bar."""
+def _said(held: Held) -> str:
+    from tb_steptime.terminal.printer import counted
+
+    steps = sum(len(each.held.steps) or 1 for each in held.events.values())
+    events = f", events of {counted(steps, 'step')}" if steps else ""
+    return events + (f", flame graphs of {counted(len(held.flames), 'span')}" if held.flames else "")
+
+
+def _besides(store: Store, options: argparse.Namespace, problems: list[Problem]) -> Held:
+    """With a progress bar."""
     from msgspec.structs import replace
 
-    from tb_steptime.serve.report import held_events
+    from tb_steptime.serve.report import Besides, held_besides
     from tb_steptime.terminal.progress_bar import SpansBar
 
     found: list[Problem] = []
     with SpansBar("events of ") as bar:
-        events = dict(held_events(store, options.steps, found, bar.show))
+        held = held_besides(store, Besides(options.timeline, options.steps, options.flame), found, bar.show)
     problems += [replace(each, file=str(options.path / each.file)) for each in found]
-    return events
+    return held
 
 
 def _say(line: str, code: int) -> int:
@@ -126,8 +135,8 @@ COMMAND = Command(
     "write the tab as one page",
     "Write all views of a log directory as one HTML page, which a browser opens without TensorBoard and without a "
     "network. Traces without a fresh summary file are read first, in parallel. The page holds no single events without "
-    "--timeline, and no path of this machine. Exit code: 0; 1 where something could not be read or written; 2 where "
-    "something was asked wrongly.",
+    "--timeline, no flame graphs without --flame, and no path of this machine. Exit code: 0; 1 where something could "
+    "not be read or written; 2 where something was asked wrongly.",
     _add_arguments,
     _run,
 )

@@ -52,7 +52,7 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     jobs, reports = Jobs(), []
     for found, measured in spans:
         jobs.add(found, measured)
-        reports.append(span_report(found, measured, judge(measured.results)))
+        reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
     ranks = [job_report(job) for job in jobs.found()]
     print_json(Report(reports, [error_report(problem) for problem in problems], ranks))
 
@@ -64,7 +64,10 @@ def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     width = shutil.get_terminal_size().columns
-    print_texts(span_table(found, measured, judge(measured.results), width, ink) for found, measured in spans)
+    print_texts(
+        span_table(found, measured, judge(measured.results, measured.facts.gaps), width, ink)
+        for found, measured in spans
+    )
 
 
 COMMAND = Command(

@@ -57,8 +57,10 @@ def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) 
 
 def _exported(span: FoundSpan, worker: str, measured: MeasuredSpan) -> ExportedSpan:
     steps: Sequence[StepMark] = measured.result("trends", TrendsResult).steps
-    ends_ns, time_from = _end(span, measured.facts.origin_ns, steps[-1].end_ns)
-    return ExportedSpan(span.run, worker, span.number, measured, judge(measured.results), ends_ns, time_from)
+    ends_ns, time_from = _end(span, measured.facts.origin_ns, steps[-1].end_ns if steps else 0)
+    return ExportedSpan(
+        span.run, worker, span.number, measured, judge(measured.results, measured.facts.gaps), ends_ns, time_from
+    )
 
 
 def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:

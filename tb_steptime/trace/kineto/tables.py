@@ -57,19 +57,19 @@ class Tables:
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)
-        self._of: dict[str, Any] = {"start": start[order], "dur": dur[order]}
-        far = far[order]
+        self._of: dict[str, Any] = {"start": start.take(order), "dur": dur.take(order)}
+        far = far.take(order)
         del start, dur
-        label, labels = columns.take("label")[order], columns.labels
+        label, labels = columns.take("label").take(order), columns.labels
         for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
-            self._of[name] = _narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ()))[label]
+            self._of[name] = _narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ())).take(label)
         for name in _EVENT_COLUMNS:
-            self._of[name] = _narrow(columns.take(name)[order], np.int32)
+            self._of[name] = _narrow(columns.take(name), np.int32).take(order)
         place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
         place[order] = np.arange(len(order), dtype=place.dtype)
         del order, label
-        self._spread(columns, _DEVICE_COLUMNS, place[columns.take("on_device")], len(place))
-        self._spread(columns, _INPUT_COLUMNS, place[columns.take("with_inputs")], len(place))
+        self._spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place))
+        self._spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
@@ -151,14 +151,14 @@ class Tables:
             column[rows] = values
 
     def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
-        event = place[columns.take("kernel")].astype(np.int64)
+        event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
-        self._kernels: dict[str, Any] = {"event": event[by_event]}
+        self._kernels: dict[str, Any] = {"event": event.take(by_event)}
         for name in _KERNEL_COLUMNS:
             values = columns.take(name)
             values = _narrow(values, *_NARROWER.get(name, ()))
             values = values.reshape(-1, 3) if name in ("grid", "block") else values
-            self._kernels[name] = values[by_event] if _says_anything(values) else None
+            self._kernels[name] = values.take(by_event, axis=0) if _says_anything(values) else None
 
     def _drop_duplicates(self) -> int:
         """Some producers write each event twice."""
@@ -187,7 +187,7 @@ def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) ->
 def _order(start: Int64, dur: Int64) -> Int64:
     """Rows by start, longer first. Few rows share a start, so only those are sorted by their duration too."""
     order = np.argsort(start, kind="stable")
-    tied = _tied(start[order])
+    tied = _tied(start.take(order))
     rows = order[tied]
     order[tied] = rows[np.lexsort((-dur[rows], start[rows]))]
     return order

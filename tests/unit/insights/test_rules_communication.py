@@ -8,6 +8,7 @@ import pytest
 
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
+from tb_steptime.metrics.communication.summary import communication
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
@@ -244,6 +245,27 @@ def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
     )
     insight = sure(trace, "exposed_communication")
     assert (insight.gain_ns, fired(trace)) == (2 * MS, ["exposed_communication"])
+
+
+def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
+    """What looks like much to send may all be waits for one rank, which one rank's trace does not show."""
+    trace = timeline(
+        """
+        step                    | 11111222223333344444 |
+        op                      | b....b....b....b.... |
+        user gloo:all_reduce @1 | .cccc.cccc.cccc.cccc |""",
+        names={"b": NODE},
+        cell_ns=MS,
+    )
+    insight = sure(trace, "exposed_communication")
+    assert plain(insight.title) == "Find the late rank, or send less"
+    assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
+    assert insight.how is not None
+    assert "every rank into one folder" in insight.how
+    assert "no_sync" in insight.how
+    found = communication(trace)
+    assert found is not None
+    assert [row.wait_ns for row in found.rows] == [None]
 
 
 def test_without_ops_nobody_knows_what_they_hide():

@@ -9,7 +9,7 @@ import pytest
 
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.ranks.causes import causes
+from tb_steptime.ranks.delays.causes import causes
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank

@@ -233,6 +233,24 @@ def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyP
     assert len(read_trace(TRACES / "kineto_2024.json", processes=1).events) == 4
 
 
+def test_a_slot_grows_with_the_text_of_a_part() -> None:
+    """Text of three chunks, of which what was mapped at first holds one; the last is shortened."""
+    texts = [bytes([letter]) * 3_000 for letter in b"abc"]
+    with (
+        mock.patch.object(slots, "_USUAL_BYTES", 4_096),
+        mock.patch.object(slots, "SLOT_SPAN", 2**16),
+        tempfile.TemporaryFile() as file,
+    ):
+        written, read = slots.Slots(file.fileno()), slots.Slots(file.fileno())
+        for slot in (1, 0, 1):
+            filling = slots.Filling(written, slot)
+            for text in texts:
+                filling.add(text)
+            filling.shorten(1_000)
+            order = filling.order(slot, behind=0, last=False)
+            assert [bytes(chunk) for chunk in read.chunks(order)] == [*texts[:2], texts[2][:2_000]]
+
+
 @pytest.mark.live
 @pytest.mark.parametrize("name", REAL or ["none"])
 def test_real_traces_in_parts(name: str, shared: Path, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ function Plot(props: RooflineProps & { width: number }) {
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
         {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
-        {dots}
+        <g pointer-events="none">{dots}</g>
         {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
       </svg>
       <Tip content={content} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />

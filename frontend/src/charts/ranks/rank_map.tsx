@@ -52,9 +52,11 @@ const GUTTER_FRACTION = 0.3;
 /** Rows lower than this have no name of their own: every n-th has. */
 const NAME_PX = 14;
 
+/** What a map of so many rows takes, however many columns it has, px. */
+export const mapHeight = (rows: number): number => gridLayout(rows, 1, 0, 1000).height + AXIS_PX;
+
 export function RankMap(props: RankMapProps) {
-  const { height } = gridLayout(props.order.length, props.matrix.columns, 0, 1000);
-  return <Sized height={height + AXIS_PX}>{(width) => <Plot {...props} width={width} />}</Sized>;
+  return <Sized height={mapHeight(props.order.length)}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
 interface Place {

@@ -18,7 +18,9 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
   const lead = (by: Grouping["id"], name: string) => tab.update({ by, kernel: quoted(name), opened: null });
   return (
     <section class="picture">
-      <h2>Where it is launched</h2>
+      <div class="head">
+        <h2>Where it is launched</h2>
+      </div>
       <table class="data launch-sites">
         <thead>
           <tr>

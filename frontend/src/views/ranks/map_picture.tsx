@@ -7,14 +7,15 @@ import { usePalette } from "../../charts/canvas/palette";
 import { rowsTogether } from "../../charts/ranks/bands";
 import { type Cell, type Levels, levelsOf, meanOf, type Worst } from "../../charts/ranks/cells";
 import { rampOf } from "../../charts/ranks/ramp";
-import { RankMap } from "../../charts/ranks/rank_map";
+import { mapHeight, RankMap } from "../../charts/ranks/rank_map";
 import { colourOf } from "../../colour";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
+import { Late } from "../../components/late";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { count, type Scale } from "../../format";
+import { count, counted, type Scale } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
@@ -78,6 +79,13 @@ export function MapPicture(props: MapPictureProps) {
         </p>
       )}
       {answer.found && <Grid {...props} by={by} found={answer.found} />}
+      {!answer.found && !answer.problem && (
+        <div class="quiet" role="status" style={{ height: `${mapHeight(rows.length)}px` }}>
+          <Late>
+            Reading {metric.label} of {counted(rows.length, "rank")}.
+          </Late>
+        </div>
+      )}
     </Picture>
   );
 }

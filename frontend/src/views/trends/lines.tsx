@@ -45,6 +45,8 @@ interface TrendPictureProps {
 }
 
 const HEIGHT = 232;
+/** Of many: what stands beside it is longer, too. */
+const MANY_HEIGHT = 380;
 const SMALL_HEIGHT = 112;
 
 /** Runs in a tip; the legend has them all. */
@@ -72,7 +74,7 @@ export function TrendPicture({
   );
   const { lines, crowd, scale, level, measured } = shown;
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
-  const height = small ? SMALL_HEIGHT : HEIGHT;
+  const height = small ? SMALL_HEIGHT : group.length > 0 ? MANY_HEIGHT : HEIGHT;
   const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
   return (
     <Picture

@@ -37,7 +37,7 @@ const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   const rows = useMemo(() => rowsOf(run), [run]);
-  const shown = useMemo(() => columns(tab.meanings, run, rows), [tab.meanings, run, rows]);
+  const shown = useMemo(() => columns(tab.meanings, rows), [tab.meanings, rows]);
   return (
     <Picture
       title={title}
@@ -93,9 +93,10 @@ const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part)
 const SWATCH = 36;
 const GAP = 10;
 
-function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
-  const wide = run.workers > 1;
-  const names = rows.map(({ name }) => name);
+function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
+  const several = new Set(rows.map(({ number }) => number)).size > 1;
+  const asideOf = ({ number, place }: Row) => [several ? `span ${number}` : "", place].filter(Boolean).join(", ");
+  const names = rows.map((row) => `${row.name} ${asideOf(row)}`.trim());
   const grown = widestOf(
     rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`),
     "small",
@@ -104,11 +105,11 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "step",
       label: "Step",
-      width: wide ? "76px" : `${Math.max(34, Math.round(widestOf(names, "small")) + GAP)}px`,
+      width: `${Math.max(34, Math.round(widestOf(names, "small")) + GAP)}px`,
       cell: (row) => (
         <>
           {row.name}
-          {wide && <span class="quiet"> {row.place}</span>}
+          {asideOf(row) && <span class="quiet"> {asideOf(row)}</span>}
         </>
       ),
       order: (row) => row.number * 1e9 + (Number(row.name) || 0),

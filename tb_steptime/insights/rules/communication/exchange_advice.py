@@ -13,11 +13,12 @@ SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
 
 
 class Advice(NamedTuple):
-    """later: the title while something else limits the step."""
+    """later: the title while something else limits the step. by_rank: what to do depends on what other ranks did."""
 
     title: Phrase
     later: Phrase
     how: str
+    by_rank: bool = False
 
 
 _OVERLAP = phrase("Overlap communication with computation")
@@ -28,6 +29,9 @@ _LINK = phrase("Check the links between ranks, or send less")
 _LINK_LATER = phrase("After the first fix: check the links between ranks")
 _LESS = phrase("Send less between ranks, or less often")
 _LESS_LATER = phrase("After the first fix: send less between ranks")
+
+_LATE = phrase("Find the late rank, or send less")
+_LATE_LATER = phrase("After the first fix: find the late rank")
 
 _BUCKETS = """model = DistributedDataParallel(model, bucket_cap_mb=10)
 # smaller buckets are sent earlier in the backward pass"""
@@ -60,6 +64,8 @@ _LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads
 # then gradients every second batch: with model.no_sync(): loss.backward()"""
 _EVERY_RANK = """torch.profiler.profile(..., on_trace_ready=  # on every rank
     torch.profiler.tensorboard_trace_handler(log_dir))"""
+_ALL_RANKS = """# record every rank into one folder: the view Ranks names the late one
+# if none is late:"""
 _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
@@ -80,10 +86,13 @@ def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
 
 
 def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
-    """All computation could not hide half of it."""
+    """All computation could not hide half of it. Without a GPU nothing says how much of it waits for a late rank."""
     if on_gpu and row.bytes and row.best_rate is not None and row.best_rate < SLOW_LINK and _sends_much(row):
         return Advice(_LINK, _LINK_LATER, _LINKS)
-    return Advice(_LESS, _LESS_LATER, how_to_send_less(row.kind, row.dtype))
+    how = how_to_send_less(row.kind, row.dtype)
+    if not on_gpu:
+        return Advice(_LATE, _LATE_LATER, f"{_ALL_RANKS}\n{how}", by_rank=True)
+    return Advice(_LESS, _LESS_LATER, how)
 
 
 def how_to_send_less(kind: str, dtype: str | None) -> str:

@@ -98,7 +98,7 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
     """Exposed time of a row on a stream of the model, but for est. waits; of many small ones in a row it is theirs."""
-    return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - row.wait_ns)
+    return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
 
 def rest_ns(facts: Facts, row: CollectiveRow) -> int:

@@ -50,8 +50,9 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
     Similar pattern: a rank that waits for a slower one: what collectives take longer than others of their kind, group
     and size is an est. wait; where that is most of it, the card is about balance. A profiler that starts late on
-    another rank makes the first step wait: that alone does not count. Tensor-parallel inference, whose next layer needs
-    the result: `between_layers`.
+    another rank makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card
+    asks for a late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer
+    needs the result: `between_layers`.
 
     Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
     steps, and the bytes.
@@ -69,7 +70,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
-    guessed = _mostly_waits(facts, found)
+    guessed = _mostly_waits(facts, found) or advice.by_rank
     return exchange_card(
         facts,
         ExchangeCard(
@@ -82,7 +83,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
             formula=formula,
             best=Confidence.LOW if guessed else Confidence.MEDIUM,
             why_confidence=_GUESSED if guessed else _ONE_RANK,
-            evidence=whole.waits if guessed else whole.examples,
+            evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
         ),
     )
 
@@ -94,7 +95,7 @@ def _exposed(facts: Facts) -> _Exposed | None:
     if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
         return None
     own = [rest_ns(facts, row) for row in mine]
-    waits = [min(row.wait_ns, ns) for row, ns in zip(mine, own, strict=True)]
+    waits = [min(row.wait_ns or 0, ns) for row, ns in zip(mine, own, strict=True)]
     leading = max(mine, key=lambda row: rest_ns(facts, row))
     return _Exposed(sum(own), sum(waits), found.free_compute_ns, leading)
 

@@ -8,8 +8,8 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.insights.wording.ranks import step_ns
+from tb_steptime.ranks.delays.steady import FEW_STEPS
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.ranks.steady import FEW_STEPS
 from tb_steptime.text import Phrase, phrase
 
 _FEW = phrase("Few steps are matched over ranks: any of them may be an accident.")

@@ -5,6 +5,14 @@ from __future__ import annotations
 from tb_steptime.insights.wording.notes.words import NoteWords
 
 FILE_NOTES: dict[str, NoteWords] = {
+    "view-not-computed": NoteWords(
+        "The view {view} could not be computed: its analysis failed on this file ({error}).",
+        "The others stand. Cards that need its figures are missing.",
+    ),
+    "cards-not-computed": NoteWords(
+        "[{count}] (rule|rules) failed on this file ({names}).",
+        "(Its card is|Their cards are) missing; the others stand.",
+    ),
     "corrupt-file": NoteWords(
         "The compressed file is damaged.",
         "Every figure is partial: events after the damage are missing.",

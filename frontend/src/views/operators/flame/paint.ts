@@ -8,6 +8,7 @@ import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { fitted } from "../../timeline/paint/box_names";
 import { isTextured, paintSign } from "../../timeline/paint/signs";
+import { lineText } from "../tables";
 import { rowCount } from "./layout";
 import { type Look, looksOf, type Paint } from "./looks";
 import { BOX_PX, isAbove, LEAST_PX, ROW_PX, type View, walk } from "./scene";
@@ -113,8 +114,10 @@ function paintBox(pen: Pen, scene: Scene, { at, left, wide, y, look, paint, plai
 function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   if (wide < NAMED_PX) return null;
   const merged = tree.merged[at]!;
-  const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[tree.label[at]!]!;
-  return fitted(name, (text) => textWidth(text, "axis"), wide);
+  const label = tree.label[at]!;
+  const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[label]!;
+  const whole = textWidth(name, "axis") + 8 <= wide || tree.kinds[label] !== "python";
+  return fitted(whole ? name : lineText(name), (text) => textWidth(text, "axis"), wide);
 }
 
 /** The picture as marks: sharp at any size, its names searchable. */

@@ -138,7 +138,7 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
         </div>
       }
     >
-      {tree && recorded && whole > 0 ? (
+      {page && tree && recorded && whole > 0 ? (
         <Stage
           tree={tree}
           whole={recorded}
@@ -148,6 +148,7 @@ function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
           text={text}
           label={TITLES[measure]}
           frame={tab.state.frame}
+          smallest={page.smallest}
           zoomTo={(frame) => tab.update({ frame })}
         />
       ) : (

@@ -20,10 +20,12 @@ interface StageProps {
   label: string;
   /** Of the address. */
   frame: string | undefined;
+  /** Frames below this part of the whole are merged. */
+  smallest: number;
   zoomTo(frame: string | null): void;
 }
 
-export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, zoomTo }: StageProps) {
+export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, smallest, zoomTo }: StageProps) {
   const laid = useLaid(tree);
   const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
@@ -39,7 +41,7 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, zoo
           <span class="quiet small">
             {hidden.size > 0
               ? "What hidden frames cost counts for their callers; the sums stay."
-              : "Press a frame to zoom. Frames below 1/2000 of the whole are merged."}
+              : `Press a frame to zoom. Frames below 1/${smallest} of the whole are merged.`}
           </span>
         )}
         <Keys

@@ -16,10 +16,17 @@ import msgspec
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, meetings
+from tb_steptime.ranks.delays.steady import (
+    FEW_STEPS,
+    MOST_OF_STEPS,
+    MOST_OF_WAITS,
+    MOST_OF_WAITS_OF_TWO,
+    OWN_WAITS,
+    is_steady,
+)
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import LateGroup
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.ranks.steady import FEW_STEPS, MOST_OF_STEPS, MOST_OF_WAITS, MOST_OF_WAITS_OF_TWO, OWN_WAITS, is_steady
 from tb_steptime.trace.table import Bool, Int64
 
 #: Ranks of no common host are late together where their waits are so far from those of all others, as a share of what

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_steptime.ranks.kernel_times import KernelExcess, kernel_excess
+from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan

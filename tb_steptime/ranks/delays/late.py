@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals
-from tb_steptime.ranks.result import Balance, LateGroup, LateRank
-from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.ranks.steady import (
+from tb_steptime.ranks.delays.steady import (
     LEAST_SHARE,
     MOST_OF_STEPS,
     MOST_OF_WAITS,
@@ -25,6 +23,8 @@ from tb_steptime.ranks.steady import (
     is_steady,
     worth_naming_ns,
 )
+from tb_steptime.ranks.result import Balance, LateGroup, LateRank
+from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.trace.table import Int64
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_steptime.ranks.causes import LEAST_NS, LEAST_SHARE, parts_of, with_share
+from tb_steptime.ranks.delays.causes import LEAST_NS, LEAST_SHARE, parts_of, with_share
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan

@@ -1,0 +1,42 @@
+"""One sentence that cannot be made takes only its own place: a rule that raises its card, a headline its view.
+
+rule a  ──> card            rule b needs a result that could not be computed ──> no card, the note on that view says it
+rule c  raises anything else ──> no card, its name in `failed`, the exception in the log
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tb_steptime.insights.facts import Facts, NotComputed
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """failed: names of what raised, of anything but a result that is missing."""
+
+    failed: list[str] = field(default_factory=list)
+
+    def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
+        """What `make` makes, or the other where that cannot be made. Raises MemoryError."""
+        try:
+            return make()
+        except NotComputed:
+            return otherwise
+        except MemoryError:
+            raise
+        except Exception:
+            logger.exception("tb_steptime: %s could not be computed", name)
+            self.failed.append(name)
+            return otherwise
+
+    def ask(self, name: str, of: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
+        """The same of the facts."""
+        return self.made(name, lambda: of(facts), otherwise)

@@ -1,0 +1,98 @@
+"""Flame graphs that a report holds: all that a span's Operators view would ask the server for, with fewer frames.
+
+frames below 1/2000 of the whole are one in the tab, below 1/500 in a report, and below more where that would be large
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from tb_steptime.metrics.flame.call_paths import FlameBy
+from tb_steptime.metrics.flame.labels import FrameKind
+from tb_steptime.metrics.flame.tree import FlameTree, merged
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.flame import FlamePage, flame_page, totals_of
+from tb_steptime.trace.table import Bool
+
+#: Tried in turn: frames are told apart that have at least this part of the whole.
+_SMALLEST = (500, 100, 30)
+_SMALLER: FrameKind = "smaller"
+#: Of all flame graphs of a report, as JSON; its page has a third of that. What is more is left out.
+_MOST_JSON_BYTES = 3_000_000
+
+
+class HeldFlames(msgspec.Struct, frozen=True):
+    """Of a span, by what is above the ops and by where work of the backward pass counts."""
+
+    pages: list[FlamePage]
+
+
+def held_flames(events: EventFile) -> HeldFlames:
+    """Of one span; without any where it has no ops."""
+    ways = [(by, where) for where in get_args(Where) for by in get_args(FlameBy)]
+    pages = [page for by, where in ways if (page := flame_page(events, by, where)) is not None]
+    return HeldFlames([coarser(page, _SMALLEST[0]) for page in pages])
+
+
+def fitting(flames: Mapping[str, HeldFlames]) -> dict[str, HeldFlames]:
+    """By span id, with so few frames that they fit into a report; at last of as many spans as fit."""
+    held: dict[str, HeldFlames] = {}
+    for smallest in _SMALLEST:
+        held = {id: HeldFlames([coarser(page, smallest) for page in each.pages]) for id, each in flames.items()}
+        if _size(held) <= _MOST_JSON_BYTES:
+            break
+    while _size(held) > _MOST_JSON_BYTES:
+        held.popitem()
+    return held
+
+
+def _size(held: Mapping[str, HeldFlames]) -> int:
+    return sum(len(msgspec.json.encode(each)) for each in held.values())
+
+
+def coarser(page: FlamePage, smallest: int) -> FlamePage:
+    """The page with frames below 1/smallest of the whole merged; itself where it is as coarse."""
+    if page.smallest <= smallest:
+        return page
+    tree = _tree(page)
+    texts, kinds = [*page.names, "(smaller)"], [*page.kinds, _SMALLER]
+    cut = merged(tree, _kept(tree, smallest), kinds.index(_SMALLER))
+    used, label = np.unique(cut.label, return_inverse=True)
+    total = {measure: values.tolist() for measure, values in cut.total.items()}
+    return replace(
+        page,
+        smallest=smallest,
+        kinds=[kinds[each] for each in used.tolist()],
+        names=[texts[each] for each in used.tolist()],
+        parent=cut.parent.tolist(),
+        label=label.reshape(-1).tolist(),
+        merged=cut.merged.tolist(),
+        calls=cut.calls.tolist(),
+        host_ns=total["host"],
+        device_ns=total.get("device"),
+        idle_ns=total.get("idle"),
+        allocated_bytes=total.get("bytes"),
+    )
+
+
+def _tree(page: FlamePage) -> FlameTree:
+    parent, label, smaller, calls = (
+        np.array(column, np.int32) for column in (page.parent, page.label, page.merged, page.calls)
+    )
+    return FlameTree(parent, label, smaller, calls, totals_of(page))
+
+
+def _kept(tree: FlameTree, smallest: int) -> Bool:
+    """What was merged before is merged again, with what is now small."""
+    kept: Bool = np.zeros(len(tree), bool)
+    for values in tree.total.values():
+        kept |= values * smallest >= max(1, int(values[0]))
+    kept &= tree.merged == 0
+    kept[0] = True
+    return kept

@@ -1,0 +1,74 @@
+"""What a report holds besides the views, which is in no summary: of single events and of flame graphs. For both a trace
+is read again, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tb_steptime.ingest.states import Problem
+from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.report.events import HeldEvents, Wanted, events_of, steps_of
+from tb_steptime.serve.report.flames import HeldFlames, fitting, held_flames
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.store import Store
+from tb_steptime.serve.wire import Waiting
+from tb_steptime.timeline.event_file import EventFile
+
+#: Traces that are read again while one is waited for.
+_AHEAD = 4
+_SECONDS_BETWEEN_LOOKS = 0.02
+
+
+@dataclass(frozen=True)
+class Besides:
+    """What is asked for. timeline: single events, of these steps; flame: flame graphs of all spans."""
+
+    timeline: bool = False
+    steps: Wanted = None
+    flame: bool = False
+
+
+@dataclass(frozen=True)
+class Held:
+    """By span id."""
+
+    events: dict[str, HeldEvents] = field(default_factory=dict)
+    flames: dict[str, HeldFlames] = field(default_factory=dict)
+
+
+def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Callable[[int, int], None]) -> Held:
+    """What cannot be read becomes problems; show: how many spans of how many are done."""
+    held = Held()
+    chosen = [span for span in store.directory.spans()[1] if span.measured and (asked.flame or _steps(span, asked))]
+    for at, span in enumerate(chosen):
+        show(at, len(chosen))
+        try:
+            events = _event_file(store, span, chosen[at + 1 : at + _AHEAD])
+        except SpanFailed as failed:
+            problems.append(failed.problem)
+            continue
+        _hold(held, span, events, asked)
+    return Held(held.events, fitting(held.flames))
+
+
+def _steps(span: ServedSpan, asked: Besides) -> bool:
+    return asked.timeline and steps_of(span, asked.steps) is not None
+
+
+def _hold(held: Held, span: ServedSpan, events: EventFile, asked: Besides) -> None:
+    if _steps(span, asked):
+        held.events[span.found.id] = events_of(span, events, asked.steps)
+    if asked.flame:
+        held.flames[span.found.id] = held_flames(events)
+
+
+def _event_file(store: Store, span: ServedSpan, following: Sequence[ServedSpan]) -> EventFile:
+    """Waits for it. Raises SpanFailed."""
+    while isinstance(events := store.reader.event_file(span, work=True), Waiting):
+        for each in following:
+            if each.found.trace is not None and each.events_problem is None:
+                store.reader.event_file(each, work=True)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return events

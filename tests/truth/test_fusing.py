@@ -1,0 +1,74 @@
+"""What fusing kernels would save, counted again from the file itself: no reader, no tables of this package.
+
+A chain here is what two or more elementwise kernels or sums of a stream make one after another; an optimizer's wait is
+the time in which nothing runs on the GPU until one of its kernels begins.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.analyses.host import analyse
+from tb_steptime.metrics.kernels.eager_attention import eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import STAYS_FRACTION, fusible_chains
+from tests.drawn.real_traces import read_real
+
+TIMESFORMER, HOST_BOUND = "tracelens_h100_timesformer", "hta_a100_ddp_nccl"
+PASSES_ON = re.compile(r"elementwise_kernel|reduce_kernel|CatArray")
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path) as file:
+        events = json.load(file)["traceEvents"]
+    return sorted((each for each in events if each.get("ph") == "X"), key=lambda each: float(each["ts"]))
+
+
+def test_chains_and_attention_of_a_forward_pass(trace_path):
+    """TimeSformer in eager mode: no compiler, no optimizer, nothing that has to be left out."""
+    path = trace_path(TIMESFORMER)
+    chains: list[list[float]] = [[]]
+    softmax = 0.0
+    for event in events_of(path):
+        if event.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset"):
+            continue
+        softmax += event["dur"] if "softmax" in event["name"].lower() else 0
+        if PASSES_ON.search(event["name"]):
+            chains[-1].append(event["dur"])
+        elif chains[-1]:
+            chains.append([])
+    several = [chain for chain in chains if len(chain) > 1]
+    gain_us = sum(min(sum(chain) - max(chain), (1 - STAYS_FRACTION) * sum(chain)) for chain in several)
+    trace = read_real(path)
+    found, attention = fusible_chains(trace, 0), eager_attention(trace, 0)
+    assert sum(each.kernels for each in found.kinds) == sum(map(len, several)) == 151
+    assert found.total_ns / 1e3 == pytest.approx(sum(map(sum, several)), abs=0.5)
+    assert found.gain_ns / 1e3 == pytest.approx(gain_us, abs=0.5)
+    assert attention is not None
+    assert attention.softmax_ns / 1e3 == pytest.approx(softmax, abs=0.5)
+
+
+def test_what_the_gpu_waits_for_an_optimizer(trace_path):
+    """Three steps of SGD in nine launches each, and a GPU that has run out of work."""
+    path = trace_path(HOST_BOUND)
+    events = events_of(path)
+    ranges = [(each["ts"], each["ts"] + each["dur"]) for each in events
+              if each["name"].startswith("Optimizer.step") and "gpu" not in each["cat"]]  # fmt: skip
+    launched = {each["args"]["correlation"]: each["ts"] for each in events if each.get("cat") == "cuda_runtime"}
+    busy_until, waits = 0.0, 0.0
+    for event in events:
+        if event.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset"):
+            continue
+        start, call = event["ts"], launched.get(event["args"]["correlation"], 0)
+        if any(low <= call < high for low, high in ranges):
+            waits += max(0.0, start - busy_until)
+        busy_until = max(busy_until, start + event["dur"])
+    sites = [row for row in analyse(read_real(path)).sites if row.phase == "optimizer"]
+    assert sum(row.launches for row in sites) == 9
+    idle_ns = sum(row.idle_ns.total_ns for row in sites)
+    assert idle_ns / 1e3 == pytest.approx(waits / 3, rel=0.01)
