@@ -1,6 +1,5 @@
 """Which traces are read now, which wait, and how far each is. A process per trace, at most one per core; one that is
 read alone may start more, so that all together are no more than cores, or one per trace.
-
 Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
 """
 

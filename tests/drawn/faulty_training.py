@@ -190,6 +190,8 @@ def forks(watch: Watch, workers: int) -> None:
     pid = os.fork()
     if pid:
         print("child", os.waitpid(pid, 0)[1], flush=True)
+    else:
+        signal.alarm(PATIENCE_SECONDS)  # a child does not inherit it
     train(watched)
     if not pid:
         sys.exit(5)
