@@ -8,6 +8,8 @@ row   3         dd          depth 1            parent  0
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tb_steptime.trace.model import Trace
@@ -18,10 +20,25 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int64:
     """For each row the row that encloses it most closely, -1 for none. Rows are sorted by (start, longer first)."""
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int64)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        above, here = np.flatnonzero(depth == level - 1), np.flatnonzero(depth == level)
+    deepest = int(depth.max(initial=0))
+    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_looking(depth, deepest)
+    above = next(levels)
+    for here in levels:
         parent[here] = above[np.searchsorted(above, here) - 1]
+        above = here
     return parent
+
+
+#: So often all rows are looked at; beyond it sorting them takes less time, and more memory. Python stops at 1000 calls.
+_MANY_LEVELS = 500
+
+
+def _rows_by_looking(depth: Int64, deepest: int) -> Iterator[Int64]:
+    return (np.flatnonzero(depth == level) for level in range(deepest + 1))
+
+
+def _rows_by_sorting(depth: Int64) -> Iterator[Int64]:
+    return iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
 
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:

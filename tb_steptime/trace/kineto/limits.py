@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
-from tb_steptime.trace.table import Bool, Int64, MemoryTable
+from tb_steptime.trace.table import Bool, Int64, MemoryTable, StringTable
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
@@ -30,10 +30,13 @@ class Limit(NamedTuple):
     what: str
 
 
+#: Characters of a name. The longest of the traces at hand, a kernel's, has 5,123; every table holds all of a name.
+MOST_CHARACTERS = 2**14
+
 _IDS, _SIZES, _LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
-TIMES = "impossible-times"
+TIMES, NAMES = "impossible-times", "long-names"
 _LIMITS = {
-    "device": Limit(2**16, _IDS),
+    "device": Limit(127, _IDS),  # of one machine, whose GPUs may be divided; each is compared with all others
     "stream": Limit(2**24, _IDS),
     "correlation": Limit(2**63 - 1, _IDS),
     "external": Limit(2**63 - 1, _IDS),
@@ -47,6 +50,18 @@ _LIMITS = {
     "occupancy": Limit(100, _LAUNCHES),
 }
 _TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
+
+
+def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
+    """Cut short where they are too long, and still distinct. impossible counts these."""
+    long = [number for number, name in enumerate(names.strings) if len(name) > MOST_CHARACTERS]
+    if not long:
+        return names
+    impossible[NAMES] += len(long)
+    strings = list(names.strings)
+    for number in long:
+        strings[number] = f"{strings[number][:MOST_CHARACTERS]}… (name {number}, {len(strings[number])} characters)"
+    return StringTable(strings)
 
 
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:

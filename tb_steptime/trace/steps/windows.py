@@ -33,6 +33,8 @@ StepsBy = Literal["marks", "inferred", "recording"]
 CUT_STEP_FRACTION = 0.8
 #: Without activities on a device CPU ops decide, where each step before has so many: of fewer, one matters too much.
 FEWEST_OPS = 10
+#: Steps that are measured unless others are asked for: views and summaries hold each, and Host alone takes 730 bytes.
+MOST_STEPS = 5_000
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,13 @@ class Steps:
 
 @shared(find_launches, inferred_steps, step_marks)
 def find_steps(trace: Trace) -> Steps:
-    """The steps of a trace; without any one step over the whole host-side window, and a note."""
-    marks = step_marks(trace)
-    if trace.whole_recording:
-        return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
-    if len(marks):
-        return _chosen(trace, _marked_steps(trace, marks))
-    inferred = inferred_steps(trace)
-    return _chosen(trace, _inferred_steps(trace, inferred)) if inferred else _one_step(trace, Note("no_steps"))
+    """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
+    host-side window, and a note."""
+    steps = _all_steps(trace)
+    if trace.only_steps is None:
+        return _bounded(steps)
+    first, last = trace.only_steps
+    return replace(steps, steps=tuple(step for step in steps.steps if first <= int(step.name) <= last))
 
 
 def as_one_step(trace: Trace) -> Trace:
@@ -93,17 +94,30 @@ def as_one_step(trace: Trace) -> Trace:
 def only_steps(trace: Trace, first: int, last: int) -> Trace:
     """The same recording of which only these steps are measured, by their numbers. Raises ValueError where it has none
     of them, with those that it has."""
-    names = [step.name for step in find_steps(trace).steps]
+    names = [step.name for step in _all_steps(trace).steps]
     if not any(first <= int(name) <= last for name in names):
         raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
     return replace(trace, only_steps=(first, last), memo={})
 
 
-def _chosen(trace: Trace, steps: Steps) -> Steps:
-    if trace.only_steps is None:
+def _all_steps(trace: Trace) -> Steps:
+    marks = step_marks(trace)
+    if trace.whole_recording:
+        return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
+    if len(marks):
+        return _marked_steps(trace, marks)
+    inferred = inferred_steps(trace)
+    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+
+
+def _bounded(steps: Steps) -> Steps:
+    if len(steps.steps) <= MOST_STEPS:
         return steps
-    first, last = trace.only_steps
-    return replace(steps, steps=tuple(step for step in steps.steps if first <= int(step.name) <= last))
+    measured, left_out = steps.steps[:MOST_STEPS], steps.steps[MOST_STEPS:]
+    values = {"count": count(len(steps.steps)), "first": text(left_out[0].name), "last": text(left_out[-1].name)}
+    return replace(
+        steps, steps=measured, notes=(*steps.notes, Note("many_steps", values | {"most": count(MOST_STEPS)}))
+    )
 
 
 def _marked_steps(trace: Trace, marks: Int64) -> Steps:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.text import Note, count, nbytes
-from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
+from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, read_trace, source
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
@@ -313,6 +313,19 @@ def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
     trace = read_trace(path)
     assert trace.notes[-1] == Note("out-of-memory", {"count": count(3), "most": nbytes(8192)}, ("overview", "memory"))
     assert len(trace.memory) == 3
+
+
+def test_names_beyond_a_bound_are_cut_and_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_CHARACTERS", 8)
+    path = tmp_path / "a.pt.trace.json"
+    named = [
+        {"ph": "X", "cat": "cpu_op", "name": f"aten::mm{k}", "pid": 1, "tid": 1, "ts": k, "dur": 1} for k in (1, 2)
+    ]
+    short = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 3, "dur": 1}
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [*named, short]}))
+    trace = read_trace(path)
+    assert trace.strings.strings == ["aten::mm… (name 0, 9 characters)", "aten::mm… (name 1, 9 characters)", "aten::mm"]
+    assert [(note.id, note.values["count"].value) for note in trace.notes] == [("long-names", 2)]
 
 
 def test_totals_and_times_of_memory_that_cannot_be(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.trace import steps
 from tb_steptime.trace.model import Job, Trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import find_steps, only_steps
 from tests.drawn.timeline import timeline
 
 
@@ -41,6 +42,21 @@ def test_a_launch_that_straddles_two_marks_belongs_to_neither():
         runtime  | .a..bb.c......... |
         kernel 7 | ..a....bbbc...... |""")
     assert windows(trace) == [("5", 0, 5_000), ("6", 5_000, 11_000)]
+
+
+def test_beyond_a_bound_the_first_steps_are_measured_unless_others_are_asked_for(monkeypatch: pytest.MonkeyPatch):
+    trace = timeline("""
+        step | 555.666.777. |
+        op   | .a...b...c.. |""")
+    monkeypatch.setattr(steps.windows, "MOST_STEPS", 2)
+    assert [name for name, *_ in windows(trace)] == ["5", "6"]
+    (note,) = find_steps(trace).notes
+    assert (note.id, {key: value.value for key, value in note.values.items()}) == (
+        "many_steps",
+        {"count": 3, "most": 2, "first": "7", "last": "7"},
+    )
+    asked = only_steps(trace, 6, 7)
+    assert ([name for name, *_ in windows(asked)], note_ids(asked)) == (["6", "7"], [])
 
 
 def test_without_device_work_steps_are_their_marks():

@@ -75,4 +75,8 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
         "(It counts|They count) as not recorded.",
     ),
+    "long-names": NoteWords(
+        "[{count}] (name is|names are) longer than any that PyTorch writes.",
+        "(It is|They are) cut short here.",
+    ),
 }

@@ -37,6 +37,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The whole recording is one step.",
         "Its step marks are not used.",
     ),
+    "many_steps": NoteWords(
+        "The recording has {count} steps, and the first {most} are measured.",
+        "The others, {first} to {last}, can be cut out into a file of their own: {code}.",
+        code="tb-steptime slice",
+    ),
     "incomplete_steps": NoteWords(
         "The recording ends inside a step.",
         "Incomplete steps at the end are left out: {dropped}.",
