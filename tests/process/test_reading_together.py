@@ -61,8 +61,10 @@ def reading(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[s
 
     yield start
     for process in started:
+        for child in _children(process.pid):  # one that a failed test left stopped would hold the pipes for ever
+            _signal(child, signal.SIGKILL)
         process.kill()
-        process.communicate()
+        process.communicate(timeout=20)
 
 
 @pytest.mark.parametrize("way", ["started", "forked"])
@@ -110,7 +112,7 @@ def _paused_children(pid: int, count: int, way: str) -> list[int]:
     paused: list[int] = []
 
     def all_paused() -> bool:
-        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        for child in _children(pid):
             itself = b"kineto.parts." in Path(f"/proc/{child}/cmdline").read_bytes()
             if child not in paused and itself == (way == "started"):
                 _signal(child, signal.SIGSTOP)
@@ -119,6 +121,13 @@ def _paused_children(pid: int, count: int, way: str) -> list[int]:
 
     _wait_until(all_paused)
     return paused
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
