@@ -101,7 +101,7 @@ test("a column without any value makes room; a line says which and why, and the 
   expect((screen.getByLabelText("Waves") as HTMLInputElement).checked).toBe(false);
   fireEvent.click(screen.getByLabelText("Waves"));
   expect(heads()).toEqual(["Kernel", "Waves"]);
-  expect(container.textContent).not.toContain("Without a value");
+  expect(container.textContent).not.toContain("No values for");
 });
 
 test("a filter that leaves rows without a value takes no column away", () => {

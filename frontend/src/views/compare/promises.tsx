@@ -89,7 +89,7 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
       id: "of",
       label: "Measured in",
       meaning:
-        "Where several pieces of advice were followed, each is held against the part of the step that it shortens.",
+        "Where several pieces of advice were followed, each is compared with the part of the step that it shortens.",
       width: "150px",
       cell: partOf,
       order: partOf,
