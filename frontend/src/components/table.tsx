@@ -98,7 +98,12 @@ export function Table<Row>(props: TableProps<Row>) {
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={style}>
-        <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
+        <table
+          role={props.branch ? "treegrid" : "grid"}
+          aria-label={label}
+          aria-rowcount={ordered.length + 1}
+          style={{ minWidth: leastWidth(columns) }}
+        >
           <colgroup>
             {columns.map((column) => (
               <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
@@ -146,6 +151,10 @@ export function Table<Row>(props: TableProps<Row>) {
     </div>
   );
 }
+
+/** Names keep room to be told apart: where there is less, the table scrolls sideways. */
+const leastWidth = (columns: readonly Pick<Column<never>, "width">[]): string =>
+  `calc(${columns.map(({ width }, at) => width ?? (at === 0 ? "96px" : "48px")).join(" + ")})`;
 
 /** The last column has the button of the menu at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>

@@ -93,6 +93,14 @@ function Waves({ rows }: { rows: readonly Filled[] }) {
   return <Table label="Kernels" columns={columns} rows={rows} rowKey={(row) => row.name} {...sorting(tab, "sort")} />;
 }
 
+test("names keep room beside columns of a fixed width: a table that lacks it scrolls sideways", () => {
+  const wide: Column<Kernel>[] = [...columns().slice(0, 2), { id: "own", label: "Own", width: "76px", cell: () => "" }];
+  render(
+    <Table label="Kernels" columns={wide} rows={ROWS} rowKey={(row) => row.name} sort={undefined} onSort={null} />,
+  );
+  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 76px)");
+});
+
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
   const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
   expect(heads()).toEqual(["Kernel"]);
