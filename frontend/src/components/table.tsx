@@ -21,6 +21,8 @@ export interface Column<Row> {
   numeric?: boolean;
   /** As for a CSS grid column; columns without one share what is left. */
   width?: string;
+  /** Of a column without one: how narrow it gets before the table scrolls sideways. */
+  least?: string;
   /** What the column holds where that is a figure: then all its cells have one unit, and the column sorts by it. */
   figures?: Figures<Row>;
   /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
@@ -102,7 +104,7 @@ export function Table<Row>(props: TableProps<Row>) {
           role={props.branch ? "treegrid" : "grid"}
           aria-label={label}
           aria-rowcount={ordered.length + 1}
-          style={{ minWidth: leastWidth(columns) }}
+          style={{ minWidth: leastWidth(columns, choice !== undefined) }}
         >
           <colgroup>
             {columns.map((column) => (
@@ -153,8 +155,10 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 /** Names keep room to be told apart: where there is less, the table scrolls sideways. */
-const leastWidth = (columns: readonly Pick<Column<never>, "width">[]): string =>
-  `calc(${columns.map(({ width }, at) => width ?? (at === 0 ? "96px" : "48px")).join(" + ")})`;
+function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], menu: boolean): string {
+  const widths = columns.map(({ width, least }, at) => width ?? least ?? (at === 0 ? "96px" : "48px"));
+  return `calc(${[...widths, ...(menu ? [`${MENU_PX}px`] : [])].join(" + ")})`;
+}
 
 /** The last column has the button of the menu at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>

@@ -1,4 +1,4 @@
-import { fireEvent, render, screen } from "@testing-library/preact";
+import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import { useState } from "preact/hooks";
 import { expect, test, vi } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
@@ -99,6 +99,9 @@ test("names keep room beside columns of a fixed width: a table that lacks it scr
     <Table label="Kernels" columns={wide} rows={ROWS} rowKey={(row) => row.name} sort={undefined} onSort={null} />,
   );
   expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 76px)");
+  cleanup();
+  render(<Chosen />);
+  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 48px + 28px)"); // the menu's button, too
 });
 
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
