@@ -157,7 +157,8 @@ export function Table<Row>(props: TableProps<Row>) {
 /** Names keep room to be told apart: where there is less, the table scrolls sideways. */
 function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], menu: boolean): string {
   const widths = columns.map(({ width, least }, at) => width ?? least ?? (at === 0 ? "96px" : "48px"));
-  return `calc(${[...widths, ...(menu ? [`${MENU_PX}px`] : [])].join(" + ")})`;
+  const button = menu && columns.at(-1)?.width !== undefined; // as `widthOf`
+  return `calc(${[...widths, ...(button ? [`${MENU_PX}px`] : [])].join(" + ")})`;
 }
 
 /** The last column has the button of the menu at its end. */
