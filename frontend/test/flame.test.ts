@@ -6,7 +6,16 @@ import { between } from "../src/views/operators/flame/moving";
 import { Pairs } from "../src/views/operators/flame/pairs";
 import { frameAt, isAbove, neighbour, spotOf, type View, walk } from "../src/views/operators/flame/scene";
 import { turned, without } from "../src/views/operators/flame/shapes";
-import { hitsOf, type Kind, largestOf, measuresOf, ownOf, type Tree, treeOf } from "../src/views/operators/flame/tree";
+import {
+  hitsOf,
+  type Kind,
+  largestOf,
+  measuresOf,
+  numbersIn,
+  ownOf,
+  type Tree,
+  treeOf,
+} from "../src/views/operators/flame/tree";
 import { FLAME } from "./fixtures/flame";
 
 const DEVICE = treeOf(FLAME, "device");
@@ -42,6 +51,12 @@ const NESTED = drawn(
 
 test("own values sum to the whole", () => {
   expect([...ownOf(DEVICE)].map((ns) => ns / 1e6)).toEqual([0, 0, 0, 7, 0, 2, 1]);
+});
+
+test("columns are read from their texts: signs, large numbers, and none", () => {
+  expect([...numbersIn("-1,0,12,9007199254740991")]).toEqual([-1, 0, 12, 9007199254740991]);
+  expect([...numbersIn("7")]).toEqual([7]);
+  expect([...numbersIn("")]).toEqual([]);
 });
 
 test("measures without a value are not offered", () => {
