@@ -137,7 +137,7 @@ test("its menu saves stacks for other programs", async () => {
   expect(JSON.parse(await saved[1]!.text()).profiles[0].endValue).toBe(10_000_000);
 });
 
-test("a graph of many frames comes in parts, and the tree that was chosen meanwhile is the one that is drawn", async () => {
+test("a graph of many frames comes in parts, and what was chosen meanwhile is what is drawn", async () => {
   const many = 25_000;
   const all = (value: number) => Array<number>(many).fill(value);
   const large: FlamePage = {

@@ -69,8 +69,8 @@ interface Laid {
 
 const laidOut = (tree: Tree): Laid => ({ tree, layout: layoutOf(tree), marks: marksOf(tree) });
 
-/** Trees of more frames are laid out after what was shown before has answered the press, each part in a task of its own:
- * keys and the pointer are heard between them. */
+/** Trees of more frames are laid out after what was shown before has answered the press, each part in a task of its
+ * own: keys and the pointer are heard between them. */
 const MANY = 20_000;
 
 function useLaid(tree: Tree): Laid | null {
