@@ -425,6 +425,15 @@ def test_memory_profiling_is_said_in_the_head(tmp_path: Path, value: str, record
             [STEP, CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
             {"impossible-times": 1, "impossible-ids": 2, "impossible-launches": 4},
         ),
+        (
+            "copies_of_another_day.json",
+            [
+                STEP.replace(" id 1", ""),
+                OP.replace("mm", "copy_"),
+                "19500 +5500 RUNTIME cudaDeviceSynchronize |10/10 corr 7 id 2",
+            ],
+            {"impossible-times": 1},
+        ),
         ("negative_dur.json", [STEP, OP.replace("40125", "0"), CALL, KERNEL], {"negative-durations": 1}),
         (
             "begin_end_pairs.json",
