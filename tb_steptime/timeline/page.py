@@ -17,6 +17,8 @@ from tb_steptime.timeline.tracks.colours import COLOURS
 MAX_COLUMNS = 1 << 13
 #: A picture cannot show more boxes; where there would be more, the detail is coarser.
 MAX_BOXES = 20_000
+#: Characters of all names of a page; of longer ones each is cut short, and an event's details have the whole.
+MAX_TEXT = 2_000_000
 
 
 def timeline_page(
@@ -63,7 +65,15 @@ def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, d
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
     """As they are written on boxes; and as the trace has them, "" where that is the same."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
-    return shown, [name if name != other else "" for name, other in zip(full, shown, strict=True)]
+    differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
+    return _cut(shown), _cut(differing)
+
+
+def _cut(names: list[str]) -> list[str]:
+    if sum(map(len, names)) <= MAX_TEXT:
+        return names
+    most = MAX_TEXT // len(names)
+    return [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
 
 
 def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[int], Boxes]:

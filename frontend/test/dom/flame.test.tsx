@@ -142,6 +142,26 @@ test("without a GPU its title speaks of the CPU, before the trace is read, too",
   expect(screen.getByRole("heading", { name: "Which code takes the CPU's time?" })).toBeTruthy();
 });
 
+test("a graph of many frames comes in parts, and what was chosen meanwhile is what is drawn", async () => {
+  const many = 25_000;
+  const all = (value: number) => Array<number>(many).fill(value);
+  const large: FlamePage = {
+    ...FLAME,
+    parent: [-1, ...all(0)].join(),
+    label: [0, ...all(3)].join(),
+    merged: [0, ...all(0)].join(),
+    calls: [0, ...all(1)].join(),
+    device_ns: [many, ...all(1)].join(),
+    host_ns: [2 * many, ...all(2)].join(),
+  };
+  const shown = show({}, { kind: "ready", value: large });
+  expect(screen.queryByRole("application")).toBeNull();
+  fireEvent.click(await screen.findByRole("button", { name: "Host" }));
+  await shown;
+  keyed("Home");
+  expect(said()).toContain("all, total 50 µs");
+});
+
 test("without the trace it says what is needed", async () => {
   await show({}, GONE);
   expect(await screen.findByText(/Only the summary of this trace is here\. Put the trace back\./)).toBeTruthy();

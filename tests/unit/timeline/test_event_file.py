@@ -30,6 +30,7 @@ from tb_steptime.timeline.build import LEVELS, write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import MAX_BOXES, timeline_page
+from tb_steptime.timeline.tracks import order
 from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
 from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
 from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
@@ -534,6 +535,31 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
         ("Steps", "Steps"),
         ("Steps", "Phases"),
         *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS)),
+    ]
+
+
+def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
+    """No event is left out."""
+    for bound, most in (("MOST_THREADS", 2), ("MOST_STREAMS", 2), ("PINNED_STREAMS", 1)):
+        monkeypatch.setattr(order, bound, most)
+    trace = timeline("""
+        step            | 0000000000 |
+        op              | a.a.a..... |
+        op 1            | bbb.b.b... |
+        op 2            | .c........ |
+        op 3            | ..d....... |
+        kernel 7        | k.k.k..... |
+        kernel 8        | .m........ |
+        kernel 9        | ..n....... |
+        kernel 10       | q.q....... |""")
+    tracks = list(tracks_of(trace, event_colours(trace)))
+    assert [(each.group, each.label, len(each.rows)) for each in tracks[2:]] == [
+        ("GPU 0", "Stream 7", 3),
+        ("GPU 0", "Stream 10", 2),
+        ("GPU 0", "2 more streams", 2),
+        ("Process 1", "Training thread main", 4),
+        ("Process 1", "Thread 1", 3),
+        ("Others", "2 more threads", 2),
     ]
 
 

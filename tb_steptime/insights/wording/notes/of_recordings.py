@@ -42,6 +42,16 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The others, {first} to {last}, can be cut out into a file of their own: {code}.",
         code="tb-steptime slice",
     ),
+    "many_loaders": NoteWords(
+        "The steps wait for {count} loaders, and the first {most} are told apart.",
+        "The others count as one. A file of fewer steps shows more of them: {code}.",
+        code="tb-steptime slice",
+    ),
+    "many_collectives": NoteWords(
+        "Collectives are of {count} kinds and groups of ranks, and the {most} with most time are told apart.",
+        "The others are one row. A file of fewer steps shows more of them: {code}.",
+        code="tb-steptime slice",
+    ),
     "incomplete_steps": NoteWords(
         "The recording ends inside a step.",
         "Incomplete steps at the end are left out: {dropped}.",

@@ -211,15 +211,15 @@ const savings = (tree: Tree, measure: Measure, name: string) => [
   },
 ];
 
-/** Rows of the table. */
-const MOST_ROWS = 200;
-
 function tableOf(tree: Tree | null, measure: Measure): TableData {
   const unit = measure === "bytes" ? ("bytes" as const) : ("ns" as const);
   return {
     columns: [{ label: "Frame" }, { label: "Kind" }, { label: "Self", unit }, { label: "Total", unit }],
-    rows: (tree ? largestOf(tree) : [])
-      .slice(0, MOST_ROWS)
-      .map(({ label, own, value }) => [tree!.names[label]!, tree!.kinds[label]!, own, value]),
+    rows: (tree ? largestOf(tree) : []).map(({ label, own, value }) => [
+      tree!.names[label]!,
+      tree!.kinds[label]!,
+      own,
+      value,
+    ]),
   };
 }
