@@ -134,7 +134,9 @@ function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: numbe
     more_dots > 0
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
-    unknown_ns > 0 ? `Of ${percent(unknown_ns / kernelNs)} of kernel time operations or bytes are not known.` : "",
+    unknown_ns > 0
+      ? `Of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, operations or bytes are not known.`
+      : "",
   ]
     .filter((each) => each !== "")
     .join(" ");
