@@ -86,7 +86,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           )}
           <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
-            {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}
+            {roofline.memory_gbs === null && NO_ROOF}
             {restOf(roofline, drawn.length, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
           <Table
@@ -125,6 +125,10 @@ function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
   const hiddenNs = dots.reduce((sum, dot) => sum + dot.total_ns, 0);
   return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
+
+const NO_ROOF =
+  "The peaks of this GPU are not known here, so that there is no roof. Tell them where TensorBoard is started: " +
+  'TB_STEPTIME_PEAKS="part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s. ';
 
 /** What the picture leaves out. */
 function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {

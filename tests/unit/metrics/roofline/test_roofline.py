@@ -93,6 +93,16 @@ def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone():
     assert mfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
 
 
+def test_peaks_that_are_told_are_roofs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", f"{A100.name}: half=156 fp32=19.5 memory=1000")
+    trace = drawn(TWO_OPS)
+    assert (roofline(trace, 0).memory_gbs, [roof.tflops for roof in roofline(trace, 0).roofs]) == (
+        1000.0,
+        [156.0, 19.5],
+    )
+    assert mfu(trace, 0).value == pytest.approx(FLOPS / 156e3 / 50_000)
+
+
 def test_no_peaks_no_mfu_but_operations():
     trace = drawn(TWO_OPS)
     trace.devices.clear()
