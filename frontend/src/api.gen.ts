@@ -470,8 +470,9 @@ export interface Clocks {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
- * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+ * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
+ * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
+ * None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
  * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's

@@ -88,11 +88,12 @@ interface DrawnProps {
   tools: preact.ComponentChildren;
 }
 
-function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
+function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   const { page, problem } = answer;
   const stem = fileStem(useContext(AboutContext), name);
   const measures = page ? measuresOf(page) : [];
-  const measure = measures.find((each) => each === tab.state.cost) ?? measures[0] ?? "device";
+  const measure =
+    measures.find((each) => each === tab.state.cost) ?? measures[0] ?? (result.has_device ? "device" : "host");
   const hidden = useKinds(tab.state.kinds);
   const recorded = useMemo(() => page && treeOf(page, measure), [page, measure]);
   const tree = useMemo(() => {
