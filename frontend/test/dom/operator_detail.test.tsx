@@ -32,7 +32,11 @@ const RESULT = {
   ],
   steps_ns: 100_000,
   recorded: { ops: true, shapes: true, stacks: true, modules: false, backward: false },
-  tables: [table("shape", ["[[8],[4,2]]", "[[1],[4,2]]"]), table("stack", ["net.py(4): f;train.py(9): step"])],
+  tables: [
+    { by: "name", where: "ran", rows: [{ name: "aten::addmm", key: null, calls: 8, device_self_ns: 60_000 }] },
+    table("shape", ["[[8],[4,2]]", "[[1],[4,2]]"]),
+    table("stack", ["net.py(4): f;train.py(9): step"]),
+  ],
   details: [DETAIL],
 } as unknown as OperatorsResult;
 
@@ -75,7 +79,10 @@ test("an op shows its calls over the span, its kernels, and its shapes and stack
     "By call stack",
   ]);
   expect(rowsOf("Shapes")).toEqual(["[8] [4, 2]|4|75.0 %", "[1] [4, 2]|2|25.0 %"]);
-  expect(rowsOf("Call stack")).toEqual(["net.py(4): f < train.py(9): step|4|100.0 %"]);
+  expect(rowsOf("Call stack")).toEqual(["net.py(4): f < train.py(9): step|4|75.0 %"]);
+  expect(screen.getAllByText(/in rows that are not listed$/).map((said) => said.textContent)).toEqual([
+    expect.stringMatching(/^25.0.% in/),
+  ]);
 });
 
 test("an op whose calls are not kept says so", () => {
