@@ -471,8 +471,7 @@ export interface Clocks {
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
- * row
- * of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one of them;
+ * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
  * None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
