@@ -1,6 +1,7 @@
 """The ranks of a simulated job: what the tab is answered, what a report holds, what the commands print."""
 
 import json
+import threading
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.serve.ranks import figures
+from tb_steptime.serve.ranks.figures import job_figures
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
 from tb_steptime.serve.store import Store
@@ -103,6 +105,27 @@ def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_af
         time.sleep(0.01)
     monkeypatch.setattr(figures, "job_figures", None)  # nothing is read any more
     assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
+    made.close()
+
+
+def test_who_asks_for_another_metric_while_all_are_read_waits_for_them(logs, store, monkeypatch):
+    span = spans_of(store, "job")[0]
+    expected = store.ranks.map(span, "step_time")
+    monkeypatch.setattr(figures, "FEW_RANKS", 2)
+    made = Store(parse_places(str(logs), ""))
+    spans_of(made, "job")
+    go_on, read = threading.Event(), []
+
+    def counted(spans, metrics=None):
+        read.append(metrics)
+        assert metrics or go_on.wait(10)
+        return job_figures(spans, metrics)
+
+    monkeypatch.setattr(figures, "job_figures", counted)
+    made.ranks.map(span, "kernel_time")
+    threading.Timer(0.1, go_on.set).start()
+    assert made.ranks.map(span, "step_time") == expected
+    assert read == [["kernel_time"], None]
     made.close()
 
 

@@ -1,4 +1,5 @@
 import type { Progress, Waiting } from "../api.gen";
+import { BytesRead, percentOf } from "../components/bytes_read";
 import { TilePlace, Tiles } from "../components/tile";
 import { bytes, bytesOf, count, rate, roughCount, wait } from "../format";
 
@@ -17,22 +18,13 @@ interface ReadingProps {
 export function Reading({ name, waiting, fileBytes, tiles, ready }: ReadingProps) {
   const progress = waiting?.progress ?? null;
   const [read, total] = [progress?.read_bytes ?? 0, progress?.total_bytes ?? fileBytes];
-  const percent = Math.min(100, total > 0 ? Math.floor((100 * read) / total) : 0);
+  const percent = percentOf(read, total);
   return (
     <>
       <h1 class="title">
         {progress ? `Reading ${name}: ${bytesOf(read, total)}` : `Reading ${name}, ${bytes(total)}`}
       </h1>
-      <div
-        class="progress"
-        role="progressbar"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-        aria-label="Bytes read"
-      >
-        <i style={{ width: `${percent}%` }} />
-      </div>
+      <BytesRead percent={percent} />
       <p class="quiet">
         {about(waiting, progress)} {ready > 0 && "Other spans are ready: choose one above."}
       </p>

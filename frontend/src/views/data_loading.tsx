@@ -2,8 +2,6 @@
 
 import { Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
-import { SeriesTile } from "../components/series_tile";
-import { Tiles } from "../components/tile";
 import { Words } from "../components/words";
 import { useStepSelection } from "./choices";
 import { Activities } from "./data_loading/activities";
@@ -21,7 +19,10 @@ import { OtherWaits, Receiving, Shares } from "./data_loading/waits";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
 import { Workers } from "./data_loading/workers";
 import { remarkOf, type SpanViewProps } from "./props";
-import { comparedFigure } from "./tiles";
+import { SeriesTiles } from "./tiles";
+
+/** The reason that the paragraph tells, so no title does. */
+const NO_EVENTS = "no_loader_events";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
@@ -35,27 +36,24 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   return (
     <div class="view" data-view="data_loading">
       {result.tiles.length > 0 && (
-        <Tiles label="Waiting for data in this span">
-          {result.tiles.map((series) => (
-            <SeriesTile
-              key={series.metric}
-              series={series}
-              remark={remarkOf(page.titles, series.metric)}
-              head={head}
-              neighbours={page.neighbours}
-              meanings={tab.meanings}
-              compared={comparedFigure(series, compared)}
-            />
-          ))}
-        </Tiles>
+        <SeriesTiles
+          label="Waiting for data in this span"
+          tiles={result.tiles}
+          page={page}
+          tab={tab}
+          compared={compared}
+          remark={(metric) => remarkOf(page.titles, metric)}
+        />
       )}
       {result.tiles.length > 0 && <Words view="data_loading" />}
       {!recorded && <Notes notes={page.notes} />}
       {result.unknown ? (
         <section class="unknown">
-          <h2>
-            <Sentence phrase={page.titles.steps!} />
-          </h2>
+          {result.unknown.code !== NO_EVENTS && (
+            <h2>
+              <Sentence phrase={page.titles.steps!} />
+            </h2>
+          )}
           <p class="quiet">
             <Sentence phrase={tab.meanings.explain(result.unknown)} />
           </p>

@@ -2,8 +2,6 @@
 
 import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
-import { SeriesTile } from "../components/series_tile";
-import { Tiles } from "../components/tile";
 import { Words } from "../components/words";
 import { counted, text } from "../format";
 import type { Meanings } from "../meanings";
@@ -21,7 +19,7 @@ import { SeveralGpus } from "./host/several_gpus";
 import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
-import { comparedFigure } from "./tiles";
+import { SeriesTiles } from "./tiles";
 import { ToDo } from "./to_do";
 
 export function Host({ page, tab, compared }: SpanViewProps<"host">) {
@@ -35,19 +33,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     compared,
   };
   const tiles = result.tiles.length > 0 && (
-    <Tiles label="Launches of this span">
-      {result.tiles.map((series) => (
-        <SeriesTile
-          key={series.metric}
-          series={series}
-          remark={undefined}
-          head={head}
-          neighbours={page.neighbours}
-          meanings={tab.meanings}
-          compared={comparedFigure(series, compared)}
-        />
-      ))}
-    </Tiles>
+    <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
   );
   if (result.device === null) {
     return (

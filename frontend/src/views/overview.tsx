@@ -9,8 +9,6 @@ import { Swatch } from "../colour";
 import type { TableData } from "../components/data_table";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
-import { SeriesTile } from "../components/series_tile";
-import { Tiles } from "../components/tile";
 import { Words } from "../components/words";
 import { hint } from "../dom/hint";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
@@ -24,7 +22,7 @@ import { Devices } from "./devices";
 import { LargestPieces } from "./largest";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
-import { comparedFigure } from "./tiles";
+import { SeriesTiles } from "./tiles";
 import { ToDo } from "./to_do";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
@@ -51,19 +49,14 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
       />
-      <Tiles label="Figures of this span">
-        {shownTiles(result).map((series) => (
-          <SeriesTile
-            key={series.metric}
-            series={series}
-            remark={remarkOf(page.titles, `tile.${series.metric}`)}
-            head={page.head}
-            neighbours={page.neighbours}
-            meanings={tab.meanings}
-            compared={comparedFigure(series, compared)}
-          />
-        ))}
-      </Tiles>
+      <SeriesTiles
+        label="Figures of this span"
+        tiles={shownTiles(result)}
+        page={page}
+        tab={tab}
+        compared={compared}
+        remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
+      />
       {result.has_device && <Words view="overview" />}
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class={result.steps.length > 1 ? "split" : "sole"}>

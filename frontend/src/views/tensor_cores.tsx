@@ -2,8 +2,6 @@
 
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
-import { SeriesTile } from "../components/series_tile";
-import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
 import { type SpanViewProps, titleOf } from "./props";
 import { hiddenBins } from "./tensor_cores/bin_keys";
@@ -12,7 +10,7 @@ import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { RateTable } from "./tensor_cores/rate_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
-import { comparedFigure } from "./tiles";
+import { SeriesTiles } from "./tiles";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;
@@ -42,19 +40,13 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
         </div>
       )}
       {main && device && result.tiles.length > 0 && (
-        <Tiles label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}>
-          {result.tiles.map((series) => (
-            <SeriesTile
-              key={series.metric}
-              series={series}
-              remark={undefined}
-              head={head}
-              neighbours={page.neighbours}
-              meanings={tab.meanings}
-              compared={comparedFigure(series, compared)}
-            />
-          ))}
-        </Tiles>
+        <SeriesTiles
+          label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}
+          tiles={result.tiles}
+          page={page}
+          tab={tab}
+          compared={compared}
+        />
       )}
       {device && device.total.kernel_ns > 0 && (
         <>

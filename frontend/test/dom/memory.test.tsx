@@ -94,5 +94,6 @@ test("a device of a file without totals says what is not known", () => {
 test("where nothing was recorded the view says which flag adds it, and what it costs", () => {
   show({}, memoryPage({ ...RESULT, devices: [], unknown: { code: "memory_not_recorded", values: {} } }));
   expect(screen.getByText(/profile_memory=True, record_shapes=True/)).toBeTruthy();
-  expect(screen.getByText(/slows the host/)).toBeTruthy();
+  expect(screen.getByText(/slows the CPU/)).toBeTruthy();
+  expect(screen.queryByText("Allocations were not recorded.")).toBeNull(); // the headline says so
 });

@@ -96,12 +96,12 @@ function Waves({ rows }: { rows: readonly Filled[] }) {
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
   const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
   expect(heads()).toEqual(["Kernel"]);
-  expect(container.textContent).toContain("Without a value in this trace: Waves. No grid.");
+  expect(container.textContent).toContain("No values for: Waves. No grid.");
   openMenu();
   expect((screen.getByLabelText("Waves") as HTMLInputElement).checked).toBe(false);
   fireEvent.click(screen.getByLabelText("Waves"));
   expect(heads()).toEqual(["Kernel", "Waves"]);
-  expect(container.textContent).not.toContain("Without a value");
+  expect(container.textContent).not.toContain("No values for");
 });
 
 test("a filter that leaves rows without a value takes no column away", () => {

@@ -30,8 +30,8 @@ REASONS: dict[str, str] = {
     "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "
     "tensor cores; at most what the memory bandwidth leaves.",
     "inputs_not_recorded": "The trace does not record the inputs of the op; record_shapes=True does.",
-    "late_batches_are_few": "How long a batch takes is not known, because late batches take only {share} of the "
-    "step: at most {most}, times the number of workers.",
+    "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It takes "
+    "at most {most} x the number of workers.",
     "layout_converted": "The layout of the inputs is converted by other kernels of the op.",
     "library_choice": "Type and sizes fit; the library chose a kernel without tensor cores.",
     "loader_count_unknown": "One loader or several: the trace does not say.",

@@ -52,28 +52,36 @@ class KeptFigures:
     """Of the jobs that were asked for last. All methods may be called from any thread."""
 
     _kept: Bounded[JobFigures] = field(default_factory=lambda: Bounded(MAX_BYTES))
-    _begun: set[Hashable] = field(default_factory=set)
+    _begun: dict[Hashable, threading.Event] = field(default_factory=dict)
 
     def of(self, spans: Sequence[ServedSpan], metric: str) -> JobFigures:
-        """At least this metric; each span is that of a rank. Of many ranks the others are read meanwhile."""
+        """At least this metric; each span is that of a rank. Of many ranks the others are read afterwards, and who asks
+        for one of them meanwhile waits for that: to read all summaries once more would take as long."""
         name = tuple(f"{span.found.id} {span.found.stamp}" for span in spans)
+        begun = self._begun.get(name)
+        if begun:
+            begun.wait()
         found = self._kept.known(name, None)
         if found is not None:
             return found
         if len(spans) <= FEW_RANKS:
             return self._all(name, spans)
-        if name not in self._begun:
-            self._begun.add(name)
-            threading.Thread(target=self._prepare, args=(name, spans), daemon=True, name="tb_steptime ranks").start()
-        return job_figures(spans, [metric])
+        one = job_figures(spans, [metric])
+        done = threading.Event()
+        if self._begun.setdefault(name, done) is done:
+            threading.Thread(
+                target=self._prepare, args=(name, spans, done), daemon=True, name="tb_steptime ranks"
+            ).start()
+        return one
 
-    def _prepare(self, name: Hashable, spans: Sequence[ServedSpan]) -> None:
+    def _prepare(self, name: Hashable, spans: Sequence[ServedSpan], done: threading.Event) -> None:
         try:
             self._all(name, spans)
         except Exception:  # a thread of its own: nobody else would hear of it
             logger.exception("tb_steptime could not prepare the figures of a job")
         finally:
-            self._begun.discard(name)
+            del self._begun[name]
+            done.set()
 
     def _all(self, name: Hashable, spans: Sequence[ServedSpan]) -> JobFigures:
         found = self._kept.get(name, None, lambda: job_figures(spans), lambda figures: figures.bytes)

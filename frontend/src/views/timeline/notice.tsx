@@ -1,6 +1,7 @@
 /** In the picture's place while there are no events yet: the trace is read again, or cannot be. */
 
 import type { Problem, Waiting } from "../../api.gen";
+import { BytesRead, percentOf } from "../../components/bytes_read";
 import { Countdown } from "../../components/countdown";
 import { Busy, Late } from "../../components/late";
 import { bytesOf, roughCount } from "../../format";
@@ -69,10 +70,7 @@ function Failure({ problem: failed, retry_ms = null, again, small }: FailureProp
 }
 
 function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
-  const percent =
-    progress && progress.total_bytes > 0
-      ? Math.min(100, Math.floor((100 * progress.read_bytes) / progress.total_bytes))
-      : 0;
+  const percent = progress ? percentOf(progress.read_bytes, progress.total_bytes) : 0;
   return (
     <div class="notice">
       <p>
@@ -81,16 +79,7 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
           {progress && `: ${bytesOf(progress.read_bytes, progress.total_bytes)}`}
         </b>
       </p>
-      <div
-        class="progress"
-        role="progressbar"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-        aria-label="Bytes read"
-      >
-        <i style={{ width: `${percent}%` }} />
-      </div>
+      <BytesRead percent={percent} />
       <p class="quiet">
         {progress ? `${roughCount(progress.events)} events so far. ` : "Not begun yet. "}The summary of this trace has
         its figures, but not its single events.
