@@ -70,11 +70,14 @@ class Intervals:
     def __and__(self, other: Intervals) -> Intervals:
         if not len(self) or not len(other):
             return Intervals.empty()
+        if len(self) > len(other):  # few are looked up among many, which takes less than many among few
+            return other & self
         first = np.searchsorted(other.end, self.start, side="right")
         past = np.searchsorted(other.start, self.end, side="left")
         count = np.maximum(past - first, 0)
         mine = np.repeat(np.arange(len(self)), count)
-        theirs = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+        theirs = np.arange(len(mine))
+        theirs += np.repeat(first - (np.cumsum(count) - count), count)
         start = np.maximum(self.start[mine], other.start[theirs])
         end = np.minimum(self.end[mine], other.end[theirs])
         return Intervals(start, end)

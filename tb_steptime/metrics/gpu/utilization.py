@@ -89,10 +89,11 @@ def kernel_intervals(trace: Trace, device: int) -> Intervals:
     return _union(trace, device, Kind.KERNEL)
 
 
-@shared()
+@shared(kernel_intervals)
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
-    return _union(trace, device, *DEVICE_KINDS)
+    kernels, copies = kernel_intervals(trace, device), _union(trace, device, Kind.MEMCPY, Kind.MEMSET)
+    return kernels | copies if len(copies) else kernels
 
 
 def _union(trace: Trace, device: int, *kinds: Kind) -> Intervals:
