@@ -9,6 +9,7 @@ import { FLAME } from "../fixtures/flame";
 import { TAB } from "../fixtures/pages";
 
 const RESULT = {
+  steps: [{ name: "5" }, { name: "6" }],
   recorded: { ops: true, shapes: false, stacks: true, modules: false, backward: true },
   tables: [{ by: "name", where: "made" }],
 } as unknown as OperatorsResult;
@@ -65,6 +66,7 @@ const keyed = (...keys: string[]) => {
 test("keys walk from the whole to the largest frame below, and say what is there", async () => {
   const { asked } = await show();
   expect(asked).toEqual(["stack ran"]);
+  expect(screen.getByText("10.0 ms in 2 steps")).toBeTruthy();
   keyed("ArrowDown", "ArrowDown", "ArrowDown");
   expect(said()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %, calls 7");
   keyed("ArrowRight");

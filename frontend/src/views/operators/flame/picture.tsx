@@ -108,7 +108,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   return (
     <Picture
       title={TITLES[measure]}
-      sub={tree ? text(whole) : problem ? "" : "reading the trace"}
+      sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
       name={name}
       table={() => tableOf(tree, measure)}
       link={() => tab.address()}
@@ -160,6 +160,9 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
     </Picture>
   );
 }
+
+/** The graph has whole steps, whatever tables show. */
+const summed = (whole: string, steps: number): string => (steps > 1 ? `${whole} in ${counted(steps, "step")}` : whole);
 
 const WHOLES: Readonly<Record<Measure, string>> = {
   device: "device time",
