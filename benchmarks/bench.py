@@ -1,8 +1,9 @@
 """Reads one generated trace with us and with others, a process each, and prints one table: `make bench`.
 
 Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
-rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Of several
-sizes a second table says what starting costs and what each gigabyte does: time and memory are a sum of both.
+rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Byte code
+is kept between the runs, as an installed package has it. Of several sizes a second table says what starting costs and
+what each gigabyte does: time and memory are a sum of both.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.byte_code import with_byte_code
 from benchmarks.generate import size_of, write_trace
 from benchmarks.together import MemoryTogether
 
 #: Above this size one round is enough to tell, and more would take minutes.
 ROUNDS_BELOW_BYTES = 400_000_000
 ROUNDS = 3
+#: Enough for every module that reads or analyses to be imported.
+SMALL_BYTES = 1_000_000
 #: torch-tb-profiler needs minutes above this size, and several gigabytes of memory.
 PEER_BELOW_BYTES = 400_000_000
 
@@ -105,8 +110,10 @@ def main() -> None:
     print("|---:|---|---:|---:|---:|---:|---:|---:|")
     costs: dict[int, dict[Contender, Cost]] = {}
     with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.") as folder:
+        environment = with_byte_code(folder)
+        _write_byte_code(Path(folder), arguments, environment)
         for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
-            costs[size] = _bench(Path(folder), size, arguments)
+            costs[size] = _bench(Path(folder), size, arguments, environment)
     _print_slopes(costs)
 
 
@@ -120,10 +127,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _bench(folder: Path, size: int, arguments: argparse.Namespace) -> dict[Contender, Cost]:
+def _write_byte_code(folder: Path, arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """Of all modules that a contender imports, by a small trace."""
+    small = folder / "worker0.0.pt.trace.json"
+    write_trace(small, SMALL_BYTES, arguments.seed)
+    for contender in CONTENDERS:
+        _cost(contender, small, environment)
+    small.unlink()
+
+
+def _bench(
+    folder: Path, size: int, arguments: argparse.Namespace, environment: Mapping[str, str]
+) -> dict[Contender, Cost]:
     path = folder / ("worker0.1.pt.trace.json" + (".gz" if arguments.gzip else ""))
     written = write_trace(path, size, arguments.seed)
-    costs = _costs(path, _contenders(size, arguments), ROUNDS if size < ROUNDS_BELOW_BYTES else 1)
+    rounds = ROUNDS if size < ROUNDS_BELOW_BYTES else 1
+    costs = _costs(path, _contenders(size, arguments), rounds, environment)
     for contender, cost in costs.items():
         print(_row(written, contender, cost, costs.get(JSON_LOAD)), flush=True)
     path.unlink()
@@ -173,14 +192,17 @@ def _contenders(size: int, arguments: argparse.Namespace) -> list[Contender]:
     return [*CONTENDERS, *([PEER] if arguments.all or size < PEER_BELOW_BYTES else [])]
 
 
-def _costs(path: Path, contenders: list[Contender], rounds: int) -> dict[Contender, Cost]:
+def _costs(
+    path: Path, contenders: list[Contender], rounds: int, environment: Mapping[str, str]
+) -> dict[Contender, Cost]:
     """The quickest of each contender's runs. The slowest contender runs once."""
     _read_through(path)
-    costs = {contender: _cost(contender, path) for contender in contenders}
+    costs = {contender: _cost(contender, path, environment) for contender in contenders}
     for _ in range(rounds - 1):
         for contender in contenders:
             if contender is not PEER:
-                costs[contender] = min(costs[contender], _cost(contender, path), key=lambda cost: cost.seconds)
+                again = _cost(contender, path, environment)
+                costs[contender] = min(costs[contender], again, key=lambda cost: cost.seconds)
     return costs
 
 
@@ -191,9 +213,10 @@ def _read_through(path: Path) -> None:
             pass
 
 
-def _cost(contender: Contender, path: Path) -> Cost:
+def _cost(contender: Contender, path: Path, environment: Mapping[str, str]) -> Cost:
+    command, nowhere = [*contender.command, str(path)], subprocess.DEVNULL
     start = time.perf_counter()
-    process = subprocess.Popen([*contender.command, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=environment)
     with MemoryTogether(process.pid) as memory:
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -32,7 +32,7 @@ from playwright.sync_api import Browser, Locator, Route, sync_playwright
 from benchmarks.browsing import DRAWN_MS, FLAGS, Visit, go_to, row, visit
 from benchmarks.tab import ALONE, CHROMIUM
 from tb_steptime.metrics.flame.labels import FrameKind
-from tb_steptime.timeline.flame import FlamePage
+from tb_steptime.timeline.flame import FlamePage, column_text, numbers_of
 from tools.serve import TensorBoard
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,10 +89,10 @@ def paths(count: int) -> FlamePage:
         smallest=2 * count,
         kinds=["all", *kinds],
         names=["all", *(f"{kind} of layer {label} in block {label % 97}" for label, kind in enumerate(kinds))],
-        parent=parent.tolist(),
-        label=[0, *(1 + numbers.integers(0, LABELS, count - 1)).tolist()],
-        merged=[0] * count,
-        calls=numbers.integers(1, 1000, count).tolist(),
+        parent=column_text(parent),
+        label=column_text(np.append(0, 1 + numbers.integers(0, LABELS, count - 1))),
+        merged=column_text(np.zeros(count, int)),
+        calls=column_text(numbers.integers(1, 1000, count)),
         host_ns=_with_inside(parent, np.where(leaf, 0, own)),
         device_ns=_with_inside(parent, np.where(leaf, own, 0)),
         idle_ns=_with_inside(parent, np.where(leaf, own // 7, 0)),
@@ -100,11 +100,11 @@ def paths(count: int) -> FlamePage:
     )
 
 
-def _with_inside(parent: np.ndarray, own: np.ndarray) -> list[int]:
-    total: list[int] = own.tolist()
+def _with_inside(parent: np.ndarray, own: np.ndarray) -> str:
+    total = own.tolist()
     for at in range(len(total) - 1, 0, -1):
         total[parent[at]] += total[at]
-    return total
+    return column_text(np.array(total))
 
 
 def _served(page: FlamePage) -> None:
@@ -112,12 +112,13 @@ def _served(page: FlamePage) -> None:
     text = msgspec.json.encode(page)
     packed = igzip.compress(text, 1, mtime=0)
     took = 1e3 * (time.process_time() - began)
+    count = len(numbers_of(page.parent))
     size = f"{len(text) / 1e6:.1f} MB, {len(packed) / 1e6:.1f} MB packed"
-    print(f"| answer with {len(page.parent):,} frames: JSON and gzip | {took:.0f} ms | {size} |", flush=True)
+    print(f"| answer with {count:,} frames: JSON and gzip | {took:.0f} ms | {size} |", flush=True)
 
 
 def _flame(browser: Browser, server: TensorBoard, page: FlamePage) -> None:
-    text, name = msgspec.json.encode(page), f"flame graph of {len(page.parent):,} frames"
+    text, name = msgspec.json.encode(page), f"flame graph of {len(numbers_of(page.parent)):,} frames"
     with visit(browser, server, view="overview", run=RUN) as one:
         asked: list[Route] = []
         one.page.route("**/tb_steptime/flame?*", lambda route: asked.append(route))

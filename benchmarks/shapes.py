@@ -7,20 +7,25 @@ times the time, and no page may grow with it without a bound. CPU time of one pr
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.insights import judge
 from tb_steptime.serve.wire import encode
 from tb_steptime.timeline.build import write_events
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.flame import flame_page
+from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.search import Search, search_page
 from tb_steptime.trace.kineto import read_trace
 
 Event = dict[str, Any]
@@ -87,28 +92,50 @@ def written(folder: Path, events: list[Event]) -> Path:
     return path
 
 
-def handled(path: Path, folder: Path) -> tuple[float, int, str]:
-    """CPU seconds of all that is done with a trace, bytes of the largest result, and its name."""
+class Handled(NamedTuple):
+    """CPU seconds of all that is done with a trace, bytes of the largest answer, and its name."""
+
+    seconds: float
+    bytes: int
+    answer: str
+
+
+def handled(path: Path, folder: Path) -> Handled:
+    """folder: an empty one, for the event file."""
     began = time.process_time()
     try:
         trace, measured = measure_trace(read_trace(path))[:2]
         sizes = {view: len(encode(result)) for view, result in measured.results.items()}
         sizes["judgement"] = len(encode(judge(measured.results, measured.facts.gaps)))
         write_events(trace, folder)
+        sizes |= {name: len(encode(page)) for name, page in _of_events(EventFile.open(folder))}
     except TraceError as refused:
-        return time.process_time() - began, 0, f"refused: {refused.problem}"
+        return Handled(time.process_time() - began, 0, f"refused: {refused.problem}")
     largest = max(sizes, key=lambda view: sizes[view])
-    return time.process_time() - began, sizes[largest], largest
+    return Handled(time.process_time() - began, sizes[largest], largest)
 
 
-def compared(name: str, times: int) -> str:
-    shape, small = SHAPES[name]
-    found = []
+def _of_events(events: EventFile) -> Iterator[tuple[str, object]]:
+    first, last = events.head.first_ns, events.head.last_ns
+    yield "timeline", timeline_page(events, first, last + 1, 1)
+    yield "search", search_page(events, Search("e", first))
+    for by, where in itertools.product(("stack", "module", "op"), ("ran", "made")):
+        yield f"flame graph by {by}", flame_page(events, by, where)
+
+
+def at_two_sizes(name: str, small: int, times: int, tries: int = 2) -> tuple[Handled, Handled]:
+    """The least of so many tries of the smaller size, and the larger one."""
+    shape, found = SHAPES[name][0], []
     for n in (small, times * small):
         with tempfile.TemporaryDirectory() as folder:
             path = written(Path(folder), shape(n))
-            found.append(min(handled(path, _new(Path(folder), k)) for k in range(1 if n > small else 2)))
-    (before, few, _), (after, many, view) = found
+            found.append(min(handled(path, _new(Path(folder), k)) for k in range(1 if n > small else tries)))
+    return found[0], found[1]
+
+
+def compared(name: str, times: int) -> str:
+    small = SHAPES[name][1]
+    (before, few, _), (after, many, view) = at_two_sizes(name, small, times)
     return f"| {name} | {small} | {before:.2f} | {after:.2f} | {after / before:.1f} | {few} | {many} | {view} |"
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.byte_code import with_byte_code
 from benchmarks.generate import size_of, write_trace
 
 ROUNDS = 11
@@ -37,7 +38,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         commands = _commands(Path(folder))
-        environment = _with_byte_code(folder)
+        environment = with_byte_code(folder)
         for arguments in commands.values():
             _run(arguments, environment)
         taken = [[_run(arguments, environment) for arguments in commands.values()] for _ in range(rounds)]
@@ -66,12 +67,6 @@ def _traces(folder: Path, size: str) -> list[str]:
         each.mkdir()
         write_trace(each / "worker.1.pt.trace.json", size_of(size), seed)
     return [str(each) for each in folders]
-
-
-def _with_byte_code(folder: str) -> dict[str, str]:
-    """Whatever this process was told."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": os.path.join(folder, "byte_code")}
 
 
 def _run(arguments: Sequence[str], environment: dict[str, str]) -> Taken:

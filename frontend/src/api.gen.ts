@@ -470,8 +470,9 @@ export interface Clocks {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
- * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+ * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
+ * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
+ * None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
  * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
@@ -1031,8 +1032,9 @@ export interface FigureChange {
 }
 
 /**
- * Call paths folded over the steps, one entry per frame: a parent comes before its children, the first is the
- * whole.
+ * Call paths folded over the steps. Each column is a text of whole numbers with commas between, one per frame: a
+ * parent comes before its children, the first is the whole. The tab reads a text many times as fast as a list, and
+ * only the columns that it draws.
  * smallest          frames below 1/smallest of the whole are merged
  * parent            place; -1 of the whole
  * label             place in kinds and names
@@ -1046,14 +1048,14 @@ export interface FlamePage {
   smallest: number;
   kinds: ("all" | "collective" | "copy" | "kernel" | "module" | "op" | "outside" | "python" | "runtime" | "smaller")[];
   names: string[];
-  parent: number[];
-  label: number[];
-  merged: number[];
-  calls: number[];
-  host_ns: number[];
-  device_ns: number[] | null;
-  idle_ns: number[] | null;
-  allocated_bytes: number[] | null;
+  parent: string;
+  label: string;
+  merged: string;
+  calls: string;
+  host_ns: string;
+  device_ns: string | null;
+  idle_ns: string | null;
+  allocated_bytes: string | null;
 }
 
 /** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
@@ -2850,7 +2852,7 @@ export interface Roof {
 
 /**
  * Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
- * time in ops without a formula, or without recorded inputs.
+ * time in ops without a formula, or without recorded inputs. Collectives compute nothing: theirs is not in it.
  */
 export interface Roofline {
   memory_gbs: number | null;

@@ -1,12 +1,24 @@
 import { expect, test } from "vitest";
+import { paletteOf } from "../src/charts/canvas/palette";
 import { frameName, frameNamed, marksOf } from "../src/views/operators/flame/address";
 import { folded, speedscope } from "../src/views/operators/flame/files";
 import { layoutOf, rowCount, windowOf } from "../src/views/operators/flame/layout";
 import { between } from "../src/views/operators/flame/moving";
+import { marks } from "../src/views/operators/flame/paint";
 import { Pairs } from "../src/views/operators/flame/pairs";
 import { frameAt, isAbove, neighbour, spotOf, type View, walk } from "../src/views/operators/flame/scene";
 import { turned, without } from "../src/views/operators/flame/shapes";
-import { hitsOf, type Kind, largestOf, measuresOf, ownOf, type Tree, treeOf } from "../src/views/operators/flame/tree";
+import {
+  type Hits,
+  hitsOf,
+  type Kind,
+  largestOf,
+  measuresOf,
+  numbersIn,
+  ownOf,
+  type Tree,
+  treeOf,
+} from "../src/views/operators/flame/tree";
 import { FLAME } from "./fixtures/flame";
 
 const DEVICE = treeOf(FLAME, "device");
@@ -42,6 +54,12 @@ const NESTED = drawn(
 
 test("own values sum to the whole", () => {
   expect([...ownOf(DEVICE)].map((ns) => ns / 1e6)).toEqual([0, 0, 0, 7, 0, 2, 1]);
+});
+
+test("columns are read from their texts: signs, large numbers, and none", () => {
+  expect([...numbersIn("-1,0,12,9007199254740991")]).toEqual([-1, 0, 12, 9007199254740991]);
+  expect([...numbersIn("7")]).toEqual([7]);
+  expect([...numbersIn("")]).toEqual([]);
 });
 
 test("measures without a value are not offered", () => {
@@ -124,6 +142,27 @@ test("what is at a place is found in its row", () => {
   expect(found(4, [0, 60], [99, 60], [50, 20])).toEqual([5, 5, 1]);
   expect(spotOf(view(4), 2)).toBeNull();
   expect(spotOf(view(0), 6)).toEqual({ left: expect.closeTo(90), wide: expect.closeTo(10), top: 19 });
+});
+
+test("a saved picture holds all rows, and of frames too narrow for a box how many stand together", () => {
+  const palette = paletteOf((token) => (token === "--surface" ? "#ffffff" : "#445566"));
+  const seen = { ...view(0, 9), hits: null, palette, top: 0, height: 19 * rowCount(layout) };
+  const rects = [...marks(seen).matchAll(/<title>([^<]*)<\/title><rect x="[\d.]+" y="(\d+)" width="([\d.]+)"/g)];
+  expect(rects.map(([, name, y, width]) => `${name} ${y} ${width}`)).toEqual([
+    "all 0 8",
+    "train.py(9): step 19 7.1",
+    "1\u00a0narrow frame 19 0.9",
+    "aten::linear 38 5.3",
+    "aten::gelu 38 1.8",
+    "gemm 57 5.3",
+    "(smaller) 57 1.8",
+  ]);
+  const filled = (name: string, hits: Hits | null) =>
+    new RegExp(`>${name}</title><rect[^>]* fill="([^"]+)"`).exec(marks({ ...seen, hits }))![1];
+  const found = hitsOf(DEVICE, "gelu");
+  expect(filled("aten::gelu", found)).toBe(filled("aten::gelu", null));
+  expect(filled("aten::linear", found)).not.toBe(filled("aten::linear", null)); // what a search does not find fades
+  expect(marks({ ...seen, ...view(0, 0.1) }).match(/narrow frame/g)?.length).toBe(4);
 });
 
 test("keys lead to the caller, the largest below, and the neighbour that has a box", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { WHOLE_RECORDING } from "../src/address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
 import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
@@ -103,7 +104,7 @@ const page: PageOf<"operators"> = {
   headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
   titles: {
     operators: plain("aten::addmm takes 77 % of the GPU's work"),
-    modules: plain("36 x Linear take 40 % of the modules' forward pass"),
+    modules: plain("36 × Linear take 40 % of the modules' forward pass"),
     no_stacks: plain("Lines and call stacks are not recorded."),
   },
   insights: [],
@@ -192,6 +193,15 @@ describe("the Operators view", () => {
     expect(said).toContain("|aten::addmm|2|15.0 ms|5.0 ms|10.0 ms|10.0 ms|4|0 %|0.5 ms|");
     expect(said).toContain("|5 more rows|25|");
     expect(said).toContain("Lines and call stacks are not recorded.");
+  });
+
+  test("without an op in the steps there is nothing to sort, filter or draw, but the way to the recording", () => {
+    const tables = RESULT.tables.map((table) => ({ ...table, rows: [], rest: NO_REST }));
+    const empty = { ...page, result: { ...RESULT, tables, folded: [], modules: [] } };
+    const said = (state: Tab["state"]) => words(<Operators page={empty} tab={tab(state)} compared={null} />);
+    const nothing = "|Which ops take the time?|No op begins in the steps. |";
+    expect(said({})).toContain(`${nothing}Show the whole recording|Lines and call stacks are not recorded.|`);
+    expect(said({ steps: WHOLE_RECORDING })).toContain(`${nothing}Lines and call stacks are not recorded.|`);
   });
 
   test("folded layers have the mean of a call and that of the slowest", () => {

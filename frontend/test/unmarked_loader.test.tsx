@@ -50,7 +50,7 @@ describe("a loader that a thread reads of which no trace says", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      "|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
+      "|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
         "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
         "fast batches are produced and used, what each worker does, and the slowest batches.|" +
         `${recorderLines("runs/a")}|`,

@@ -123,9 +123,7 @@ describe("the Overview", () => {
     });
     const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
     const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
-    expect(page).toContain(
-      "|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|Without a value in this trace: Est. SM efficiency.|",
-    );
+    expect(page).toContain("|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|No values for: Est. SM efficiency.|");
     expect(
       words(
         <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />,
@@ -142,12 +140,12 @@ describe("the Overview", () => {
 
   test("with nothing to do it says so", () => {
     expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
-      "|What to do, most gain first|No recommendation for this span.|",
+      "|What to do|No recommendation for this span.|",
     );
     const action = { template: "Record the GPU, too.", values: {} };
     const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action } };
     expect(words(<Overview page={asks} tab={TAB} compared={null} />)).toContain(
-      "|What to do, most gain first|This trace shows too little for a recommendation: record what the line below",
+      "|What to do|This trace shows too little for a recommendation. The line below the title says what to record.|",
     );
   });
 });

@@ -9,7 +9,7 @@ from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
-from tb_steptime.metrics.data_loading.loaders import LoaderRow, loader_table, waited_for
+from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS, LoaderRow, loader_table, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.scaling.throughput import (
@@ -111,7 +111,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(loader_table(trace)) > 1)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
     return DataLoadingResult(
-        iterators=list(iterators),
+        iterators=list(iterators[:MOST_LOADERS]),
         main_loader=main.loader if main else None,
         multiprocess=multiprocess,
         steps=rows,

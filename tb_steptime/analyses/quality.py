@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.catalogue import main_device, measure
+from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
+from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
+from tb_steptime.metrics.data_loading.waits import loader_iterators
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
@@ -33,6 +36,7 @@ def notes(trace: Trace) -> list[Note]:
         *trace.notes,
         *_cpu_only(trace),
         *find_steps(trace).notes,
+        *_told_apart(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
@@ -56,6 +60,17 @@ def _cpu_only(trace: Trace) -> list[Note]:
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
     return [Note("kernels_missing" if len(trace.events.rows(Kind.RUNTIME, Kind.DRIVER)) else "cpu_only")]
+
+
+def _told_apart(trace: Trace) -> list[Note]:
+    """More loaders, or kinds and groups of collectives, than a page has room for."""
+    loaders, exchanges = len(loader_iterators(trace)), how_many_alike(trace)
+    many = (("many_loaders", loaders, MOST_LOADERS), ("many_collectives", exchanges, MOST_ROWS))
+    return [
+        Note(id, {"count": count(number), "most": count(most - 1)}, qualifies=("overview", "data_loading"))
+        for id, number, most in many
+        if number > most
+    ]
 
 
 def _left_out(trace: Trace) -> list[Note]:

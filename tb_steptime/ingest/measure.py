@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
-_WIDE = ("operators", "host")
+_WIDE = ("operators", "host", "compare")
 
 
 def measure_file(

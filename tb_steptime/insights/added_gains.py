@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.text import Phrase, count, ns, phrase
 
 
@@ -28,3 +28,8 @@ def may_be_added(insights: Sequence[Insight], addable: Collection[str]) -> Phras
     if len(worth) > 1 and set(worth) <= set(addable):
         return phrase("gains can be added")
     return sum_of_gains(insights, addable)
+
+
+def remark_of_view(insights: Sequence[Insight], judged: Judgement) -> Phrase | None:
+    """insights: those that one view shows. Where no view has any, it sends nobody to the others'."""
+    return may_be_added(insights, judged.addable) if judged.insights else phrase("No recommendation for this span.")

@@ -80,7 +80,7 @@ def _of_judged(said: Phrase) -> Phrase:
     """Where the bar of the mean step shows more than is judged, a step's length says which of the two it is."""
     if not said.template.startswith(_TAKES):
         return said
-    return Phrase(f"Without what is left out, a step takes {said.template.removeprefix(_TAKES)}", said.values)
+    return Phrase(f"Without one-time costs, a step takes {said.template.removeprefix(_TAKES)}", said.values)
 
 
 _TAKES = "A step takes "

@@ -11,7 +11,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge, judge_trends
-from tb_steptime.insights.added_gains import may_be_added
+from tb_steptime.insights.added_gains import remark_of_view
 from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.serve.served import ServedSpan
@@ -56,7 +56,7 @@ def span_page(
         titles=judged.titles.get(view, {}),
         notes=judged.notes.get(view, []),
         insights=insights,
-        insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
+        insights_remark=judged.insights_remark if first else remark_of_view(insights, judged),
         could_be=judged.could_be if first else None,
         largest=judged.largest if first else None,
         neighbours=[

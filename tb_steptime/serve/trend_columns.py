@@ -20,6 +20,8 @@ from tb_steptime.analyses.trends import MetricBins, SlowStep, StepMark, TrendsRe
 
 #: Of the steps, their names, and what they are called by, in memory.
 _STEP_BYTES, _SLOW_BYTES, _SERIES_BYTES = 200, 500, 120
+#: No figure of a recording is larger, in ns, bytes or their like per second; a summary that others wrote may say so.
+MOST = 1e24
 #: In place of None among thousandths.
 _NO_MEANING = -1
 
@@ -96,8 +98,10 @@ class TrendColumns:
 
 
 def _numbers(values: Sequence[float | None] | Sequence[Sequence[float | None]]) -> NDArray[np.float64]:
-    """Shares are kept to a millionth: a page of a thousand spans is half as large."""
-    rounded: NDArray[np.float64] = np.array(values, np.float64).round(6)
+    """Shares are kept to a millionth: a page of a thousand spans is half as large. NaN for what no recording has."""
+    numbers: NDArray[np.float64] = np.array(values, np.float64)
+    numbers[~(np.abs(numbers) <= MOST)] = np.nan
+    rounded: NDArray[np.float64] = numbers.round(6)
     return rounded
 
 

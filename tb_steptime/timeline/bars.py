@@ -39,6 +39,9 @@ class Bars:
     def __len__(self) -> int:
         return len(self.start)
 
+    def first(self, most: int) -> Bars:
+        return self if len(self) <= most else Bars(*(getattr(self, column.name)[:most] for column in fields(self)))
+
     @staticmethod
     def of(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
         """Single events that are neighbours in the event file."""

@@ -30,6 +30,8 @@ from tb_steptime.trace.table import Int32, Int64, UInt8
 
 _HEAD, _COLUMNS = "head.json", "columns"
 _ALIGNED_BYTES = 8
+#: What numpy calls integers, also without a sign, truth and fractions.
+_NUMBERS = "iubf"
 _BARS = ("start", "end", "longest", "place", "colour", "count")
 
 
@@ -95,6 +97,14 @@ class Columns:
         return columns
 
 
+def _refuse_outside(name: str, lies: Column, nbytes: int) -> None:
+    """Raises ValueError for a column that is not of numbers, or not in the file."""
+    if np.dtype(lies.type).kind not in _NUMBERS:
+        raise ValueError(f"{name} is no column of numbers")
+    if min(lies.offset, lies.count) < 0 or lies.offset + lies.count * np.dtype(lies.type).itemsize > nbytes:
+        raise ValueError(f"{name} goes beyond the {nbytes} bytes of the file")
+
+
 @dataclass(eq=False)
 class EventFile:
     """An event file that is open: it can be read from until it is dropped, whatever becomes of its folder."""
@@ -105,9 +115,12 @@ class EventFile:
 
     @staticmethod
     def open(folder: Path) -> EventFile:
-        """Raises OSError, ValueError, msgspec.MsgspecError."""
+        """Raises OSError, ValueError, msgspec.MsgspecError where it is not whole, as on a full disk."""
         head = msgspec.json.decode((folder / _HEAD).read_bytes(), type=Head)
-        return EventFile(head, np.memmap(folder / _COLUMNS, np.uint8, "r"))
+        mapped = np.memmap(folder / _COLUMNS, np.uint8, "r")
+        for name, lies in head.columns.items():
+            _refuse_outside(name, lies, mapped.nbytes)
+        return EventFile(head, mapped)
 
     @staticmethod
     def write_head(folder: Path, head: Head) -> None:

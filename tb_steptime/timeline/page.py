@@ -17,6 +17,8 @@ from tb_steptime.timeline.tracks.colours import COLOURS
 MAX_COLUMNS = 1 << 13
 #: A picture cannot show more boxes; where there would be more, the detail is coarser.
 MAX_BOXES = 20_000
+#: Characters of all names of a page; of longer ones each is cut short, and an event's details have the whole.
+MAX_TEXT = 2_000_000
 
 
 def timeline_page(
@@ -29,16 +31,19 @@ def timeline_page(
     most_boxes: int = MAX_BOXES,
 ) -> TimelinePage:
     """The events that touch [start_ns, end_ns). The detail is that power of two which is not more than asked for, or
-    coarser where there would be too many boxes. folded: without the Python frames that are not of the user's code."""
+    coarser where there would be too many boxes, at last one box for each line; of more lines than that the last ones
+    have none, until the window is so narrow that fewer lines have events in it. folded: without the Python frames that
+    are not of the user's code."""
     detail_ns = _power_of_two(max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1))
     tracks = events.head.tracks if folded else [replace(track, rows=track.all_rows) for track in events.head.tracks]
     lines = [line for track in tracks for line in (events.folded_lines(track.id) if folded else events.lines(track.id))]
     bars = merge(_bars(events, lines, start_ns, end_ns, detail_ns), detail_ns)
     boxes = join_alike(bars, detail_ns)
-    while len(boxes) > most_boxes and detail_ns < end_ns - start_ns:
+    while len(boxes) > most_boxes and detail_ns <= max(end_ns, events.head.last_ns):
         detail_ns *= 2
         bars = merge(bars, detail_ns)
         boxes = join_alike(bars, detail_ns)
+    boxes = boxes.first(most_boxes)
     numbers, columns = _boxes(events, boxes, start_ns)
     names, full_names = _names(events, numbers)
     queue = queue_depth(events, start_ns, end_ns, detail_ns)
@@ -60,7 +65,15 @@ def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, d
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
     """As they are written on boxes; and as the trace has them, "" where that is the same."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
-    return shown, [name if name != other else "" for name, other in zip(full, shown, strict=True)]
+    differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
+    return _cut(shown), _cut(differing)
+
+
+def _cut(names: list[str]) -> list[str]:
+    if sum(map(len, names)) <= MAX_TEXT:
+        return names
+    most = MAX_TEXT // len(names)
+    return [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
 
 
 def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[int], Boxes]:

@@ -70,11 +70,14 @@ class Intervals:
     def __and__(self, other: Intervals) -> Intervals:
         if not len(self) or not len(other):
             return Intervals.empty()
+        if len(self) > len(other):  # few are looked up among many, which takes less than many among few
+            return other & self
         first = np.searchsorted(other.end, self.start, side="right")
         past = np.searchsorted(other.start, self.end, side="left")
         count = np.maximum(past - first, 0)
         mine = np.repeat(np.arange(len(self)), count)
-        theirs = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+        theirs = np.arange(len(mine))
+        theirs += np.repeat(first - (np.cumsum(count) - count), count)
         start = np.maximum(self.start[mine], other.start[theirs])
         end = np.minimum(self.end[mine], other.end[theirs])
         return Intervals(start, end)
@@ -103,11 +106,9 @@ class Intervals:
         """Covered time before each instant, in ns; its differences are exact overlaps with any windows."""
         if not len(self):
             return np.zeros(len(instants), np.int64)
-        length = self.end - self.start
-        before = np.cumsum(length) - length
         row = np.searchsorted(self.start, instants, side="right") - 1
-        inside = np.minimum(instants, self.end[row]) - self.start[row]
-        return np.where(row < 0, 0, before[row] + inside)
+        covered, end = np.cumsum(self.end - self.start)[row], self.end[row]
+        return np.where(row < 0, 0, covered - np.maximum(end - instants, 0))
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Covered time within each window [start[i], end[i]); windows may overlap."""
@@ -130,21 +131,32 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 
 
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
-    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled."""
-    return np.asarray(np.diff(_weighted_before(start, end, weight, edges)), np.float64)
+    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled.
+    Weights are 0 or more."""
+    rounded = np.diff(_weighted_before(start, end, weight, edges))
+    return np.asarray(np.maximum(rounded, 0), np.float64)  # of nothing -1e-11 may be left
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
     """Integral over (-inf, instant) of the sum of the weights of the intervals that are open."""
-    by_start, by_end = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
-    return _ramp(start[by_start], weight[by_start], instants) - _ramp(end[by_end], weight[by_end], instants)
+    return _ramp(start, weight, instants) - _ramp(end, weight, instants)
 
 
 def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
     """Sum over the knots before an instant of weight x (instant - knot)."""
+    order = np.argsort(knots, kind="stable")
+    knots, weight = knots[order], weight[order]
+    del order  # of a million kernels each column is 8 MB
     origin = int(knots[0]) if len(knots) else 0  # small numbers keep the products exact
-    slope = np.concatenate(([0.0], np.cumsum(weight)))
-    moment = np.concatenate(([0.0], np.cumsum(weight * (knots - origin))))
     count = np.searchsorted(knots, instants, side="left")
-    before = slope[count] * (instants - origin) - moment[count]
-    return np.asarray(before, np.float64)
+    slope = sums_before(weight)[count]
+    knots -= origin
+    moment = sums_before(weight * knots)[count]
+    return np.asarray(slope * (instants - origin) - moment, np.float64)
+
+
+def sums_before(values: Float64) -> Float64:
+    """The sum of the values before each, and of all of them: one entry more."""
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values, out=sums[1:])
+    return sums

@@ -78,6 +78,30 @@ def walk_flame_graph(tab: Frame) -> None:
     tab.get_by_role("application").press("ArrowDown")
 
 
+def hide_and_zoom(tab: Frame) -> None:
+    """A kind without colour in the legend, and the way out of what is zoomed into."""
+    tab.get_by_role("heading", name=re.compile("^Which code takes")).scroll_into_view_if_needed()
+    graph = tab.get_by_role("application")
+    kind = tab.get_by_label("Kinds of frames").get_by_role("button").last
+    kind.click()
+    expect(kind).to_have_attribute("aria-pressed", "false")
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        graph.press(key)
+    expect(tab.get_by_role("navigation", name="Zoomed into")).to_be_visible()
+
+
+def choose_instant(tab: Frame) -> None:
+    for key in ("ArrowRight", "Enter"):
+        tab.get_by_role("slider").first.press(key)
+    expect(tab.get_by_role("button", name="Show the peak")).to_be_visible()
+
+
+def choose_cell(tab: Frame) -> None:
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Space"):
+        tab.locator(".rank-map").press(key)
+    expect(tab.locator(".rank-map .choice")).to_be_attached()
+
+
 def open_event(tab: Frame) -> None:
     stage = tab.get_by_role("application")
     expect(stage).not_to_have_attribute("data-boxes", "0")
@@ -135,10 +159,10 @@ def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
 def of_recorded_more(one: Tab) -> list[str]:
     """In the same page, where other runs are chosen."""
     found = []
-    for run, title, view in (
-        (RECORDED_MORE, "Memory", "memory"),
-        (RECORDED_MORE, "Operators", "operators"),
-        (OF_RANKS, "Ranks", "ranks"),
+    for run, title, view, chosen in (
+        (RECORDED_MORE, "Memory", "memory", choose_instant),
+        (RECORDED_MORE, "Operators", "operators", hide_and_zoom),
+        (OF_RANKS, "Ranks", "ranks", choose_cell),
     ):
         open_picker(one.frame)
         one.frame.get_by_role("option", name=run).click()
@@ -146,6 +170,8 @@ def of_recorded_more(one: Tab) -> list[str]:
         one.view(view)
         expect(one.frame.get_by_role("grid").first).to_be_visible()
         found += violations(one, f"{view} of {run.pattern}", "body")
+        chosen(one.frame)
+        found += violations(one, f"{view} of {run.pattern}, {chosen.__name__}", "body")
         assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
     return found
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests import PROJECT
 from tests.fuzz.cases import outcome
+from tests.fuzz.checks import finding
 
 
 def test_some_mutations_give_figures_or_a_clear_refusal():
     assert wrong(range(40)) == {}
+
+
+@pytest.mark.parametrize("name", ["copies_of_another_day.json", "impossible_values.json"])
+def test_what_was_found_once_stays_mended(name):
+    assert finding(PROJECT / "tests" / "traces" / name) is None
 
 
 @pytest.mark.live

@@ -179,3 +179,29 @@ def test_a_folder_without_an_event_file_is_not_taken():
     assert files.add(folder) is False
     assert (files.get("a"), folder.exists()) == (None, False)
     files.close()
+
+
+def test_an_event_file_that_is_not_whole_is_never_opened(tmp_path):
+    """Cut anywhere, with columns beyond its end, or with some that are no numbers; its folder goes."""
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    write_events(timeline(TRACE), whole)
+    head = json.loads((whole / "head.json").read_text())
+    first = next(iter(head["columns"]))
+    said = [
+        *({"columns": head["columns"] | {first: head["columns"][first] | lie}} for lie in (
+            {"type": "|O"}, {"type": "<U9"}, {"count": 10**12}, {"count": -1}, {"offset": -8}, {"offset": 10**9})),
+        *({key: None} for key in head),
+    ]  # fmt: skip
+    columns = (whole / "columns").read_bytes()
+    contents = [(json.dumps(head | lie).encode(), columns) for lie in said]
+    contents += [(json.dumps(head).encode(), columns[:size]) for size in range(0, len(columns) - 8, 97)]
+    contents += [(json.dumps(head).encode()[:size], columns) for size in range(0, 2_000, 97)]
+    files = EventFiles()
+    for written in contents:
+        folder = files.new_folder("key")
+        for name, content in zip(("head.json", "columns"), written, strict=True):
+            (folder / name).write_bytes(content)
+        assert not files.add(folder)
+        assert files.get("key") is None and not folder.exists()
+    files.close()

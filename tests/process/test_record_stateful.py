@@ -23,6 +23,8 @@ from tb_steptime.record import LoaderRecorder  # noqa: E402
 from tb_steptime.record.file.format import PRODUCED, RECEIVED  # noqa: E402
 from tests.drawn.recorded import Stamped, assert_rows_are_true, recordings, rows  # noqa: E402
 
+HAS_ORDER = "in_order" in stateful.StatefulDataLoader.__init__.__code__.co_varnames
+
 
 class Counting(IterableDataset):
     """Samples as in Stamped, each worker its own; knows how many it gave."""
@@ -69,7 +71,10 @@ def loaders_of(folder: Path) -> list[tuple[int, str]]:
         pytest.param({"num_workers": 2, "multiprocessing_context": "forkserver"}, marks=pytest.mark.live),
         pytest.param({"num_workers": 2, "multiprocessing_context": "spawn"}, marks=pytest.mark.live),
         {"num_workers": 2, "snapshot_every_n_steps": 3},
-        {"num_workers": 2, "in_order": False},
+        pytest.param(
+            {"num_workers": 2, "in_order": False},
+            marks=pytest.mark.skipif(not HAS_ORDER, reason="this torchdata always keeps the order"),
+        ),
     ],
     ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
 )
@@ -125,16 +130,20 @@ def test_its_state_is_that_of_a_loader_that_is_not_recorded(recorder, dataset, w
 @pytest.mark.parametrize(("taken", "left"), [(3, 2), (5, 0), (6, 5)])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_pass_that_continues_is_recorded_from_there(recorder, workers, taken, left):
-    """Of five batches. A loader that found the end of its pass begins the next one."""
-    first = loader_of(Stamped(20), num_workers=workers)
-    _, states = to_the_end(first, taken)
-    resumed = recorder.watch(loader_of(Stamped(20), num_workers=workers))
-    resumed.load_state_dict(states[-1])
-    batches = list(resumed)
-    assert len(batches) == left
+    """Of five batches. A loader that found the end of its pass begins the next one, if torchdata does so."""
+
+    def resumed(watch: Any) -> list[Any]:
+        loader = watch(loader_of(Stamped(20), num_workers=workers))
+        loader.load_state_dict(states[-1])
+        return list(loader)
+
+    _, states = to_the_end(loader_of(Stamped(20), num_workers=workers), taken)
+    batches = resumed(recorder.watch)
+    assert len(batches) == len(resumed(lambda loader: loader)) <= left
+    assert len(batches) == left or taken == 6
     recorder.close()
     recorded = rows(recorder.directory, RECEIVED if workers else PRODUCED)
-    assert len(recorded) == left
+    assert len(recorded) == len(batches)
     assert loaders_of(recorder.directory) == [(0, "StatefulDataLoader")]
 
 

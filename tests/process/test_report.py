@@ -17,6 +17,7 @@ from tb_steptime.serve.report import flames as flames_of_report
 from tb_steptime.serve.report.packing import pack
 from tb_steptime.serve.report.scalars import thinned
 from tb_steptime.serve.scalars import ScalarSeries
+from tb_steptime.timeline.flame import numbers_of
 from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import write_trace
 
@@ -167,7 +168,8 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
     assert {(each["by"], each["where"]) for each in held["pages"]} >= {("op", "ran")}
     for each in held["pages"]:
         assert each["smallest"] == 500
-        assert sum(own(each["parent"], each["device_ns"])) == each["device_ns"][0] > 0
+        parent, device_ns = (numbers_of(each[column]).tolist() for column in ("parent", "device_ns"))
+        assert sum(own(parent, device_ns)) == device_ns[0] > 0
     assert "train.py(5): mm" in held["pages"][0]["names"]
     assert "/home/me" not in json.dumps(held)
     monkeypatch.setattr(flames_of_report, "_MOST_JSON_BYTES", 10)

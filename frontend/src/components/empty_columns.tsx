@@ -39,7 +39,7 @@ export function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   );
   return (
     <p class="quiet small aside">
-      Without a value in this trace: {[`${empty.map(({ label }) => label).join(", ")}.`, ...reasons].join(" ")}
+      No values for: {[`${empty.map(({ label }) => label).join(", ")}.`, ...reasons].join(" ")}
     </p>
   );
 }

@@ -8,24 +8,30 @@ import { type Body, escaped, type LegendEntry } from "./drawing";
 /** Menus, tips and what only ears get. */
 const LEFT_OUT = ".menu, .tip, .pop, .visually-hidden, button.link, [role=menu], [role=tooltip]";
 
-/** Everything within `figure`, its upper left corner at 0, 0. */
+/** Everything within `figure`, its upper left corner at 0, 0. Of a canvas in a box that scrolls also what is not in
+ * sight; what stands below it moves down. */
 export function painted(figure: HTMLElement): Body {
   const { left, top, width, height } = figure.getBoundingClientRect();
   const marks = paint(figure, left, top).join("");
-  return { width, height, marks, defs: patternsIn(marks) };
+  return { width, height: height + outOfSight(figure), marks, defs: patternsIn(marks) };
 }
 
 function paint(element: Element, left: number, top: number): string[] {
   if (element.matches(LEFT_OUT)) return [];
   const box = element.getBoundingClientRect();
-  const at = { x: round(box.left - left), y: round(box.top - top), width: round(box.width), height: round(box.height) };
+  const height = box.height + outOfSight(element);
+  const at = { x: round(box.left - left), y: round(box.top - top), width: round(box.width), height: round(height) };
   if (element instanceof SVGSVGElement) return [chart(element, at)];
   if (element instanceof HTMLCanvasElement) return [image(element, at)];
   const styles = getComputedStyle(element);
   if (styles.display === "none" || styles.visibility === "hidden") return [];
+  let origin = top;
   const inside = [...element.childNodes].flatMap((child) => {
-    if (child instanceof Element) return paint(child, left, top);
-    return child instanceof Text ? words(child, styles, left, top) : [];
+    if (child instanceof Text) return words(child, styles, left, origin);
+    if (!(child instanceof Element)) return [];
+    const marks = paint(child, left, origin);
+    origin -= outOfSight(child);
+    return marks;
   });
   return [...ground(element, styles, at), ...clipped(inside, element, at)];
 }
@@ -94,12 +100,26 @@ function linesOf(node: Text): { text: string; box: DOMRect }[] {
   return lines;
 }
 
-/** Canvases that can be drawn as marks of an SVG document too, from 0, 0. */
-export const canvasMarks = new WeakMap<HTMLCanvasElement, () => string>();
+/** What a canvas shows, as marks of an SVG document from 0, 0; all of it, where the canvas shows a part. */
+export interface CanvasMarks {
+  height: number;
+  marks(): string;
+}
+
+export const canvasMarks = new WeakMap<HTMLCanvasElement, CanvasMarks>();
+
+/** How many px of its canvases' pictures do not stand on the page. */
+function outOfSight(element: Element): number {
+  const canvases = element instanceof HTMLCanvasElement ? [element] : [...element.querySelectorAll("canvas")];
+  const hidden = canvases.map(
+    (canvas) => (canvasMarks.get(canvas)?.height ?? 0) - canvas.getBoundingClientRect().height,
+  );
+  return hidden.reduce((sum, px) => sum + Math.max(0, px), 0);
+}
 
 function image(canvas: HTMLCanvasElement, at: At): string {
-  const marks = canvasMarks.get(canvas);
-  return marks ? `<svg ${placeOf(at)}>${marks()}</svg>` : `<image ${placeOf(at)} href="${canvas.toDataURL()}"/>`;
+  const drawn = canvasMarks.get(canvas);
+  return drawn ? `<svg ${placeOf(at)}>${drawn.marks()}</svg>` : `<image ${placeOf(at)} href="${canvas.toDataURL()}"/>`;
 }
 
 function chart(svg: SVGSVGElement, at: At): string {

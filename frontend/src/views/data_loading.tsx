@@ -21,6 +21,9 @@ import { Workers } from "./data_loading/workers";
 import { remarkOf, type SpanViewProps } from "./props";
 import { SeriesTiles } from "./tiles";
 
+/** The reason that the paragraph tells, so no title does. */
+const NO_EVENTS = "no_loader_events";
+
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
@@ -46,9 +49,11 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       {!recorded && <Notes notes={page.notes} />}
       {result.unknown ? (
         <section class="unknown">
-          <h2>
-            <Sentence phrase={page.titles.steps!} />
-          </h2>
+          {result.unknown.code !== NO_EVENTS && (
+            <h2>
+              <Sentence phrase={page.titles.steps!} />
+            </h2>
+          )}
           <p class="quiet">
             <Sentence phrase={tab.meanings.explain(result.unknown)} />
           </p>

@@ -68,20 +68,23 @@ const shortName = ({ device }: DeviceMemory): string => (device === null ? "CPU"
 
 const FLAG = "profile(..., profile_memory=True, record_shapes=True, with_stack=True)";
 
+/** The reason that the headline tells. */
+const SAID_ABOVE = "memory_not_recorded";
+
 /** Which flag adds it, and what it costs. */
 function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
   return (
     <section class="unknown">
-      <h2>How much memory is allocated, and by what?</h2>
-      {unknown && (
+      <h2>How are allocations recorded?</h2>
+      {unknown && unknown.code !== SAID_ABOVE && (
         <p class="quiet">
           <Sentence phrase={meanings.explain(unknown)} />
         </p>
       )}
       <p class="quiet">
-        With profile_memory=True the profiler writes an event for each allocation and each free. That slows the host,
-        above all where ops are small: keep such a recording apart from those that you compare times of. Call stacks
-        name the line that allocates.
+        With profile_memory=True the profiler records each allocation and each free. This slows the CPU, most of all
+        where ops are small: do not compare step times of such a recording with those of others. With with_stack=True it
+        also names the line of code that allocates.
       </p>
       <Code text={FLAG} />
     </section>

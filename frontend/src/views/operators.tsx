@@ -18,13 +18,14 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   const { result, head, titles } = page;
   const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
   const opened = tab.state.op;
+  const idle = result.recorded.ops && result.tables.every(({ rows }) => rows.length === 0);
   const missing = MISSING.flatMap((id) => titles[id] ?? []);
   return (
     <div class="view" data-view="operators">
       <Controls {...part} />
-      {result.recorded.ops && <OpTable {...part} />}
+      {idle ? <NoOps tab={tab} /> : result.recorded.ops && <OpTable {...part} />}
       {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
-      {result.recorded.ops && <FlameGraph part={part} span={head.id} />}
+      {result.recorded.ops && !idle && <FlameGraph part={part} span={head.id} />}
       {result.folded.length > 0 && <Modules {...part} />}
       {missing.length > 0 && (
         <ul class="missing quiet small">
@@ -36,6 +37,23 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
         </ul>
       )}
     </div>
+  );
+}
+
+/** The steps have no op. Nothing there could be told apart, filtered or turned; the recording around them has some. */
+function NoOps({ tab }: Pick<OperatorPart, "tab">) {
+  return (
+    <section class="unknown">
+      <h2>Which ops take the time?</h2>
+      <p class="quiet">
+        No op begins in the steps.{" "}
+        {tab.state.steps !== WHOLE_RECORDING && (
+          <button class="link" onClick={() => tab.update({ steps: WHOLE_RECORDING })}>
+            Show the whole recording
+          </button>
+        )}
+      </p>
+    </section>
   );
 }
 

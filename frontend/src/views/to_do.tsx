@@ -18,7 +18,7 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
   return (
     <section>
       <div class="head">
-        <h2>What to do, most gain first</h2>
+        <h2>{insights.length > 1 ? "What to do, most gain first" : "What to do"}</h2>
         {remark && insights.length > 0 && (
           <span class="sub">
             <Sentence phrase={remark} />
@@ -50,7 +50,7 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
 }
 
 /** The headline then asks for another recording. */
-const TOO_LITTLE = "This trace shows too little for a recommendation: record what the line below the title asks for.";
+const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
 
 function Elsewhere({ tab }: { tab: Tab }) {
   return (

@@ -1,6 +1,6 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import { CHAIN } from "../fixtures/compared";
+import { CHAIN, COMPARED } from "../fixtures/compared";
 import { index, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, press, says } from "./fake_server";
 
@@ -74,6 +74,14 @@ describe("two runs", () => {
     expect(table.innerHTML).toContain("This trace does not say how many blocks.");
   });
 
+  test("figures that only one of the two has are no table of dashes", async () => {
+    const alone = COMPARED.comparison.figures.slice(1);
+    const found = { ...COMPARED, comparison: { ...COMPARED.comparison, figures: alone } };
+    await openTab(PAIR, server({ compare: { kind: "ready", value: found } }));
+    await waterfall();
+    expect(screen.queryByRole("grid", { name: "Figures of both runs" })).toBeNull();
+  });
+
   test("is split otherwise on a press, which the address keeps", async () => {
     await openTab(PAIR, server());
     await waterfall();
@@ -125,7 +133,9 @@ describe("two runs", () => {
       ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
     ]);
     const said = table.closest("section")!.textContent!.replace(/\s/g, " ");
-    expect(said).toContain("as the traces show: More workers load the data; Fewer numbers are read back.");
+    expect(said).toContain(
+      "Changed in a, as far as the traces show: More workers load the data; Fewer numbers are read back.",
+    );
     expect(said).toContain("Data loading is 7.0 ms longer than predicted.");
   });
 

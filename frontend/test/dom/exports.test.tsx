@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { aboutSpan, fileStem, footOf } from "../../src/components/about";
 import { csv, type TableData, tsv } from "../../src/components/data_table";
 import { drawingOf, wrapped } from "../../src/dom/drawing";
-import { carryStyles, legendOf, painted } from "../../src/dom/painted";
+import { canvasMarks, carryStyles, legendOf, painted } from "../../src/dom/painted";
 import { HEAD } from "../fixtures/pages";
 
 const ABOUT = aboutSpan("data_loading", HEAD, "1.2.3");
@@ -81,6 +81,22 @@ test("the picture's own bars and words are drawn; tips are not", () => {
   );
   expect(painted(figure).marks).toContain(">Wait</text>");
   expect(painted(figure).marks).not.toContain(">no<");
+});
+
+test("all of a canvas that scrolls is saved, and what stands below it moves down", () => {
+  const figure = page('<div class="figure"><p>above</p><div><canvas></canvas></div><p>below</p></div>');
+  const canvas = figure.querySelector("canvas")!;
+  const shown = { height: 300, bottom: 320 } as DOMRect;
+  canvas.getBoundingClientRect = () => ({ ...new DOMRect(0, 20, 90, 300).toJSON(), ...shown });
+  canvasMarks.set(canvas, { height: 1000, marks: () => '<rect id="row-50"/>' });
+  const { height, marks } = painted(figure);
+  expect(height).toBe(700); // no part of this page has a height but the canvas
+  expect(marks).toContain('<svg x="0" y="20" width="90" height="1000"><rect id="row-50"/></svg>');
+  const lines = [...marks.matchAll(/y="(-?\d+)"[^>]*>(above|below)</g)].map(([, y, words]) => [words, Number(y)]);
+  expect(lines).toEqual([
+    ["above", 0],
+    ["below", 700],
+  ]);
 });
 
 test("no variable of a style sheet is left in a copy", () => {

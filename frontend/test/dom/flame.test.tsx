@@ -29,7 +29,7 @@ vi.stubGlobal(
 );
 
 /** Draws it; what was asked of the server, and what it changed of the address. */
-async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }) {
+async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }, result = RESULT) {
   const asked: string[] = [];
   const changed: Changes[] = [];
   const flame = async (_span: string, { by, where }: { by: string; where: string }) => {
@@ -44,7 +44,7 @@ async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "re
       setNow((before) => ({ ...before, ...keys }) as Address);
     };
     const tab = { ...TAB, state: now, events, update };
-    return <FlameGraph part={{ result: RESULT, titles: {}, tab, name: "a", compared: null }} span="id-1" />;
+    return <FlameGraph part={{ result, titles: {}, tab, name: "a", compared: null }} span="id-1" />;
   }
   render(<Addressed />);
   if (answer.kind === "ready") await screen.findByRole("application");
@@ -135,6 +135,31 @@ test("its menu saves stacks for other programs", async () => {
   await waitFor(() => expect(saved).toHaveLength(2));
   expect(await saved[0]!.text()).toContain("train.py(9): step;aten::linear;gemm 7000000\n");
   expect(JSON.parse(await saved[1]!.text()).profiles[0].endValue).toBe(10_000_000);
+});
+
+test("without a GPU its title speaks of the CPU, before the trace is read, too", async () => {
+  await show({}, GONE, { ...RESULT, has_device: false });
+  expect(screen.getByRole("heading", { name: "Which code takes the CPU's time?" })).toBeTruthy();
+});
+
+test("a graph of many frames comes in parts, and what was chosen meanwhile is what is drawn", async () => {
+  const many = 25_000;
+  const all = (value: number) => Array<number>(many).fill(value);
+  const large: FlamePage = {
+    ...FLAME,
+    parent: [-1, ...all(0)].join(),
+    label: [0, ...all(3)].join(),
+    merged: [0, ...all(0)].join(),
+    calls: [0, ...all(1)].join(),
+    device_ns: [many, ...all(1)].join(),
+    host_ns: [2 * many, ...all(2)].join(),
+  };
+  const shown = show({}, { kind: "ready", value: large });
+  expect(screen.queryByRole("application")).toBeNull();
+  fireEvent.click(await screen.findByRole("button", { name: "Host" }));
+  await shown;
+  keyed("Home");
+  expect(said()).toContain("all, total 50 µs");
 });
 
 test("without the trace it says what is needed", async () => {

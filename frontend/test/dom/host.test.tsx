@@ -13,7 +13,7 @@ function drawn(result = RESULT, state = {}, titles = TITLES as PageOf<"host">["t
 
 test("calls that cost nothing are a table once they are asked for", () => {
   expect(drawn(RESULT, { blocking: "-blocked" })).toContain(
-    "|outside any op|Optimizer|cudaEventSynchronize|8|30 µs|0 µs|Without a value in this trace: Made by.|",
+    "|outside any op|Optimizer|cudaEventSynchronize|8|30 µs|0 µs|No values for: Made by.|",
   );
 });
 

@@ -23,7 +23,7 @@ IDLE_WHEN = {
     "unknown": "The GPU is idle for {idle} of the steps",
     "tail": "The GPU is idle after its last kernel",
     "before_recording": "The GPU runs work from before the recording for {idle} of the steps",
-    "once": "The GPU is idle while the host does what comes once",
+    "once": "The GPU is idle while the CPU does one-time work",
     "after_recording": "The GPU is idle after its last kernel",
 }
 _LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and again in {range}"

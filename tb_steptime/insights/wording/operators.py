@@ -95,7 +95,7 @@ def _modules(result: OperatorsResult) -> Phrase:
     if most.instances == 1:
         return phrase("{module} takes {share} of the modules' forward pass", module=text(most.name), share=share)
     return phrase(
-        "{number} x {module} take {share} of the modules' forward pass",
+        "{number} × {module} take {share} of the modules' forward pass",
         number=count(most.instances),
         module=text(most.name),
         share=share,

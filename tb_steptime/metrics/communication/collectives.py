@@ -119,7 +119,9 @@ def _place(rows: Int64, wanted: Int64) -> Int64:
 
 def _at(column: Int32 | Int64, place: Int64) -> Int64:
     """The column's values at these places, -1 at -1."""
-    return np.append(column.astype(np.int64), -1)[place]
+    values, known = np.full(len(place), -1, np.int64), np.flatnonzero(place >= 0)
+    values[known] = column[place[known]]
+    return values
 
 
 def _marks(trace: Trace, call: Int64) -> Int64:

@@ -23,6 +23,10 @@ from tb_steptime.trace.table import Int64
 
 #: In so many of them what is the same on all ranks shows; more would make summaries large.
 MOST = 8_000
+#: As many times as `MOST` are kept of a first step that has more than that.
+_MOST_OF_A_STEP = 4
+#: Groups that are told apart, by their rows; collectives of the others say none. A rank of a large job is in ten.
+MOST_GROUPS = 256
 #: Starts are in microseconds: only clocks of hosts are compared with them, which tell no more.
 START_UNIT_NS = 1_000
 
@@ -75,15 +79,15 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     kept = order[: _whole_steps(steps[order], most)]
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
-    alike = Groups.of(found.kind[kept], found.group[kept], found.group_size[kept], found.bytes[kept], found.dtype[kept],
-                      site[kept], by_fsdp[kept].astype(np.uint8))  # fmt: skip
-    groups = _groups(trace, found, kept)
+    groups, group = _groups(trace, found, kept)
+    alike = Groups.of(found.kind[kept], group, found.bytes[kept], found.dtype[kept], site[kept],
+                      by_fsdp[kept].astype(np.uint8))  # fmt: skip
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
-        groups=list(groups.values()),
+        groups=groups,
         classes=[
-            _class(trace, found, groups, row, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
-            for row in kept[alike.first].tolist()
+            _class(trace, found, groups, row, place, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
+            for row, place in zip(kept[alike.first].tolist(), group[alike.first].tolist(), strict=True)
         ],
         of=packed(alike.place),
         step=packed(steps[kept]),
@@ -95,11 +99,11 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
 
 
 def _whole_steps(steps: Int64, most: int) -> int:
-    """How many of the first of ascending steps are of whole ones; all of the first step in any case."""
+    """How many of the first of ascending steps are of whole ones; of the first step all that a rank can have."""
     if len(steps) <= most:
         return len(steps)
     begins = int(np.searchsorted(steps, steps[most]))
-    return begins or int(np.searchsorted(steps, steps[0], side="right"))
+    return begins or min(int(np.searchsorted(steps, steps[0], side="right")), _MOST_OF_A_STEP * most)
 
 
 def _launching_steps(trace: Trace) -> Int64:
@@ -119,12 +123,18 @@ def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
     return np.where(inside, place, -1)
 
 
-def _groups(trace: Trace, found: Collectives, kept: Int64) -> dict[tuple[int, int], ExchangeGroup]:
-    """By row of `Trace.collective_texts` and size. Without names, the one group of a job that has one."""
+def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[ExchangeGroup], Int64]:
+    """The groups by row of `Trace.collective_texts` and size, and of each collective its place among them, -1 for none.
+    Without names, the one group of a job that has one."""
     alike = Groups.of(found.group[kept], found.group_size[kept])
-    first = kept[alike.first]
-    keys = zip(found.group[first].tolist(), found.group_size[first].tolist(), strict=True)
-    return {key: group for key in keys if (group := _group(trace, *key)) is not None}
+    groups: list[ExchangeGroup] = []
+    place = np.full(len(alike), -1, np.int64)
+    for number, row in enumerate(kept[alike.first].tolist()):
+        group = _group(trace, int(found.group[row]), int(found.group_size[row]))
+        if group is not None and len(groups) < MOST_GROUPS:
+            place[number] = len(groups)
+            groups.append(group)
+    return groups, place[alike.place]
 
 
 def _group(trace: Trace, text: int, size: int) -> ExchangeGroup | None:
@@ -142,19 +152,13 @@ def _only(names: list[str]) -> str | None:
 
 
 def _class(
-    trace: Trace,
-    found: Collectives,
-    groups: dict[tuple[int, int], ExchangeGroup],
-    row: int,
-    site: str,
-    wrapper: str,
+    trace: Trace, found: Collectives, groups: list[ExchangeGroup], row: int, group: int, site: str, wrapper: str
 ) -> ExchangeClass:
-    key = (int(found.group[row]), int(found.group_size[row]))
     dtype, kind = int(found.dtype[row]), KINDS[found.kind[row]]
-    ranks = groups[key].size if key in groups else None
+    ranks = groups[group].size if group >= 0 else None
     return ExchangeClass(
         kind=kind,
-        group=list(groups).index(key) if key in groups else None,
+        group=group if group >= 0 else None,
         bytes=_bytes(int(found.bytes[row]), kind, ranks, of_mark=dtype < 0),
         dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
         site=site,

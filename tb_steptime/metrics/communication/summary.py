@@ -24,7 +24,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
 
 #: In a second.
 _NANOSECONDS = 1e9
@@ -32,6 +32,9 @@ _NANOSECONDS = 1e9
 FEWEST_STEPS = 3
 #: Ranges that a card links to.
 EXAMPLES = 5
+#: Kinds of collectives in the page; what would be beyond the one before the last counts as that one. A rank of a large
+#: job is in ten groups.
+MOST_ROWS = 200
 
 
 class CommRange(msgspec.Struct, frozen=True):
@@ -58,8 +61,9 @@ class InARow(msgspec.Struct, frozen=True):
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
-    kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
-    all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+    kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
+    row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
+    None where the bytes of one are not recorded.
     running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
     est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
     compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
@@ -141,15 +145,40 @@ def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None
 
 
 def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
-    """Of those that run in what is judged of the steps."""
-    inside = np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
-    alike = Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
-    members = [inside[alike.place == place] for place in range(len(alike))]
+    members = _members(trace, found)
     shares = whole_shares(
         [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
     )
     rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
+
+
+def _members(trace: Trace, found: Collectives) -> list[Int64]:
+    """Which collectives each row is of; the last is of all those with the least time, where they are too many."""
+    inside, alike = _inside(trace), _alike(trace)
+    members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
+    if len(members) <= MOST_ROWS:
+        return members
+    longest = np.argsort(-alike.sum((found.end - found.start)[inside]), kind="stable").tolist()
+    others = np.sort(np.concatenate([members[place] for place in longest[MOST_ROWS - 1 :]]))
+    return [*(members[place] for place in longest[: MOST_ROWS - 1]), others]
+
+
+def _inside(trace: Trace) -> Int64:
+    """Those that run in what is judged of the steps."""
+    found = find_collectives(trace)
+    return np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
+
+
+def _alike(trace: Trace) -> Groups:
+    """Which of these are of one kind in one group."""
+    found, inside = find_collectives(trace), _inside(trace)
+    return Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
+
+
+def how_many_alike(trace: Trace) -> int:
+    """How many rows there would be if there was room for all."""
+    return len(_alike(trace))
 
 
 def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
@@ -164,7 +193,9 @@ def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
 
 
 def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:
-    steps, first = len(find_steps(trace).steps), int(mine[0])
+    steps = len(find_steps(trace).steps)
+    columns = (found.kind, found.group, found.group_size, found.dtype)
+    kind, group, ranks, dtype = (_common(column[mine]) for column in columns)
     size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & judged_windows(trace)
     known = bool((size >= 0).all())
 
@@ -172,11 +203,11 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         return trace.collective_texts[number] if number >= 0 else None
 
     return CollectiveRow(
-        kind=KINDS[found.kind[first]],
-        label=KIND_LABELS[KINDS[found.kind[first]]],
-        group=text(int(found.group[first])),
-        ranks=int(found.group_size[first]) if found.group_size[first] >= 0 else None,
-        dtype=text(int(found.dtype[first])),
+        kind=KINDS[kind],
+        label=KIND_LABELS[KINDS[kind]],
+        group=text(group),
+        ranks=ranks if ranks >= 0 else None,
+        dtype=text(dtype),
         count=len(mine) / steps,
         bytes=int(size.sum()) // steps if known else None,
         best_rate=_best_rate(found, mine) if known else None,
@@ -187,6 +218,11 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         forward_ns=int(shown.exposed_ns[mine[_in_forward(trace, found)[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
     )
+
+
+def _common(values: Int32 | Int64 | UInt8) -> int:
+    """What all of them are, else -1: nothing that the trace says, and the kind that is unknown."""
+    return int(values[0]) if (values == values[0]).all() else -1
 
 
 def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> InARow | None:

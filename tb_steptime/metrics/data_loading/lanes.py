@@ -25,6 +25,8 @@ from tb_steptime.trace.table import Int64
 LANE_STEPS = 2
 #: More segments than pixels help nobody: gaps under this share of the window are closed in the picture.
 LANE_GAP_FRACTION = 0.001
+#: Waits that are drawn one by one; of more, gaps that no pixel could show are closed as in the other lanes.
+MOST_WAITS = 2_000
 
 LaneId = Literal["loader", "cpu", "gpu"]
 
@@ -59,7 +61,7 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
     low, high = steps[0].start_ns, steps[-1].end_ns
     loader, exposed = loader_intervals(trace), exposed_waits(trace)
     lanes = [
-        _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
+        _loader_lane(*_drawn(exposed.clip(low, high), (loader - exposed).clip(low, high), high - low)),
         _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
     ]
     if has_device_activity(trace):  # an empty lane would say that the device is idle
@@ -84,6 +86,14 @@ def _typical_pair(waits_ns: Int64) -> int:
     return int(both.argmin())
 
 
+def _drawn(exposed: Intervals, hidden: Intervals, window_ns: int) -> tuple[Intervals, Intervals]:
+    """Both as they are; of too many waits what costs GPU time is in front."""
+    if len(exposed) + len(hidden) <= MOST_WAITS:
+        return exposed, hidden
+    exposed = _closed(exposed, window_ns)
+    return exposed, _closed(hidden, window_ns) - exposed
+
+
 def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
     start = np.concatenate((exposed.start, hidden.start))
     end = np.concatenate((exposed.end, hidden.end))
@@ -94,7 +104,11 @@ def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
 
 def _lane(lane: LaneId, label: str, busy: Intervals, window_ns: int) -> Lane:
     """A lane with the gaps closed that no pixel could show."""
+    drawn = _closed(busy, window_ns)
+    return Lane(lane, label, drawn.start.tolist(), drawn.end.tolist(), [False] * len(drawn))
+
+
+def _closed(busy: Intervals, window_ns: int) -> Intervals:
     gap = round(LANE_GAP_FRACTION * window_ns)
     closed = Intervals.union(busy.start, busy.end + gap)
-    end = closed.end - gap
-    return Lane(lane, label, closed.start.tolist(), end.tolist(), [False] * len(closed))
+    return Intervals(closed.start, closed.end - gap)

@@ -23,6 +23,8 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
+#: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
+MOST_LOADERS = 50
 #: A recorded loader trains if a backward pass follows so many of its batches: some are asked for ahead.
 TRAINS_FRACTION = 0.25
 #: A batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a profiler and on two busy cores; ...
@@ -218,13 +220,14 @@ def _ends_of_evaluations(marks: Marks, trains: Bool) -> Bool:
 
 
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
-    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or marks of one class and role are of one."""
+    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or marks of one class and role are of one. The last
+    may be what is too many."""
     columns = (marks.recorded.tolist(), trace.events.name[marks.row].tolist(), trains.tolist())
     keys = [
         (loader, *((name, role) if loader == NOT_RECORDED else ())) for loader, name, role in zip(*columns, strict=True)
     ]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys], np.int64)
+    return np.minimum(np.array([numbers[key] for key in keys], np.int64), MOST_LOADERS - 1)
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
@@ -254,6 +257,9 @@ def _most_common(counts: Int64) -> int:
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
     """opens: the first mark of each."""
+    if len(opens) == MOST_LOADERS:
+        others = Loader("Other loaders", "", None, 1)
+        return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)
     words = np.where(trains[opens], "Training loader", "Evaluation loader").tolist()
     if len(set(words)) == 1:
         words = ["Loader"] * len(words)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, sums_before
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -89,10 +89,11 @@ def kernel_intervals(trace: Trace, device: int) -> Intervals:
     return _union(trace, device, Kind.KERNEL)
 
 
-@shared()
+@shared(kernel_intervals)
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
-    return _union(trace, device, *DEVICE_KINDS)
+    kernels, copies = kernel_intervals(trace, device), _union(trace, device, Kind.MEMCPY, Kind.MEMSET)
+    return kernels | copies if len(copies) else kernels
 
 
 def _union(trace: Trace, device: int, *kinds: Kind) -> Intervals:
@@ -213,12 +214,13 @@ class Levels:
 
     def integral_ns(self, start: Int64, end: Int64) -> Float64:
         """Integral over each window [start[i], end[i])."""
-        return self._before(end) - self._before(start)
+        before_start, before_end = np.split(self._before(np.concatenate((start, end))), 2)
+        return np.subtract(before_end, before_start)
 
     def _before(self, instants: Int64) -> Float64:
         if len(self.knots) < 2:
             return np.zeros(len(instants))
-        total = np.concatenate(([0.0], np.cumsum(self.value * np.diff(self.knots))))
+        total = sums_before(self.value * np.diff(self.knots))
         segment = np.clip(np.searchsorted(self.knots, instants, side="right") - 1, 0, len(self.value) - 1)
         inside = np.clip(instants, self.knots[0], self.knots[-1]) - self.knots[segment]
         return total[segment] + self.value[segment] * inside

@@ -35,13 +35,16 @@ COLUMNS = (
     ),
     # named ranges
     Metric("range_count", "Count", Unit.NUMBER, "How often the range begins within the steps."),
-    Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open."),
-    Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open, without the ranges inside it."),
+    Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open, on all threads."),
+    Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open without the ranges inside it, on all threads."),
     Metric("range_device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs."),
     Metric("range_idle_ns", "GPU idle", Unit.NS, "Idle time before work launched inside it."),
     # ops on the CPU
     Metric("cpu_op_self_ns", "Own time", Unit.NS, "Time in the op without the ops inside it, on all threads."),
-    Metric("cpu_op_share", "Share", Unit.FRACTION, "Own time as a share of the mean step."),
+    Metric(
+        "cpu_op_share", "Share", Unit.FRACTION,
+        "Own time as a share of the mean step. An op that runs on several threads at once can take more than 100 %.",
+    ),
     Metric("cpu_op_dtype", "Input", Unit.TEXT, "Type of the op's first input, recorded with record_shapes=True."),
     Metric(
         "cpu_op_allocated", "Allocated", Unit.BYTES,

@@ -182,7 +182,8 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     found = np.where(known, np.append(by_call, -1)[place], -1)
     if events.bytes is None:
         return found, np.full(len(rows), -1, np.int64)
-    return found, np.where(found >= 0, events.bytes[launches.activity[found]], -1)
+    activity = np.append(launches.activity, -1)[found]  # there may be no activity at all
+    return found, np.where(found >= 0, np.append(events.bytes, -1)[activity], -1)
 
 
 def _kinds(kind: UInt8, group: Int64, count: int) -> UInt8:

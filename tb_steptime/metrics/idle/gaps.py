@@ -18,6 +18,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
@@ -51,6 +52,7 @@ def launch_rows(trace: Trace, device: int) -> Int32:
     return np.flatnonzero(on == device).astype(np.int32)
 
 
+@shared(busy_intervals, find_steps, loader_intervals, set_aside)
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
     """When the device is idle within the steps, the loader's waits left out, and what judgement leaves out."""
     steps = find_steps(trace)

@@ -15,6 +15,7 @@ from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
@@ -92,6 +93,7 @@ class Longest(NamedTuple):
     devices_by_activity,
     find_launches,
     find_steps,
+    idle_outside_loader,
     loader_intervals,
     set_aside,
     training_threads,

@@ -18,7 +18,7 @@ from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
@@ -153,7 +153,6 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
     """Of calls or ops: is none of the ranges around them an optimizer's, a sum of gradients or their exchange?"""
-    ranges = trace.events.rows(Kind.CPU_OP, Kind.USER)
-    apart = ranges[_named(trace, ranges, _NO_LAYER)[trace.events.name[ranges]]]
+    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _NO_LAYER.search(name) is not None)
     inside: Bool = innermost(trace, apart, calls) < 0
     return inside

@@ -81,7 +81,7 @@ COLUMNS = (
         "Lengths of the kernels, copies and memory sets that these nodes launch.", short="GPU backward",
     ),
     Metric(
-        "module_share", "Share", Unit.FRACTION,
+        "module_share", "Of the step", Unit.FRACTION,
         "Device time of forward and backward as a share of the steps; without a GPU, time on the CPU. GPU work that "
         "runs at the same time counts twice.",
     ),

@@ -64,6 +64,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 def _cut_off(trace: Trace) -> bool:
     """Whether work was launched last of which the trace has no record."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
-    known = np.unique(find_launches(trace).call)
-    lost = np.setdiff1d(calls, known, assume_unique=True)
-    return len(lost) > 0 and int(lost[-1]) > int(known[-1])
+    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    launched[known[known >= 0]] = True
+    lost = calls[~launched[calls]]
+    return len(lost) > 0 and int(lost[-1]) > int(known.max(initial=-1))

@@ -109,15 +109,20 @@ def slow_steps(
     are not known: nothing grew. labels: of the phases."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
-    others = [row for row in range(len(steps)) if row not in rows]
-    of_step = [segments(aggregates, row, labels) for row in range(len(steps))] if rows else []
-    return [_grown(steps[row], int(lengths[row] - np.median(lengths[others])), of_step, row, others) for row in rows]
+    if not rows:
+        return []
+    others = np.setdiff1d(np.arange(len(steps)), rows).tolist()
+    of_others = [segments(aggregates, row, labels) for row in others]
+    usual = [round(statistics.median(each.ns for each in alike)) for alike in zip(*of_others, strict=True)]
+    usual_ns = np.median(lengths[others])
+    return [_grown(steps[row], int(lengths[row] - usual_ns), segments(aggregates, row, labels), usual) for row in rows]
 
 
-def _grown(step: Step, excess_ns: int, of_step: list[list[Segment]], row: int, others: list[int]) -> Grown:
+def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
+    """own: its segments; usual: the median of each in the others."""
     parts = [
-        GrownPart(each.id, each.label, each.ns - round(statistics.median(of_step[other][place].ns for other in others)))
-        for place, each in enumerate(of_step[row])
+        GrownPart(each.id, each.label, each.ns - ns)
+        for each, ns in zip(own, usual, strict=True)
         if each.id not in _LEFT_OUT
     ]
     parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]

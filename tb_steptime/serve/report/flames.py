@@ -17,7 +17,7 @@ from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.metrics.flame.tree import FlameTree, merged
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.flame import FlamePage, flame_page, totals_of
+from tb_steptime.timeline.flame import FlamePage, column_text, flame_page, numbers_of, totals_of
 from tb_steptime.trace.table import Bool
 
 #: Tried in turn: frames are told apart that have at least this part of the whole.
@@ -64,16 +64,16 @@ def coarser(page: FlamePage, smallest: int) -> FlamePage:
     texts, kinds = [*page.names, "(smaller)"], [*page.kinds, _SMALLER]
     cut = merged(tree, _kept(tree, smallest), kinds.index(_SMALLER))
     used, label = np.unique(cut.label, return_inverse=True)
-    total = {measure: values.tolist() for measure, values in cut.total.items()}
+    total = {measure: column_text(values) for measure, values in cut.total.items()}
     return replace(
         page,
         smallest=smallest,
         kinds=[kinds[each] for each in used.tolist()],
         names=[texts[each] for each in used.tolist()],
-        parent=cut.parent.tolist(),
-        label=label.reshape(-1).tolist(),
-        merged=cut.merged.tolist(),
-        calls=cut.calls.tolist(),
+        parent=column_text(cut.parent),
+        label=column_text(label.reshape(-1)),
+        merged=column_text(cut.merged),
+        calls=column_text(cut.calls),
         host_ns=total["host"],
         device_ns=total.get("device"),
         idle_ns=total.get("idle"),
@@ -83,7 +83,7 @@ def coarser(page: FlamePage, smallest: int) -> FlamePage:
 
 def _tree(page: FlamePage) -> FlameTree:
     parent, label, smaller, calls = (
-        np.array(column, np.int32) for column in (page.parent, page.label, page.merged, page.calls)
+        numbers_of(column).astype(np.int32) for column in (page.parent, page.label, page.merged, page.calls)
     )
     return FlameTree(parent, label, smaller, calls, totals_of(page))
 

@@ -4,14 +4,16 @@
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
-An event is on one track. Rows of `cuda_sync` are left out: they repeat the calls. Steps and phases are no events of the
-trace: their numbers follow those of the trace's events.
+An event is on one track. Of more threads or streams than anyone reads the least busy share one. Rows of `cuda_sync` are
+left out: they repeat the calls. Steps and phases are no events of the trace: their numbers follow those of the trace's
+events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +34,12 @@ _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
 STEPS_GROUP = "Steps"
 #: The heading above what the profiler says of itself.
 RECORDER_GROUP = "Profiler"
+#: The heading above the threads that share a track.
+OTHERS_GROUP = "Others"
 #: Streams that stay in sight: more would leave no room for anything else.
 PINNED_STREAMS = 4
+#: Threads with tracks of their own; and streams, of all GPUs. A page holds every track, and each is written by itself.
+MOST_THREADS = MOST_STREAMS = 400
 #: One colour for one meaning: the host works in whichever phase, or it waits for data.
 _PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
 
@@ -89,8 +95,10 @@ def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
         thread = int(events.thread[waits[0]])
         yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=thread, pinned=True)
     yield from _devices(trace, table)
-    for thread, rows in _by_thread(trace, roles):
+    threads = list(_by_thread(trace, roles))
+    for thread, rows in threads[:MOST_THREADS]:
         yield from _host_tracks(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
+    yield from _together("thread", OTHERS_GROUP, table, [rows for _, rows in threads[MOST_THREADS:]], waits)
 
 
 def _steps(trace: Trace) -> TrackEvents:
@@ -147,27 +155,46 @@ def process_name(pid: str) -> str:
     return "Process not recorded" if pid in ("", "0", "-1") else f"Process {pid}"
 
 
+def _together(
+    kind: TrackKind, group: str, table: Table, parts: Sequence[Int32], elsewhere: Int32
+) -> Iterator[TrackEvents]:
+    """One track for what has none of its own. parts: the events of each thread or stream; elsewhere: those on other
+    tracks."""
+    rows = np.setdiff1d(np.concatenate([elsewhere[:0], *parts]), elsewhere)
+    if len(rows):
+        yield TrackEvents(kind, group, f"{len(parts):,} more {kind}s", table, rows)
+
+
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
     devices = np.unique(trace.events.device[trace.events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
     for number, device in enumerate(devices):
-        for rank, track in enumerate(_device_tracks(trace, table, device)):
+        for rank, track in enumerate(_device_tracks(trace, table, device, max(each, MOST_STREAMS // len(devices)))):
             yield replace(track, pinned=track.kind == "stream" and rank < each and number < PINNED_STREAMS)
 
 
-def _device_tracks(trace: Trace, table: Table, device: int) -> Iterator[TrackEvents]:
+def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
+    """most: streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
     rows = events.rows(*DEVICE_KINDS)
     rows = rows[events.device[rows] == device].astype(np.int32)
-    streams, count = np.unique(events.stream[rows], return_counts=True)
-    for stream in streams[np.argsort(-count, kind="stable")].tolist():
-        label = f"Stream {stream}" if stream >= 0 else "No stream"
-        yield TrackEvents("stream", group, label, table, rows[events.stream[rows] == stream])
+    by_stream = sorted(_by_stream(trace, rows), key=lambda stream: -len(stream[1]))
+    for stream, of_it in by_stream[:most]:
+        yield TrackEvents("stream", group, f"Stream {stream}" if stream >= 0 else "No stream", table, of_it)
+    yield from _together("stream", group, table, [of_it for _, of_it in by_stream[most:]], rows[:0])
     ranges = events.rows(Kind.GPU_USER)
     ranges = ranges[events.device[ranges] == device]
     if len(ranges):
         yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
+
+
+def _by_stream(trace: Trace, rows: Int32) -> Iterator[tuple[int, Int32]]:
+    """The numbers of the streams of these rows, ascending, and the rows of each."""
+    rows = rows[np.argsort(trace.events.stream[rows], kind="stable")]
+    streams, first = np.unique(trace.events.stream[rows], return_index=True)
+    for stream, (low, past) in zip(streams.tolist(), pairwise([*first.tolist(), len(rows)]), strict=True):
+        yield stream, rows[low:past]
 
 
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:

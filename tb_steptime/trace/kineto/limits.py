@@ -32,6 +32,8 @@ class Limit(NamedTuple):
 
 #: Characters of a name. The longest of the traces at hand, a kernel's, has 5,123; every table holds all of a name.
 MOST_CHARACTERS = 2**14
+#: Where all longer names together are too much to read, each is cut there; few kernels' are as long.
+USUAL_CHARACTERS, MOST_OF_LONG = 2**11, 2**19
 
 _IDS, _SIZES, _LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
 TIMES, NAMES = "impossible-times", "long-names"
@@ -54,13 +56,16 @@ _TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
     """Cut short where they are too long, and still distinct. impossible counts these."""
-    long = [number for number, name in enumerate(names.strings) if len(name) > MOST_CHARACTERS]
+    lengths = np.array([len(name) for name in names.strings], np.int64)
+    in_all = int(lengths[lengths > USUAL_CHARACTERS].sum())
+    most = MOST_CHARACTERS if in_all <= MOST_OF_LONG else USUAL_CHARACTERS
+    long = np.flatnonzero(lengths > most).tolist()
     if not long:
         return names
     impossible[NAMES] += len(long)
     strings = list(names.strings)
     for number in long:
-        strings[number] = f"{strings[number][:MOST_CHARACTERS]}… (name {number}, {len(strings[number])} characters)"
+        strings[number] = f"{strings[number][:most]}… (name {number}, {len(strings[number])} characters)"
     return StringTable(strings)
 
 

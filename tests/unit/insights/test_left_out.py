@@ -45,7 +45,7 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
     assert all(insight.gain_ns <= gains[insight.id] for insight in after.insights)
 
 
-@pytest.mark.parametrize(("set_up", "said"), [(0, "A step"), (20, "Without what is left out, a step")])
+@pytest.mark.parametrize(("set_up", "said"), [(0, "A step"), (20, "Without one-time costs, a step")])
 def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
     """The first step makes a context; the GPU works for all of the others."""
     trace = timeline(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep
-from tb_steptime.insights.added_gains import may_be_added
+from tb_steptime.insights.added_gains import may_be_added, remark_of_view
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -318,6 +318,9 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
     overlapping = msgspec.structs.replace(of_host[0], id="slow_steps")
     assert may_be_added([*of_host, overlapping], judgement.addable) == judgement.insights_remark
     assert may_be_added([overlapping, *of_host], judgement.addable) is None
+    assert remark_of_view([], judgement) is None  # the cards are in another view, to which the tab leads
+    nothing = msgspec.structs.replace(judgement, insights=[])
+    assert remark_of_view([], nothing) == phrase("No recommendation for this span.")
 
 
 # Blocking calls.

@@ -7,7 +7,7 @@ from pathlib import Path
 from tb_steptime.serve.report.flames import coarser
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.flame import FlamePage, flame_page
+from tb_steptime.timeline.flame import FlamePage, flame_page, numbers_of
 from tests.drawn.timeline import timeline
 
 
@@ -28,8 +28,8 @@ def drawn(folder: Path) -> FlamePage:
 
 def lines(page: FlamePage) -> list[tuple[str, int, int]]:
     """Of each frame its name, how many it stands for, and its time on the host."""
-    names = [page.names[label] for label in page.label]
-    return list(zip(names, page.merged, page.host_ns, strict=True))
+    label, merged, host_ns = (numbers_of(each).tolist() for each in (page.label, page.merged, page.host_ns))
+    return list(zip([page.names[each] for each in label], merged, host_ns, strict=True))
 
 
 def test_what_is_merged_twice_is_counted_once(tmp_path: Path):

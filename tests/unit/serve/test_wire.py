@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from typing import Annotated
 
 import msgspec
 import pytest
@@ -75,6 +76,11 @@ def test_types_become_api():
     )
 
 
+#: 0.21 leaves the names of keys out of a schema; what is sent is the same.
+NO_KEYS = "propertyNames" not in msgspec.json.schema(dict[Annotated[str, msgspec.Meta(title="Key")], int])
+
+
+@pytest.mark.skipif(NO_KEYS, reason="this msgspec does not describe the keys of a dict")
 def test_the_generated_file_is_current():
     assert GENERATED.read_text() == api(), "run `make gen`"
 

@@ -29,7 +29,8 @@ from tb_steptime.timeline.bins import _edges, busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.page import MAX_BOXES, timeline_page
+from tb_steptime.timeline.tracks import order
 from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
 from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
 from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
@@ -242,6 +243,26 @@ def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path):
     assert page.detail_ns == 1024
     assert len(page.boxes.count) <= 6
     assert sum(page.boxes.count) == events.event_count
+
+
+def test_no_window_has_more_boxes_than_the_server_may_send_and_their_counts_are_of_all_events(tmp_path):
+    a_stream = MAX_BOXES * 2 // 5  # on three streams too many, each wide enough to be seen alone
+    drawing = "\n".join(f"kernel {stream} | {'aaa.' * a_stream} |" for stream in (7, 8, 9))
+    events = event_file(timeline(drawing), tmp_path / "e")
+    for detail_ns in (1, *LEVELS):
+        page = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, detail_ns)
+        assert len(page.boxes.count) <= MAX_BOXES
+        assert sum(page.boxes.count) == events.event_count > 3 * a_stream
+    part = timeline_page(events, 0, 40 * US, 1)
+    assert part.boxes.count == [1] * len(part.boxes.count)  # a narrow window has each event alone
+    assert len(part.boxes.count) == 2 + 3 * 10  # the recording and its phase, too
+
+
+@pytest.mark.parametrize(("most", "counts"), [(5, [1, 1, 3, 3, 3]), (4, [1, 1, 3, 3])])
+def test_where_one_box_a_line_is_too_many_the_last_lines_have_none(tmp_path, most, counts):
+    drawing = "\n".join(f"kernel {stream} | a.bbbbbbbb.c |" for stream in (7, 8, 9))
+    page = timeline_page(event_file(timeline(drawing), tmp_path / "e"), 0, 12 * US, 1, most_boxes=most)
+    assert page.boxes.count == counts
 
 
 def test_the_queue(tmp_path):
@@ -514,6 +535,31 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
         ("Steps", "Steps"),
         ("Steps", "Phases"),
         *((f"GPU {gpu}", "Stream 7") for gpu in range(PINNED_STREAMS)),
+    ]
+
+
+def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
+    """No event is left out."""
+    for bound, most in (("MOST_THREADS", 2), ("MOST_STREAMS", 2), ("PINNED_STREAMS", 1)):
+        monkeypatch.setattr(order, bound, most)
+    trace = timeline("""
+        step            | 0000000000 |
+        op              | a.a.a..... |
+        op 1            | bbb.b.b... |
+        op 2            | .c........ |
+        op 3            | ..d....... |
+        kernel 7        | k.k.k..... |
+        kernel 8        | .m........ |
+        kernel 9        | ..n....... |
+        kernel 10       | q.q....... |""")
+    tracks = list(tracks_of(trace, event_colours(trace)))
+    assert [(each.group, each.label, len(each.rows)) for each in tracks[2:]] == [
+        ("GPU 0", "Stream 7", 3),
+        ("GPU 0", "Stream 10", 2),
+        ("GPU 0", "2 more streams", 2),
+        ("Process 1", "Training thread main", 4),
+        ("Process 1", "Thread 1", 3),
+        ("Others", "2 more threads", 2),
     ]
 
 

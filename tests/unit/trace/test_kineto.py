@@ -317,6 +317,16 @@ def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
 
 def test_names_beyond_a_bound_are_cut_and_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_CHARACTERS", 8)
+    check_names_are_cut(tmp_path)
+
+
+def test_names_are_cut_there_too_where_many_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "USUAL_CHARACTERS", 8)
+    monkeypatch.setattr(limits, "MOST_OF_LONG", 17)
+    check_names_are_cut(tmp_path)
+
+
+def check_names_are_cut(tmp_path: Path) -> None:
     path = tmp_path / "a.pt.trace.json"
     named = [
         {"ph": "X", "cat": "cpu_op", "name": f"aten::mm{k}", "pid": 1, "tid": 1, "ts": k, "dur": 1} for k in (1, 2)
@@ -424,6 +434,15 @@ def test_memory_profiling_is_said_in_the_head(tmp_path: Path, value: str, record
             "impossible_values.json",
             [STEP, CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
             {"impossible-times": 1, "impossible-ids": 2, "impossible-launches": 4},
+        ),
+        (
+            "copies_of_another_day.json",
+            [
+                STEP.replace(" id 1", ""),
+                OP.replace("mm", "copy_"),
+                "19500 +5500 RUNTIME cudaDeviceSynchronize |10/10 corr 7 id 2",
+            ],
+            {"impossible-times": 1},
         ),
         ("negative_dur.json", [STEP, OP.replace("40125", "0"), CALL, KERNEL], {"negative-durations": 1}),
         (

@@ -47,7 +47,7 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
     >
       {tables.length > 1 && (
         <Chips
-          label="What is held against each other"
+          label="What is compared"
           name="Of"
           chosen={of}
           options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}

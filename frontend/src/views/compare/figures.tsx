@@ -9,7 +9,7 @@ import type { Pair, Tab } from "../props";
 
 export function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { figures } = pair.found.comparison;
-  if (figures.length === 0) return null;
+  if (!figures.some(({ base, candidate }) => base !== null && candidate !== null)) return null;
   return (
     <section class="devices">
       <div class="head">

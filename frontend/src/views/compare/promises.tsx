@@ -23,14 +23,15 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
       <p class="quiet small">
         {found.comparison.changes.length === 0
           ? nothingOf(found.comparison.same_work, own)
-          : `What ${own} does otherwise, as the traces show: `}
+          : `Changed in ${own}, as far as the traces show: `}
         {found.comparison.changes.map((change, at) => (
           <>
             {at > 0 && "; "}
             <b>{found.changes[change] ?? change}</b>
           </>
         ))}
-        {found.comparison.changes.length > 0 && (predictions.length > 0 ? "." : `. No card of ${name} advises it.`)}
+        {found.comparison.changes.length > 0 &&
+          (predictions.length > 0 ? "." : `. No recommendation for ${name} asks for it.`)}
       </p>
       {predictions.length > 0 && (
         <Table
@@ -53,8 +54,8 @@ export function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
 
 const nothingOf = (sameWork: boolean, own: string): string =>
   sameWork
-    ? `The traces show nothing that ${own} does otherwise.`
-    : "The two do not do the same work, so that no advice is held against it.";
+    ? `The traces show no changed setting in ${own}.`
+    : "The two runs do different work, so no advice can be checked against them.";
 
 function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale): Column<Prediction>[] {
   const partOf = ({ of }: Prediction): string =>
@@ -88,7 +89,7 @@ function columnsOf({ found, name, own }: Pair, { meanings }: Tab, scale: Scale):
       id: "of",
       label: "Measured in",
       meaning:
-        "Where several pieces of advice were followed, each is held against the part of the step that it shortens.",
+        "Where several pieces of advice were followed, each is compared with the part of the step that it shortens.",
       width: "150px",
       cell: partOf,
       order: partOf,

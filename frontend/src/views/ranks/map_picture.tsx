@@ -169,7 +169,7 @@ function Grid({
 
 const NOT_RECORDED = "The rank did not record this step, or the figure is not known in it.";
 const NOT_MATCHED =
-  "Collectives of this step are not held against those of other ranks: some rank did not record it, or it is the " +
+  "Collectives of this step are not compared with those of other ranks: some rank did not record it, or it is the " +
   "first one, in which ranks wait for each other's profiler to start.";
 
 interface Said {

@@ -137,7 +137,7 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
     },
     {
       id: "seen",
-      label: "Longest event in it",
+      label: "Longest event",
       extra: true, // its names need more room than there is next to the picture
       order: (row) => row.longest_event,
       cell: (row) =>
@@ -152,7 +152,7 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
 
 const grewHint = (row: Row): string =>
   `${ns(row.over_median_ns)} longer than the median step` +
-  (row.longest_event === null ? "" : `\nLongest event in it: ${ns(row.longest_event_ns)} ${row.longest_event}`);
+  (row.longest_event === null ? "" : `\nLongest event: ${ns(row.longest_event_ns)} ${row.longest_event}`);
 
 function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
   return {
@@ -163,7 +163,7 @@ function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
       { label: "Over the median", unit: "ns" },
       { label: "What grew" },
       { label: "Growth", unit: "ns" },
-      { label: "Longest event in it" },
+      { label: "Longest event" },
       { label: "Its length", unit: "ns" },
     ],
     rows: rows.map((row) => [

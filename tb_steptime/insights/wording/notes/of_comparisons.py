@@ -51,7 +51,7 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "steps_left_out": NoteWords(
         "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",
-        "(It holds|They hold) what comes once, or work from before or after the recording.",
+        "(It holds|They hold) one-time work, or work from before or after the recording.",
     ),
     "with_stack": NoteWords(
         "Recorded with call stacks.",

@@ -7,16 +7,16 @@ from tb_steptime.insights.wording.notes.words import NoteWords
 RECORDING_NOTES: dict[str, NoteWords] = {
     "cpu_only": NoteWords(
         "CPU only.",
-        "What the job does on a GPU, if it uses one, is not recorded: record with {code}.",
+        "No GPU activity is recorded. If the job uses a GPU, record with {code}, too.",
         code="ProfilerActivity.CUDA",
     ),
     "cpu_job": NoteWords(
-        "A job on the CPU.",
-        "There are no figures of a GPU; the Host view shows what the CPU computes.",
+        "This job runs on the CPU.",
+        "So there are no GPU figures. The Host view shows what the CPU computes.",
     ),
     "cut_before_device": NoteWords(
-        "Nothing that ran on a GPU is in what is left of the file.",
-        "The profiler writes it last, so the cut took it if the job used one. What is shown is the part of the CPU.",
+        "The file is cut, and no GPU activity is left in it.",
+        "The profiler writes GPU activity last, so the cut removed it if there was any. Only the CPU's part is shown.",
     ),
     "kernels_missing": NoteWords(
         "Calls of the GPU's runtime are recorded, but nothing that they launched.",
@@ -40,6 +40,16 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "many_steps": NoteWords(
         "The recording has {count} steps, and the first {most} are measured.",
         "The others, {first} to {last}, can be cut out into a file of their own: {code}.",
+        code="tb-steptime slice",
+    ),
+    "many_loaders": NoteWords(
+        "The steps wait for {count} loaders, and the first {most} are told apart.",
+        "The others count as one. A file of fewer steps shows more of them: {code}.",
+        code="tb-steptime slice",
+    ),
+    "many_collectives": NoteWords(
+        "Collectives are of {count} kinds and groups of ranks, and the {most} with most time are told apart.",
+        "The others are one row. A file of fewer steps shows more of them: {code}.",
         code="tb-steptime slice",
     ),
     "incomplete_steps": NoteWords(

@@ -50,6 +50,9 @@ EXPOSED_FRACTION = 0.05
 #: Of a long wait: where no wait is shorter, the others are for late batches, too, and none for a prefetched one.
 READY_FRACTION = 0.25
 
+#: Waits in the picture, the first ones.
+MOST_SHOWN = 5_000
+
 AMBIGUOUS = Reason("ambiguous_record_the_workers")
 
 
@@ -105,7 +108,7 @@ def find_burst(trace: Trace) -> Burst | None:
     why = _why_unknown(trace, main, waits, period)
     unknown = Burst(
         consumer_ns=rest_ns(trace, main.loader),
-        waits=_columns(trace, batches, entries),
+        waits=_columns(trace, batches, entries)[:MOST_SHOWN],
         period=period if why == AMBIGUOUS else None,
         autocorrelation=alike,
         why=why or AMBIGUOUS,

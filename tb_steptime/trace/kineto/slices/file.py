@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from isal import igzip
-
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.document import Outline, walk
@@ -25,7 +23,6 @@ _SLICED_STEPS = "tb_steptime_sliced_steps"
 #: overlap is taken. Other times are exact, and what only touches the slice is not in it.
 _COARSE_US, _EXACT_US = 0.5, -0.0005
 _LAUNCH_FLOW = "ac2g"
-_GZIP: Any = igzip.IGzipFile  # whose type hints say nothing
 
 
 def write_slice(
@@ -58,7 +55,10 @@ def _packing(file: IO[bytes], packed: bool) -> Iterator[IO[bytes]]:
     if not packed:
         yield file
         return
-    with _GZIP("", "wb", fileobj=file, mtime=0) as text:
+    from isal import igzip  # slow to import, for a command that reads a trace
+
+    pack: Any = igzip.IGzipFile  # whose type hints say nothing
+    with pack("", "wb", fileobj=file, mtime=0) as text:
         yield text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_steptime.metrics.communication import exchanges as module
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, exchanges
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.trace.model import Job, ProcessGroup, Trace
@@ -48,6 +49,20 @@ def test_only_whole_steps_are_kept():
     assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
     kept = exchanges(two_steps(), most=1)  # the first one in any case
     assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
+
+
+def test_of_many_groups_the_first_are_told_apart(monkeypatch):
+    monkeypatch.setattr(module, "MOST_GROUPS", 1)
+    kept = exchanges(two_steps())
+    assert kept.groups == [ExchangeGroup("1", 2)]
+    assert [each.group for each in kept.classes] == [0, None]
+    assert unpacked(kept.of).tolist() == [0, 0, 1]
+
+
+def test_of_one_step_with_too_many_the_first_are_kept(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_OF_A_STEP", 1)
+    kept = exchanges(two_steps(), most=1)
+    assert (unpacked(kept.start).tolist(), kept.left_out) == ([3], 2)
 
 
 def test_without_collectives_there_is_nothing_to_match():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_steptime.analyses import quality
+from tb_steptime.metrics.communication import summary
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.kinds import KINDS
@@ -19,6 +21,7 @@ from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.parts import step_breakdown
+from tb_steptime.text import count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import REAL, SHARED, read_real
@@ -59,6 +62,27 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
                   CommRange("1", 24 * MS, 25 * MS)],
         waits=[CommRange("0", 2 * MS, 10 * MS)],
     )  # fmt: skip
+
+
+def test_what_is_too_much_for_rows_of_its_own_is_one_row(monkeypatch):
+    monkeypatch.setattr(summary, "MOST_ROWS", 2)
+    monkeypatch.setattr(quality, "MOST_ROWS", 2)
+    trace = timeline(
+        """
+        step      | 00000000000000000000 |
+        runtime   | kabc................ |
+        kernel 7  | .k.................. |
+        nccl 40   | ..aaaabbccccc....... |""",
+        exchanges={"a": ALL_REDUCE, "b": ("broadcast", "Long", 8, "0", 8), "c": ("reduce_scatter", "Half", 8, "1", 4)},
+    )
+    found = communication(trace)
+    assert [(row.kind, row.group, row.ranks, row.dtype, row.running_ns, row.exposed_ns) for row in found.rows] == [
+        ("unknown", "0", 8, None, 6_000, 6_000),
+        ("reduce_scatter", "1", 4, "Half", 5_000, 5_000),
+    ]
+    assert sum(row.exposed_ns for row in found.rows) == found.exposed_ns
+    (said,) = [note for note in quality.notes(trace) if note.id == "many_collectives"]
+    assert said.values == {"count": count(3), "most": count(1)}
 
 
 def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():

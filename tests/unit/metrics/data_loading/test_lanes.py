@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.analyses.data_loading import ANALYSIS
+from tb_steptime.metrics.data_loading import lanes as lanes_module
 from tb_steptime.metrics.data_loading.lanes import LaneWindow
 from tests.drawn.timeline import timeline
 
@@ -33,6 +34,20 @@ def test_of_a_burst_the_pair_shows_the_long_wait():
         runtime  | .a.b.........c.d.e.........f |
         kernel 7 | .a.b.........c.d.e.........f |""")
     assert {"3", "6"} & set(window.steps)
+
+
+def test_of_too_many_waits_gaps_that_nobody_sees_are_closed(monkeypatch):
+    """What costs GPU time is in front."""
+    monkeypatch.setattr(lanes_module, "MOST_WAITS", 2)
+    monkeypatch.setattr(lanes_module, "LANE_GAP_FRACTION", 0.1)  # 2 us
+    window = lanes("""
+        step     | 11111111112222222222 |
+        loader   | l.m......o...p...... |
+        runtime  | a..........b........ |
+        kernel 7 | ........a....bb..... |""")
+    assert [(lane.start_ns, lane.end_ns, lane.hatched) for lane in window.lanes[:1]] == [
+        ([0, 9_000, 13_000], [3_000, 10_000, 14_000], [False, False, True])
+    ]
 
 
 def test_without_a_device_there_is_no_lane_that_would_call_it_idle():

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.analyses import quality
 from tb_steptime.ingest.recorder_files import with_records
+from tb_steptime.metrics.data_loading import loaders
 from tb_steptime.metrics.data_loading.loaders import LoaderRow, find_batches, loader_table, most_waited
+from tb_steptime.text import count
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
 from tests.drawn.recorder_files import ORIGIN, File
@@ -41,6 +44,21 @@ def test_batches_in_a_row_are_of_one_loader_or_of_several():
     drawing = chains([(3, 2, 1)] * 4, "loader")
     assert table(drawing) == [row("Loader", MULTI, 12, 2)]
     assert in_a_row(drawing) == [3]
+
+
+def test_what_is_too_much_for_rows_of_its_own_counts_as_one_loader(monkeypatch):
+    for module in (loaders, quality):
+        monkeypatch.setattr(module, "MOST_LOADERS", 2)
+    trace = timeline("\n".join(["step | 00000000000 |", "op | .a.a..a..a. |", *(
+        f"loader Iter{name} | {cells} |" for name, cells in (("A", "l.........."), ("B", "..m........"),
+                                                            ("C", "....nn....."), ("D", ".......oo.."))
+    )]))  # fmt: skip
+    assert loader_table(trace) == [
+        row("Loader", "IterA", 1, 1, multiprocess=None),
+        row("Other loaders", "", 3, 2, wait_ns=1667, exposed_ns=1667, multiprocess=None),
+    ]
+    (said,) = [note for note in quality.notes(trace) if note.id == "many_loaders"]
+    assert said.values == {"count": count(4), "most": count(1)}
 
 
 def test_moving_a_batch_is_no_work_on_it():

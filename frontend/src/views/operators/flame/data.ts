@@ -41,7 +41,8 @@ export function useFlamePage(events: EventSource, span: string, { by, where }: P
   return answered !== null && answered.name === name ? answered.answer : NONE;
 }
 
-const aTask = (): Promise<void> => new Promise((done) => setTimeout(done));
+/** What follows is in a task of its own. */
+export const aTask = (): Promise<void> => new Promise((done) => setTimeout(done));
 
 /** True from when the element is first near the window on. */
 export function useSeen(element: RefObject<HTMLElement | null>): boolean {

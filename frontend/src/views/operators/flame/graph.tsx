@@ -115,7 +115,8 @@ function Rows({ view, hits, box, height }: RowsProps) {
   }, [box]);
   useLayoutEffect(() => {
     const canvas = box.current?.querySelector("canvas");
-    if (canvas) canvasMarks.set(canvas, () => marks(scene)); // what a saved file draws in the place of the canvas
+    const whole = ROW_PX * rowCount(view.layout); // a saved file has all rows in the place of the canvas
+    if (canvas) canvasMarks.set(canvas, { height: whole, marks: () => marks({ ...scene, top: 0, height: whole }) });
   });
   const { layout, shown, zoomed, width } = view;
   return (

@@ -120,21 +120,54 @@ function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   return fitted(whole ? name : lineText(name), (text) => textWidth(text, "axis"), wide);
 }
 
-/** The picture as marks: sharp at any size, its names searchable. */
+/** The picture as marks: sharp at any size, its names searchable. Frames narrower than a pixel that stand together in
+ * one colour are one mark. */
 export function marks(scene: Scene): string {
   const looks = looksOf(scene.tree, scene.palette);
   const found: string[] = [];
   for (const row of rowsIn(scene)) {
     const y = row * ROW_PX - scene.top;
+    const narrow = new Narrow(found, y);
     walk(
       scene,
       row,
       LEAST_PX,
       (at, left, right) => found.push(markOf(scene, boxOf(scene, looks, at, left, right, y))),
-      () => {},
+      (at, left, right) => narrow.add(boxOf(scene, looks, at, left, right, y)),
     );
+    narrow.end();
   }
   return found.join("");
+}
+
+/** Narrow frames of a row: those that follow each other in one colour. */
+class Narrow {
+  private run: { left: number; right: number; fill: string; frames: number } | null = null;
+
+  constructor(
+    private readonly found: string[],
+    private readonly y: number,
+  ) {}
+
+  add({ left, wide, paint: { fill } }: Box): void {
+    const { run } = this;
+    if (run && run.fill === fill && left - run.right < LEAST_PX) {
+      run.right = left + wide;
+      run.frames++;
+      return;
+    }
+    this.end();
+    this.run = { left, right: left + wide, fill, frames: 1 };
+  }
+
+  end(): void {
+    if (this.run === null) return;
+    const { left, right, fill, frames } = this.run;
+    const place = `x="${round(left)}" y="${this.y}" width="${fine(right - left)}" height="${BOX_PX}"`;
+    const rect = `<rect ${place} fill="${fill}"/>`;
+    this.found.push(`<g><title>${counted(frames, "narrow frame")}</title>${rect}</g>`);
+    this.run = null;
+  }
 }
 
 function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
@@ -146,3 +179,6 @@ function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
 }
 
 const round = (px: number): number => Math.round(10 * px) / 10;
+
+/** Of what is narrower than a pixel. */
+const fine = (px: number): number => Math.round(1000 * px) / 1000;

@@ -88,11 +88,12 @@ interface DrawnProps {
   tools: preact.ComponentChildren;
 }
 
-function Drawn({ answer, part: { tab }, up, name, tools }: DrawnProps) {
+function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   const { page, problem } = answer;
   const stem = fileStem(useContext(AboutContext), name);
   const measures = page ? measuresOf(page) : [];
-  const measure = measures.find((each) => each === tab.state.cost) ?? measures[0] ?? "device";
+  const measure =
+    measures.find((each) => each === tab.state.cost) ?? measures[0] ?? (result.has_device ? "device" : "host");
   const hidden = useKinds(tab.state.kinds);
   const recorded = useMemo(() => page && treeOf(page, measure), [page, measure]);
   const tree = useMemo(() => {
@@ -210,15 +211,15 @@ const savings = (tree: Tree, measure: Measure, name: string) => [
   },
 ];
 
-/** Rows of the table. */
-const MOST_ROWS = 200;
-
 function tableOf(tree: Tree | null, measure: Measure): TableData {
   const unit = measure === "bytes" ? ("bytes" as const) : ("ns" as const);
   return {
     columns: [{ label: "Frame" }, { label: "Kind" }, { label: "Self", unit }, { label: "Total", unit }],
-    rows: (tree ? largestOf(tree) : [])
-      .slice(0, MOST_ROWS)
-      .map(({ label, own, value }) => [tree!.names[label]!, tree!.kinds[label]!, own, value]),
+    rows: (tree ? largestOf(tree) : []).map(({ label, own, value }) => [
+      tree!.names[label]!,
+      tree!.kinds[label]!,
+      own,
+      value,
+    ]),
   };
 }

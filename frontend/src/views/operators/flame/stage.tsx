@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
 import { frameName, frameNamed, marksOf } from "./address";
+import { aTask } from "./data";
 import { Graph } from "./graph";
 import { type Layout, layoutOf } from "./layout";
 import { COLOUR_OF } from "./looks";
@@ -68,7 +69,8 @@ interface Laid {
 
 const laidOut = (tree: Tree): Laid => ({ tree, layout: layoutOf(tree), marks: marksOf(tree) });
 
-/** Trees of more frames are laid out in a task of their own, after what was shown before has answered the press. */
+/** Trees of more frames are laid out after what was shown before has answered the press, each part in a task of its
+ * own: keys and the pointer are heard between them. */
 const MANY = 20_000;
 
 function useLaid(tree: Tree): Laid | null {
@@ -76,8 +78,19 @@ function useLaid(tree: Tree): Laid | null {
   const now = useMemo(() => (tree.parent.length > MANY ? null : laidOut(tree)), [tree]);
   useEffect(() => {
     if (now) return;
-    const timer = setTimeout(() => setLater(laidOut(tree)));
-    return () => clearTimeout(timer);
+    let wanted = true;
+    const inParts = async () => {
+      await aTask();
+      const layout = wanted && layoutOf(tree);
+      await aTask();
+      const marks = wanted && marksOf(tree);
+      await aTask();
+      if (layout && marks && wanted) setLater({ tree, layout, marks });
+    };
+    inParts();
+    return () => {
+      wanted = false;
+    };
   }, [tree, now]);
   return now ?? later;
 }

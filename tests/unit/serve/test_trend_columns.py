@@ -1,0 +1,20 @@
+"""Trends as columns of numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+from tb_steptime.analyses.base import Series
+from tb_steptime.analyses.trends import StepMark, TrendsResult
+from tb_steptime.serve.trend_columns import TrendColumns
+
+
+def test_numbers_that_no_recording_has_are_not_said():
+    """And nothing overflows on the way, which numpy would print to the user's terminal."""
+    said = [1e308, 0.25, -1e308, float("inf"), 1e18, None]
+    marks = [StepMark(str(number), 0, 1) for number in range(len(said))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        columns = TrendColumns.of(TrendsResult(0, marks, [Series("step_time", None, 1e300, said)], [], []))
+    assert columns.steps_of(["step_time"]) == {"step_time": [None, 0.25, None, None, 1e18, None]}
+    assert columns.values_of(["step_time"]) == {"step_time": None}
