@@ -1810,6 +1810,7 @@ export interface LaunchTimes {
  * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
  * while an optimizer runs
  * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
+ * fused       the optimizer has kernels that make a whole update of many tensors
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -1819,6 +1820,7 @@ export interface LaunchWaste {
   attention: EagerAttention | null;
   chains: FusibleChains | null;
   copies: CopiesOfKind[];
+  fused: boolean;
 }
 
 export interface LinkOfChain {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
+from tb_steptime.insights.facts import MAJOR_FRACTION, WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
@@ -28,6 +28,11 @@ def cpu_sentence(facts: Facts) -> Phrase:
         return phrase(words, step=step, share=fraction(facts.share(parts.communication)))
     if bound is Bound.CPU:
         return _computes(facts)
+    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
+        words = (
+            "A step takes {step}, {wait} of it waits for input data; this trace does not show if the GPU works then."
+        )
+        return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
     if facts.share(parts.other) >= WARNING_FRACTION:

@@ -9,9 +9,9 @@ from tb_steptime.metrics.data_loading import figures as data_loading
 from tb_steptime.metrics.gpu import occupancy
 from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.idle import figures as idle
+from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.launches import host_floor
 from tb_steptime.metrics.launches import per_step as launches
 from tb_steptime.metrics.memory import figures as memory
 from tb_steptime.metrics.roofline import utilization as roofline

@@ -123,6 +123,7 @@ class CpuPace(NamedTuple):
 
 def judge_cpu(pace: CpuPace) -> Bound:
     """What takes most of the step, from a tenth on; unknown where ops only launch, or Python between them takes more.
+    A wait for a batch decides nothing where a GPU of which nothing is recorded may work meanwhile.
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """
@@ -135,5 +136,5 @@ def judge_cpu(pace: CpuPace) -> Bound:
     step_ns = sum(known.values()) + pace.other_ns
     if most_ns < IDLE_FRACTION * step_ns or not step_ns:
         return Bound.UNKNOWN
-    computes = pace.on_cpu and most_ns >= pace.other_ns
-    return bound if bound is not Bound.CPU or computes else Bound.UNKNOWN
+    computes = bound is not Bound.CPU or most_ns >= pace.other_ns
+    return bound if bound is Bound.COMMUNICATION or (pace.on_cpu and computes) else Bound.UNKNOWN

@@ -39,6 +39,9 @@ REACHED_NS = 50_000
 #: Where launches usually take longer than the device needs (Windows collects them before they are sent), so many times
 #: the median counts, once so many were measured.
 USUAL_TIMES, ENOUGH_LAUNCHES = 10, 10
+#: No system collects launches for longer. Where each launch waits for a graph whose kernels are not recorded, that is
+#: not what a launch takes.
+REACHED_AT_MOST_NS = 1_000_000
 #: Three times the longest that was measured, since the operating system may let the thread wait for a core.
 SYNC_RETURNS_NS = 200_000
 #: Likewise: of copies to the host, and of few bytes; and of those whose bytes are staged before they begin.
@@ -60,7 +63,7 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
     returned[launched] = trace.events.ends(calls[launched])
     took = (gaps.end - returned)[plain]
     usual_ns = int(np.median(took)) if len(took) >= ENOUGH_LAUNCHES else 0
-    reached = returned + max(REACHED_NS, USUAL_TIMES * usual_ns)
+    reached = returned + min(max(REACHED_NS, USUAL_TIMES * usual_ns), REACHED_AT_MOST_NS)
     return np.where(calls >= 0, np.clip(reached, gaps.start, gaps.end), gaps.end)
 
 

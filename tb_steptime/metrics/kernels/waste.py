@@ -48,6 +48,8 @@ _BY_DESIGN = re.compile(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply
 
 #: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
 MANY_TENSORS = "multi_tensor_apply"
+#: Of these the ones that make a whole update at once: torch's `fused=True`, and Apex.
+_WHOLE_UPDATE = re.compile(r"multi_tensor_apply.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
 
 
 class Waste(msgspec.Struct, frozen=True):
@@ -70,6 +72,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
                 while an optimizer runs
     attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
+    fused       the optimizer has kernels that make a whole update of many tensors
     """
 
     small_grids: Waste | None
@@ -79,6 +82,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     attention: EagerAttention | None = None
     chains: FusibleChains | None = None
     copies: list[CopiesOfKind] = []
+    fused: bool = False
 
 
 class _Kernels(NamedTuple):
@@ -113,6 +117,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         eager_attention(trace, device),
         fusible_chains(trace, device),
         device_copies(trace, device),
+        bool(_named(kernels, lambda name: _WHOLE_UPDATE.search(name) is not None).any()),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.launches.host_floor import blocked_intervals
+from tb_steptime.metrics.launches.blocked import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.set_aside.loading import loading_rows
 from tb_steptime.metrics.set_aside.start_up import firsts, set_up_calls

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.judged.jobs.drawn import FIRST, MS, SMALL, LabelledJob, job
 from tests.judged.jobs.healthy import EDGES, GRAPHS, LONG, STEP, WAITS
 from tests.judged.labels import Label
@@ -16,7 +18,7 @@ from tests.truth.simulate.jobs.edges import (
     side_stream,
     unrecorded_work,
 )
-from tests.truth.simulate.jobs.transfers import from_pageable, prefetched
+from tests.truth.simulate.jobs.transfers import from_pageable, prefetched, read_back
 from tests.truth.simulate.jobs.transformer import training_step
 
 BEHIND = {"wait": 1, "warmup": 5}  # steps in which the host gets ahead of the device before it is recorded
@@ -203,6 +205,15 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "graph_without_nodes_read_back", "unknown dependency gpu mixed", main="unrecorded_work",
+            never=f"{NOT_TRUE} {EDGES} fused_optimizer sync_bubble",
+            why="As above, and item() at the end of each step: so nearly every launch that finds the device without "
+            "recorded work waits for the graph, 24 ms long. The optimizer is fused, and launched in time.",
+        ),
+        (*graph_step(LONG, nodes=False), read_back()),
+    ),
+    job(
+        Label(
             "side_stream_busy", "gpu", never=f"{NOT_TRUE} {EDGES}",
             why="A kernel of 6 ms on another stream, which the step waits for: the device is busy with it.",
         ),
@@ -215,6 +226,29 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
             "work.",
         ),
         (*STEP[:2], *side_stream(18, recorded=False), *STEP[2:]),
+    ),
+    job(
+        Label(
+            "head_hidden_fp32", "gpu", main="tensor_cores_unused", may="small_grids", never=f"{NOT_TRUE} {EDGES}",
+            why="FP32 with TF32 off: nine tenths of the kernel time are ampere_sgemm. The host is three steps ahead, "
+            "so each launch waits for room in a queue of which the recording does not know how full it is.",
+        ),
+        training_step(replace(LONG, dtype="fp32")),
+        recording=Recording(head="hidden"),
+        active=3,
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "only_the_host_recorded", "unknown gpu", never=f"{GRAPHS} {EDGES} more_workers",
+            why="The main process makes batches of 4 ms; the device needs 11.5 ms a step, so the queue hides most of "
+            "them (a twelfth of the step is exposed). Nothing of the device was recorded: nobody can tell.",
+        ),
+        STEP,
+        Loader(4 * MS),
+        recording=Recording(
+            without=frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver"})
+        ),
     ),
     job(
         Label(

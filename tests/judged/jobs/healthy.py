@@ -92,6 +92,20 @@ HEALTHY: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "healthy_graph_read_back", "gpu", never=f"{GRAPHS} {WAITS} {EDGES} fused_optimizer",
+            why="As above, and item() in each step: the device waits 0.3 ms for the next graph.",
+        ),
+        (*graph_step(SMALL, nodes=True), read_back()),
+    ),
+    job(
+        Label(
+            "healthy_two_optimizers", "gpu", never=f"{GRAPHS} {WAITS} {EDGES} fused_optimizer",
+            why="Two networks in turn, as a GAN trains them: two backward passes and two optimizers a step of 23 ms.",
+        ),
+        (*STEP, *STEP[1:]),
+    ),
+    job(
+        Label(
             "healthy_ranks", "gpu", may="exposed_communication", never=f"{GRAPHS} {WAITS} {EDGES}",
             why="Eight ranks, four buckets of 1 ms: all but the last run beside the backward pass; 0.3 of 14 ms "
             "exposed.",

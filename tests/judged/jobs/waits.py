@@ -17,6 +17,12 @@ from tests.truth.simulate.jobs.transformer import Transformer, training_step
 NARROW = replace(SMALL, batch=1, length=128, width=512, classes=1024)
 NOT_TRUE = f"{WAITS} {EDGES} tensor_cores_unused"
 
+
+def late_update(ms: int, optimizer: Section) -> Section:
+    """An op of the host before the update; a training doubles its time."""
+    return replace(optimizer, ops=(Op(("aten::_local_scalar",), (), ms * MS // 2), *optimizer.ops))
+
+
 WAITING: tuple[LabelledJob, ...] = (
     job(
         Label(
@@ -32,6 +38,15 @@ WAITING: tuple[LabelledJob, ...] = (
         ),
         training_step(NARROW),
         recording=Recording(marks=False),
+    ),
+    job(
+        Label(
+            "late_fused_optimizer", "host", may="launch_graphs long_stretches",
+            never=f"{NOT_TRUE} fused_optimizer tiny_optimizer_kernels",
+            why="Before the update, 4 ms of Python and CPU ops within Optimizer.step: the device waits. The update "
+            "itself is fused already, in twelve launches because of its size.",
+        ),
+        (*training_step(NARROW)[:-1], late_update(4, training_step(replace(SMALL, depth=20))[-1])),
     ),
     job(
         Label(

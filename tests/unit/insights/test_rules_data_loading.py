@@ -46,6 +46,19 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     assert cards(trace) == {"no_workers"}
 
 
+def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
+    results = {a.id: a.analyse(steps_that_wait([6] * 6, work=4, loader="loader single")) for a in ANALYSES}
+    on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
+    unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
+    for judgement, expected in (
+        (judge(results), (Severity.MAJOR, "Every step waits: the loader marks that itself.")),
+        (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
+    ):
+        (insight,) = (each for each in judgement.insights if each.id == "no_workers")
+        assert (insight.severity, plain(insight.why_confidence)) == expected
+        assert plain(insight.gain_formula) == "Mean over the steps of the time in which the loader is waited for."
+
+
 def test_no_workers_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait([1] * 3, work=100, loader="loader single"), "no_workers") is None
     assert card(steps_that_wait([1] * 3, work=99, loader="loader single"), "no_workers") is not None

@@ -44,7 +44,7 @@ def no_workers(facts: Facts) -> Insight | None:
     no case of this rule.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
-    them, or by the recorder.
+    them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
@@ -71,7 +71,8 @@ def more_workers(facts: Facts) -> Insight | None:
     share too few cores: with the recorder `input_bound` says so. One slow batch in twenty leaves the waits of twenty
     workers: where the period alone tells more than eight, the card asks to record them, and is a minor one.
 
-    Needs: enough waits for a pattern of bursts, or the recorder's files.
+    Needs: enough waits for a pattern of bursts, or the recorder's files. Where nothing of the job's GPU is recorded,
+    its work may hide the waits: a minor card.
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
@@ -109,7 +110,7 @@ def input_bound(facts: Facts) -> Insight | None:
     they may be. Waits as short as for any batch that is ready do not count.
 
     Needs: the loader's marks (`enumerate(DataLoader)…`), which a torch DataLoader writes by itself; the recorder says
-    how long a batch takes.
+    how long a batch takes. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 

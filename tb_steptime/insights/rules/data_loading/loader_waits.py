@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_steptime.insights.base import Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
@@ -13,6 +13,10 @@ from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
 #: How the gain of most of the cards is computed.
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
+#: The same where nothing on a GPU is recorded.
+_WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
+_GPU_NOT_RECORDED = phrase("The GPU's work is not in this trace: it may hide these waits.")
+_MARKS_SAY = phrase("Every step waits: the loader marks that itself.")
 MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
 FEW_STEPS = phrase("Seen in few steps only, so another span may have more or fewer of them.")
 PREFETCH_MORE = phrase("Prefetch more batches")
@@ -35,10 +39,25 @@ def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_m
     why, label = joined(waits, card.why), main_label(facts.data_loading)
     why = of_loader(label, why) if label and of_main else why
     evidence = _evidence(facts, card.steps)
-    shown = card._replace(why=why, colour="data", part="data_loader", view="data_loading", evidence=evidence)
+    shown = _without_gpu(facts, card)._replace(
+        why=why, colour="data", part="data_loader", view="data_loading", evidence=evidence
+    )
     if evidence:
         shown = shown._replace(row=EvidenceRow("waits", evidence[0].step))
     return host_card(facts, shown)
+
+
+def _without_gpu(facts: Facts, card: HostCard) -> HostCard:
+    """Where nothing on a GPU is recorded: waits are all that is known. If the job has a GPU, its work may hide them."""
+    if facts.overview.has_device:
+        return card
+    said = card._replace(
+        formula=_WAITED if card.formula is EXPOSED else card.formula,
+        why_confidence=_MARKS_SAY if card.why_confidence is MARKS_AGREE else card.why_confidence,
+    )
+    if facts.job.device != "gpu":
+        return said
+    return said._replace(best=Confidence.LOW, why_confidence=_GPU_NOT_RECORDED)
 
 
 def _waits(facts: Facts, waited_ns: int) -> Phrase:

@@ -53,7 +53,8 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
 
-    Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that.
+    Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that. One that is
+    fused, and late for another reason or large enough for several launches: its kernels have other names.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -65,7 +66,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     Left out: the update's time on the GPU.
     """
     launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
-    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
+    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES or _is_fused(facts):
         return None
     late = late_ns(facts.host, OPTIMIZER)
     why = Phrase(
@@ -75,6 +76,11 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
     )
     return late_card(facts, LateCard("fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, _FUSED))
+
+
+def _is_fused(facts: Facts) -> bool:
+    device = device_split(facts)
+    return device is not None and device.waste.fused
 
 
 def _short_kernels(facts: Facts) -> float:

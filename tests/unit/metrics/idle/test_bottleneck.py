@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.bottleneck import Bound, Pace, causes, judge, sync_ns
+from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, causes, judge, judge_cpu, sync_ns
 from tb_steptime.metrics.idle.reasons import IdleNs
 
 
@@ -70,3 +70,20 @@ def test_causes_sum_to_the_idle_time():
         assert sum(causes(pace).values()) == idle.total_ns - idle.queued
         assert min(causes(pace).values()) >= 0
     assert sync_ns(Pace(idle, 10_000, 100)) == idle.late_ns
+
+
+@pytest.mark.parametrize(
+    ("pace", "bound"),
+    [
+        (CpuPace(60, 0, 40, 0, on_cpu=True), Bound.INPUT),
+        (CpuPace(60, 0, 40, 0, on_cpu=False), Bound.UNKNOWN),  # the GPU may work meanwhile
+        (CpuPace(0, 60, 40, 0, on_cpu=False), Bound.COMMUNICATION),
+        (CpuPace(0, 0, 60, 40, on_cpu=True), Bound.CPU),
+        (CpuPace(0, 0, 60, 40, on_cpu=False), Bound.UNKNOWN),  # its ops only launch
+        (CpuPace(0, 0, 40, 60, on_cpu=True), Bound.UNKNOWN),
+        (CpuPace(40, 0, 0, 60, on_cpu=True), Bound.INPUT),
+        (CpuPace(9, 0, 0, 91, on_cpu=True), Bound.UNKNOWN),
+    ],
+)
+def test_what_takes_a_step_of_which_nothing_on_a_gpu_is_recorded(pace: CpuPace, bound: Bound):
+    assert judge_cpu(pace) is bound

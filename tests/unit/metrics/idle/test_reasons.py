@@ -167,6 +167,20 @@ def test_where_launches_usually_take_long_they_are_late_from_ten_times_that_on()
     assert reasons_us(trace) == {"launch_latency": [10 * 30 + 210], "dependency": [590]}
 
 
+def test_launches_that_all_wait_for_unrecorded_work_are_not_late():
+    """Each waits for 5 ms behind a graph whose kernels are not recorded: no system holds launches back for so long."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 520} |
+        runtime  | {"".join(letter + "." * 51 for letter in "abcdefghij")} |
+        kernel 7 | {"".join("." * 51 + letter for letter in "abcdefghij")} |""",
+        cell_ns=100_000,
+    )
+    found = reasons_us(trace)
+    assert found["launch_latency"] == [11 * 10 * 100]
+    assert found["dependency"] == [40 * 9 * 100]
+
+
 @pytest.mark.parametrize(
     ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [10], "unrecorded_work": [490]})]
 )

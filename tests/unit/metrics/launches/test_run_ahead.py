@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.idle.host_floor import host_floor_ns
 from tb_steptime.metrics.idle.reasons import starts_per_step
-from tb_steptime.metrics.launches.host_floor import host_floor_ns
 from tb_steptime.metrics.launches.queue import (
     FULL_QUEUE,
     QueueLevel,
@@ -180,22 +180,32 @@ def test_the_queue_agrees_with_itself(trace: Trace):
 
 
 def _queue_of(depth: int, call_ns: int) -> Trace:
-    """So many launches of 1 us that wait, then one more that takes call_ns; then everything runs."""
+    """A kernel that runs, so many launches of 1 us that wait behind it, then one more that takes call_ns; then they
+    run."""
     host, gpu = Thread("1", "main"), Thread("0", "7")
-    full_at = 2_000 * depth
-    calls = [(2_000 * place, 2_000 * place + 1_000) for place in range(depth)] + [(full_at, full_at + call_ns)]
+    full_at = 2_000 * (depth + 1)
     first = full_at + call_ns
-    end = first + 1_000 * len(calls)
-    events = [Drawn("0", 0, end, Kind.USER, "ProfilerStep#0", host)]
+    calls = [(2_000 * place, 2_000 * place + 1_000) for place in range(depth + 1)] + [(full_at, first)]
+    runs = [(1_000, first), *((first + 1_000 * place, first + 1_000 * (place + 1)) for place in range(depth + 1))]
+    events = [Drawn("0", 0, runs[-1][1], Kind.USER, "ProfilerStep#0", host)]
     events += [
         Drawn("k", start, stop, Kind.RUNTIME, "cudaLaunchKernel", host, correlation_id=place)
         for place, (start, stop) in enumerate(calls)
     ]
-    events += [
-        Drawn("k", first + 1_000 * place, first + 1_000 * (place + 1), Kind.KERNEL, "k", gpu, 0, 7, place)
-        for place in range(len(calls))
-    ]
+    events += [Drawn("k", start, stop, Kind.KERNEL, "k", gpu, 0, 7, place) for place, (start, stop) in enumerate(runs)]
     return trace_of(events, {}, {}, {}, Job(), (), {})
+
+
+def test_while_the_device_works_off_earlier_launches_nobody_knows_what_the_host_needs():
+    """Nothing tells how full the queue is, so a launch that waits for room looks like one that works."""
+    trace = timeline(
+        """
+        step     | 0000000000000000000000000000000000000000 |
+        runtime  | a..bbbbbbbbbbbbbbbbbbcccccc............. |
+        kernel 7 | ....................aaaaaabbbbbbccccccc. |""",
+        cell_ns=100_000,
+    )
+    assert host_floor_ns(trace).tolist() == [2_000_000]
 
 
 def test_a_long_launch_into_a_full_queue_waits_for_room():

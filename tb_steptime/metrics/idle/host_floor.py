@@ -2,19 +2,20 @@
 
 wait     lll                      for the batch
 blocked           bbb             in a call that waits for the device, or for room in its full queue
-host     |--------------------|   floor = the step less both
+left out                    ooo   the device works off what was launched before, so how full its queue is is not known
+host     |--------------------|   floor = the step less all of them
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.metrics.launches.queue import all_launch_calls, stalled_launches
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.launches.blocked import blocked_intervals
+from tb_steptime.metrics.launches.queue import all_launch_calls
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Unit
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -32,21 +33,19 @@ def host_floor(trace: Trace) -> Figure:
     return mean_figure(host_floor_ns(trace))
 
 
-@shared(all_launch_calls, blocking_calls, devices_with_activity, find_steps, loader_intervals)
+@shared(
+    all_launch_calls,
+    blocking_calls,
+    devices_by_activity,
+    devices_with_activity,
+    find_steps,
+    loader_intervals,
+    set_aside,
+)
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step less the union of the loader's waits and the blocked time."""
+    """Per step, ns: the step less the union of the loader's waits, the blocked time and what judgement leaves out."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
+    for device in devices_by_activity(trace)[:1]:
+        waits = waits | set_aside(trace, device).total
     return steps.end_ns - steps.start_ns - waits.overlap_ns(steps.start_ns, steps.end_ns)
-
-
-def blocked_intervals(trace: Trace) -> Intervals:
-    """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
-    events, calls = trace.events, blocking_calls(trace)
-    rows = calls.row[np.isin(calls.kind, WAITING)]
-    blocked = Intervals.union(events.start_ns[rows], events.ends(rows))
-    for device in devices_with_activity(trace):
-        stalled = stalled_launches(trace, device)
-        start = events.start_ns[stalled.call]
-        blocked = blocked | Intervals.union(start, start + stalled.wait_ns)
-    return blocked
