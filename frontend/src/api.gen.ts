@@ -2850,7 +2850,7 @@ export interface Roof {
 
 /**
  * Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
- * time in ops without a formula, or without recorded inputs.
+ * time in ops without a formula, or without recorded inputs. Collectives compute nothing: theirs is not in it.
  */
 export interface Roofline {
   memory_gbs: number | null;

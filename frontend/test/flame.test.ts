@@ -9,6 +9,7 @@ import { Pairs } from "../src/views/operators/flame/pairs";
 import { frameAt, isAbove, neighbour, spotOf, type View, walk } from "../src/views/operators/flame/scene";
 import { turned, without } from "../src/views/operators/flame/shapes";
 import {
+  type Hits,
   hitsOf,
   type Kind,
   largestOf,
@@ -144,7 +145,7 @@ test("what is at a place is found in its row", () => {
 });
 
 test("a saved picture holds all rows, and of frames too narrow for a box how many stand together", () => {
-  const palette = paletteOf((token) => (token === "--font" ? "Roboto" : "#888888"));
+  const palette = paletteOf((token) => (token === "--surface" ? "#ffffff" : "#445566"));
   const seen = { ...view(0, 9), hits: null, palette, top: 0, height: 19 * rowCount(layout) };
   const rects = [...marks(seen).matchAll(/<title>([^<]*)<\/title><rect x="[\d.]+" y="(\d+)" width="([\d.]+)"/g)];
   expect(rects.map(([, name, y, width]) => `${name} ${y} ${width}`)).toEqual([
@@ -156,6 +157,11 @@ test("a saved picture holds all rows, and of frames too narrow for a box how man
     "gemm 57 5.3",
     "(smaller) 57 1.8",
   ]);
+  const filled = (name: string, hits: Hits | null) =>
+    new RegExp(`>${name}</title><rect[^>]* fill="([^"]+)"`).exec(marks({ ...seen, hits }))![1];
+  const found = hitsOf(DEVICE, "gelu");
+  expect(filled("aten::gelu", found)).toBe(filled("aten::gelu", null));
+  expect(filled("aten::linear", found)).not.toBe(filled("aten::linear", null)); // what a search does not find fades
   expect(marks({ ...seen, ...view(0, 0.1) }).match(/narrow frame/g)?.length).toBe(4);
 });
 

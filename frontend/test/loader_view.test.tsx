@@ -33,9 +33,8 @@ describe("the view of worker processes", () => {
       "6 workers would leave a step of 20 ms",
       "As far as disk or network allow.",
       "Every third step waits 60 ms.",
-      "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits at that distance " +
-        "correlate by 0.9; the number of workers is known from the period. If it is not 3, every " +
-        "third batch is slow instead.",
+      "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
+        "The number of workers is known from the period. If it is not 3, every third batch is slow instead.",
     ];
     expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(
       true,
@@ -49,7 +48,7 @@ describe("the view of worker processes", () => {
     const why = { code: "ambiguous_record_the_workers", values: {} };
     const page = view({ curve: null, why_unknown: why, burst: { ...BURST, period: null, why } });
     expect(page).toContain("|How many workers are enough?|Ambiguous: record the workers.|");
-    expect(page).not.toContain("waits in a row");
+    expect(page).not.toContain("One wait in");
     expect(view({ curve: null, burst: null, why_unknown: why })).toContain(
       "|How many workers are enough?|Ambiguous: record the workers.|",
     );
@@ -62,7 +61,7 @@ describe("the view of worker processes", () => {
       "|Waits 3 batches apart correlate by 0.9.",
     );
     expect(view({ burst: { ...BURST, short_wait_ns: null } })).toContain(
-      "|Of 3 waits in a row one of 60.0 ms; waits at that distance correlate by 0.9; the number of " +
+      "|One wait in 3 takes 60.0 ms. Waits 3 batches apart correlate by 0.9. The number of " +
         "workers is known from the period. If it is not 3, every third batch is slow instead.|",
     );
   });
@@ -163,7 +162,8 @@ describe("the view of worker processes", () => {
       why: null,
     };
     expect(view({ causes: { ...CAUSES, overhead } })).toContain(
-      "|Receiving a batch that is ready takes |3.0 ms|; in a step, 1.0 ms of it exposed: as recorded.|",
+      "|Receiving a batch that is ready takes |3.0 ms| (recorded); with pauses of the CPU it adds 1.0 ms to the " +
+        "mean step.|",
     );
     expect(view({ causes: { ...CAUSES, overhead: { ...overhead, ns: null, why } } })).toContain(
       "|Late batches hide it.|",

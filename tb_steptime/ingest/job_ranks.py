@@ -18,6 +18,8 @@ from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 
 #: Notes which say that a file ends before its recording does.
 _CUT = {"truncated-file", "corrupt-file"}
+#: Views whose results ranks are matched by.
+_MATCHED = {"ranks", "trends"}
 
 
 @dataclass(frozen=True)
@@ -75,4 +77,5 @@ def _facts(each: RecordedRank) -> RankFacts:
         host=machine_of(each.found.worker),
         world_size=facts.world_size,
         cut_short=any(note.id in _CUT for note in facts.notes),
+        gap=not facts.gaps.keys().isdisjoint(_MATCHED),
     )

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Note, count
 
+#: Of a job. A file may say any number, and those without a recording are listed.
+MOST_RANKS = 2**17
+
 
 @dataclass(frozen=True)
 class Members:
@@ -26,7 +29,7 @@ def members(spans: Sequence[RankSpan]) -> Members:
     for span in spans:
         by_rank[span.rank].append(span)
     chosen = [max(by_rank[rank], key=lambda span: len(span.step_names)) for rank in sorted(by_rank)]
-    world_size = max((span.world_size for span in spans if span.world_size), default=None)
+    world_size = max((size for span in spans if 0 < (size := span.world_size or 0) <= MOST_RANKS), default=None)
     missing = sorted(set(range(world_size or 0)) - set(by_rank))
     return Members(chosen, missing, world_size, _notes(chosen, len(missing), _twice(by_rank)))
 
@@ -36,10 +39,12 @@ def _twice(by_rank: dict[int, list[RankSpan]]) -> int:
 
 
 def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
-    cut, other, there = sum(span.cut_short for span in chosen), _with_other_steps(chosen), count(len(chosen))
+    cut, gaps = sum(span.cut_short for span in chosen), sum(span.gap for span in chosen)
+    other, there = _with_other_steps(chosen), count(len(chosen))
     found = [
         (missing, Note("ranks_missing", {"count": count(missing), "all": count(len(chosen) + missing)})),
         (twice, Note("ranks_twice", {"count": count(twice)})),
+        (gaps, Note("ranks_not_computed", {"count": count(gaps), "all": there})),
         (cut, Note("ranks_cut_short", {"count": count(cut), "all": there})),
         (other, Note("ranks_with_other_steps", {"count": count(other), "all": there})),
     ]

@@ -19,8 +19,9 @@ _NUMBER = re.compile(r"(\d+)$")
 class RankSpan:
     """A measured span of one rank. results: by view id, read when asked for; key: what the caller calls it.
 
-    origin_ns: epoch time of its t = 0. step_names, step_start_ns, step_ns: (steps,). figures: by metric of the
-    catalogue, (steps,), NaN where it is not measurable; only those that are measurable in some step.
+    gap: what is matched of it, or its steps, could not be computed. origin_ns: epoch time of its t = 0. step_names,
+    step_start_ns, step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable;
+    only those that are measurable in some step.
     """
 
     key: str
@@ -29,6 +30,7 @@ class RankSpan:
     rank: int
     world_size: int | None
     cut_short: bool
+    gap: bool
     origin_ns: int
     step_names: tuple[str, ...]
     step_start_ns: Int64
@@ -52,6 +54,7 @@ class RankFacts:
     host: str | None = None
     world_size: int | None = None
     cut_short: bool = False
+    gap: bool = False
 
 
 def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSpan:
@@ -65,6 +68,7 @@ def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSp
         rank=facts.rank,
         world_size=facts.world_size,
         cut_short=facts.cut_short,
+        gap=facts.gap,
         origin_ns=trends.origin_ns,
         step_names=tuple(step.name for step in trends.steps),
         step_start_ns=np.array([step.start_ns for step in trends.steps], np.int64),

@@ -131,8 +131,10 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 
 
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
-    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled."""
-    return np.asarray(np.diff(_weighted_before(start, end, weight, edges)), np.float64)
+    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled.
+    Weights are 0 or more."""
+    rounded = np.diff(_weighted_before(start, end, weight, edges))
+    return np.asarray(np.maximum(rounded, 0), np.float64)  # of nothing -1e-11 may be left
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:

@@ -47,7 +47,8 @@ def rank(
     )
     step_ns = np.full(steps, STEP_NS, np.int64)
     return RankSpan(
-        key=str(number), worker=f"rank{number}", host=None, rank=number, world_size=None, cut_short=False, origin_ns=0,
+        key=str(number), worker=f"rank{number}", host=None, rank=number, world_size=None, cut_short=False, gap=False,
+        origin_ns=0,
         step_names=tuple(str(first_step + step) for step in range(steps)), step_start_ns=np.cumsum(step_ns) - step_ns,
         step_ns=step_ns, figures={"step_time": step_ns.astype(np.float64)}, results={"ranks": RanksResult(kept)},
     )  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import lzma
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import tb_steptime
 from tb_steptime import cli, insights
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
@@ -20,8 +24,11 @@ from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.reading import fresh_summary
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.insights import RULES, judge
+from tb_steptime.serve.http import bundle
 from tb_steptime.serve.store import SpanNames
 from tb_steptime.serve.wire import encode
+from tb_steptime.terminal.agent import answers
+from tb_steptime.terminal.agent.logs import Logs, Which
 from tb_steptime.terminal.printer import plain
 from tests.drawn.small_trace import small_trace, with_allocations
 from tests.fuzz.checks import finding
@@ -109,6 +116,35 @@ def test_commands_say_what_is_missing_and_print_the_rest(view, path, damaged, ca
         assert f"The view {title} could not be computed" in " ".join(printed.out.split())
         assert "Traceback" not in printed.out + printed.err
     cli.main(["ranks", folder])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_notebooks_and_agents_say_what_is_missing_and_have_the_rest(view, path, undamaged, damaged):
+    keep(path, damaged[view])
+    said = f"The view {title_of(view)} could not be computed: its analysis failed on this file (OverflowError)."
+    (span,) = tb_steptime.open(path.parent)
+    assert [note for note in span.notes if note.startswith(said)]
+    answer = answers.summary(Logs(path.parent), Which())
+    assert [note for note in answer.notes if note.startswith(said)]
+    if view != "overview":
+        assert span.steps["duration_ns"].mean() == undamaged.facts.mean_step_ns
+        assert answer.step_ms == undamaged.facts.mean_step_ns / 1e6
+
+
+def test_a_report_holds_what_is_missing_and_the_rest(path, damaged, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(bundle, "STATIC", tmp_path / "static")
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "report.js").write_bytes(b"// the program")
+    keep(path, damaged["gpu"])
+    assert cli.main(["report", str(path.parent.parent), "-o", str(tmp_path / "report.html")]) == 0
+    held = re.search(r'id="answers">([A-Za-z0-9+/=]*)<', (tmp_path / "report.html").read_text())
+    answers_held = lzma.decompress(base64.b64decode(held[1])).decode()
+    assert "The view {view} could not be computed: its analysis failed on this file ({error})." in answers_held
+    assert "secret" not in answers_held + capsys.readouterr().err
+
+
+def title_of(view):
+    return next(each.title for each in ANALYSES if each.id == view)
 
 
 @pytest.mark.parametrize("view", VIEWS)

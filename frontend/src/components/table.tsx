@@ -21,6 +21,8 @@ export interface Column<Row> {
   numeric?: boolean;
   /** As for a CSS grid column; columns without one share what is left. */
   width?: string;
+  /** Of a column without one: how narrow it gets before the table scrolls sideways. */
+  least?: string;
   /** What the column holds where that is a figure: then all its cells have one unit, and the column sorts by it. */
   figures?: Figures<Row>;
   /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
@@ -98,7 +100,12 @@ export function Table<Row>(props: TableProps<Row>) {
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
       <div class="rows" ref={box} style={style}>
-        <table role={props.branch ? "treegrid" : "grid"} aria-label={label} aria-rowcount={ordered.length + 1}>
+        <table
+          role={props.branch ? "treegrid" : "grid"}
+          aria-label={label}
+          aria-rowcount={ordered.length + 1}
+          style={{ minWidth: leastWidth(columns, choice !== undefined) }}
+        >
           <colgroup>
             {columns.map((column) => (
               <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
@@ -145,6 +152,13 @@ export function Table<Row>(props: TableProps<Row>) {
       {choice && <NoValues columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
     </div>
   );
+}
+
+/** Names keep room to be told apart: where there is less, the table scrolls sideways. */
+function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], menu: boolean): string {
+  const widths = columns.map(({ width, least }, at) => width ?? least ?? (at === 0 ? "96px" : "48px"));
+  const button = menu && columns.at(-1)?.width !== undefined; // as `widthOf`
+  return `calc(${[...widths, ...(button ? [`${MENU_PX}px`] : [])].join(" + ")})`;
 }
 
 /** The last column has the button of the menu at its end. */

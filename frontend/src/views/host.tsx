@@ -48,7 +48,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
             )}
           </section>
         )}
-        <div class="split host-split">
+        <div class="split host-split of-cpu">
           {result.cpu && <CpuOps {...part} work={result.cpu} />}
           <div class="column">
             <ToDo page={page} here="host" tab={tab} />

@@ -3,11 +3,15 @@
 import type { Largest, Piece } from "../api.gen";
 import { InlineBar } from "../charts/bars/split_bar";
 import { Sentence } from "../components/sentence";
-import { ns, percent } from "../format";
+import { percent, type Scale } from "../format";
+import { scaleOf } from "../scale";
+import { readingOf } from "./choices";
 import { markOf } from "./marks";
 import type { Tab } from "./props";
 
 export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
+  const lengths = found.pieces.map((piece) => piece.ns);
+  const scale = scaleOf(lengths, "ns", readingOf(tab).unit);
   return (
     <section class="largest">
       <div class="head">
@@ -31,7 +35,7 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
         </thead>
         <tbody>
           {found.pieces.map((piece) => (
-            <PieceRow key={piece.row.key} piece={piece} of={found.pieces[0]!.share} tab={tab} />
+            <PieceRow key={piece.row.key} {...{ piece, scale, tab }} of={found.pieces[0]!.share} />
           ))}
         </tbody>
       </table>
@@ -39,7 +43,14 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
   );
 }
 
-function PieceRow({ piece, of, tab }: { piece: Piece; of: number; tab: Tab }) {
+interface PieceProps {
+  piece: Piece;
+  of: number;
+  scale: Scale;
+  tab: Tab;
+}
+
+function PieceRow({ piece, of, scale, tab }: PieceProps) {
   const open = () => tab.update({ view: piece.view, mark: markOf(piece.row) });
   const colour = piece.view === "host" ? "cpu" : "kernel";
   return (
@@ -52,7 +63,7 @@ function PieceRow({ piece, of, tab }: { piece: Piece; of: number; tab: Tab }) {
       <td>
         <InlineBar segments={[{ share: of ? piece.share / of : 0, colour }]} />
       </td>
-      <td class="num">{ns(piece.ns)}</td>
+      <td class="num">{scale.text(piece.ns)}</td>
       <td class="num">{percent(piece.share)}</td>
     </tr>
   );

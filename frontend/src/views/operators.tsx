@@ -43,7 +43,7 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
 /** The steps have no op. Nothing there could be told apart, filtered or turned; the recording around them has some. */
 function NoOps({ tab }: Pick<OperatorPart, "tab">) {
   return (
-    <section>
+    <section class="unknown">
       <h2>Which ops take the time?</h2>
       <p class="quiet">
         No op begins in the steps.{" "}

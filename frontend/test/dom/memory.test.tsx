@@ -60,6 +60,19 @@ test("a press on the picture asks what is alive then, and the address keeps it",
   expect(changed).toEqual([{ instant: 0 }]);
 });
 
+test("calls of the driver stand on the same axis, and are told where the pointer is", () => {
+  show();
+  expect(document.querySelectorAll("line.call")).toHaveLength(1);
+  const chart = screen.getByRole("slider");
+  fireEvent.keyDown(chart, { key: "End" });
+  expect(chart.getAttribute("aria-valuetext")).not.toContain("cudaMalloc");
+  for (let press = 0; press < 200; press++) {
+    fireEvent.keyDown(chart, { key: "ArrowLeft" });
+    if (chart.getAttribute("aria-valuetext")?.includes("Call of the driver cudaMalloc")) return;
+  }
+  throw new Error("no instant of the picture tells of the call at 11 µs");
+});
+
 test("what is alive at an instant comes from the server", async () => {
   const { asked, changed } = show({ instant: 3_000 });
   expect(await screen.findByRole("heading", { name: /^What is alive at 3.µs\?$/ })).toBeTruthy();

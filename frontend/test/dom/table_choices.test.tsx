@@ -1,4 +1,4 @@
-import { fireEvent, render, screen } from "@testing-library/preact";
+import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import { useState } from "preact/hooks";
 import { expect, test, vi } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
@@ -83,15 +83,32 @@ interface Filled {
 }
 
 /** Two columns, of which the second may have no value. */
-function Waves({ rows }: { rows: readonly Filled[] }) {
+function Waves({ rows, width }: { rows: readonly Filled[]; width?: string }) {
   const [state, setState] = useState<Address>({});
   const tab = { ...TAB, state, update: (changes: Changes) => setState({ ...state, ...changes } as Address) };
   const columns: Column<Filled>[] = [
     { id: "name", label: "Kernel", cell: (row) => row.name },
-    { id: "waves", label: "Waves", figures: { of: (row) => row.waves, unit: "number" }, missing: "No grid." },
+    {
+      id: "waves",
+      label: "Waves",
+      figures: { of: (row) => row.waves, unit: "number" },
+      missing: "No grid.",
+      ...(width && { width }),
+    },
   ];
   return <Table label="Kernels" columns={columns} rows={rows} rowKey={(row) => row.name} {...sorting(tab, "sort")} />;
 }
+
+test("names keep room beside columns of a fixed width: a table that lacks it scrolls sideways", () => {
+  const wide: Column<Kernel>[] = [...columns().slice(0, 2), { id: "own", label: "Own", width: "76px", cell: () => "" }];
+  render(
+    <Table label="Kernels" columns={wide} rows={ROWS} rowKey={(row) => row.name} sort={undefined} onSort={null} />,
+  );
+  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 76px)");
+  cleanup();
+  render(<Waves rows={[{ name: "gemm", waves: 1 }]} width="60px" />);
+  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 60px + 28px)"); // the menu's button, too
+});
 
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
   const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);

@@ -66,7 +66,8 @@ REASONS: dict[str, str] = {
     "not_computed": "It could not be computed, because its analysis failed on this file.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
-    "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed.",
+    "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Tell them in the "
+    'environment: `TB_STEPTIME_PEAKS="part of its name: half=70 fp32=31.2 memory=600"`, in TFLOP/s and GB/s.',
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
     "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run "
     "on tensor cores, or of which it is unknown.",

@@ -17,7 +17,7 @@ class Term(msgspec.Struct, frozen=True):
 TERMS = (
     Term(
         ("starved", "starves"),
-        "The GPU has nothing to do until the CPU launches its next work, which then starts within 15 us of its launch.",
+        "The GPU has nothing to do until the CPU launches its next work, which then starts within 15 µs of its launch.",
         ("host",),
     ),
     Term(

@@ -10,7 +10,7 @@ from tb_steptime.metrics.gpu.utilization import kernel_intervals, kernel_rows
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 #: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL, oneCCL, HCCL, NVSHMEM. The others are of
 #: PyTorch's symmetric memory, vLLM, TensorRT-LLM, FlashInfer, AITER and DeepEP, which exchange through peer memory.
@@ -48,11 +48,17 @@ def collective_names(trace: Trace) -> Bool:
     return judged
 
 
+def exchanging(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows of `Trace.kernels` are collectives."""
+    found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    return found
+
+
 def computing_intervals(trace: Trace, device: int) -> Intervals:
     """When at least one computing kernel, which is no collective's, runs on the device, over the whole recording."""
-    events, rows = trace.events, trace.kernels.event[kernel_rows(trace, device)]
-    exchanges = collective_names(trace)[events.name[rows]]
+    events, kernels = trace.events, kernel_rows(trace, device)
+    exchanges = exchanging(trace, kernels)
     if not exchanges.any():
         return kernel_intervals(trace, device)
-    rows = rows[~exchanges]
+    rows = trace.kernels.event[kernels[~exchanges]]
     return Intervals.union(events.start_ns[rows], events.ends(rows))

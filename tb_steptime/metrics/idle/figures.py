@@ -45,7 +45,7 @@ REASON_METRICS = {
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS,
-        "Time in which the GPU is idle after the launch call has begun and before its work starts, at most until 50 us "
+        "Time in which the GPU is idle after the launch call has begun and before its work starts, at most until 50 µs "
         "after the call returned.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS,
@@ -57,8 +57,8 @@ REASON_METRICS = {
         "for a stream or for an event.", colour="comm"),
     "dependency": Metric(
         "idle_dependency_time", "Idle, waits for other work", Unit.NS,
-        "Time in which the GPU is idle for more than 10 us although its next work is already launched, or for more "
-        "than 50 us after its launch call returned: it waits for an event, another stream or another GPU.",
+        "Time in which the GPU is idle for more than 10 µs although its next work is already launched, or for more "
+        "than 50 µs after its launch call returned: it waits for an event, another stream or another GPU.",
         colour="comm"),
     "unrecorded_work": Metric(
         "unrecorded_work_time", "Unrecorded work", Unit.NS,

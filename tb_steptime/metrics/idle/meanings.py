@@ -21,7 +21,7 @@ IDLE_MEANINGS = (
             "stacks name the Python code.", "other"),
     _reason("launch_latency", "Launch latency",
             "The launch call has begun, but its work has not started on the GPU.", "runtime"),
-    _reason("queued", "Gap", "The next work is already launched: a hardware gap of at most 10 us.", "other", True),
+    _reason("queued", "Gap", "The next work is already launched: a hardware gap of at most 10 µs.", "other", True),
     _reason("collective_wait", "Wait before a collective",
             "The next work is a collective: it is launched, but waits for other ranks, a stream or an event.", "comm"),
     _reason("dependency", "Dependency",

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
@@ -91,7 +92,7 @@ class Roof(msgspec.Struct, frozen=True):
 
 class Roofline(msgspec.Struct, frozen=True):
     """Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
-    time in ops without a formula, or without recorded inputs."""
+    time in ops without a formula, or without recorded inputs. Collectives compute nothing: theirs is not in it."""
 
     memory_gbs: float | None
     roofs: list[Roof]
@@ -132,7 +133,7 @@ def roofline(trace: Trace, device: int) -> Roofline:
         dots=dots,
         more_dots=len(order) - len(dots),
         more_ns=int(total[order[DOTS:]].sum()),
-        unknown_ns=int(dur[~known].sum()),
+        unknown_ns=int(dur[~known & ~exchanging(trace, rows)].sum()),
     )
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
+from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
 from tb_steptime.metrics.roofline.recomputed import recomputed_ops
@@ -48,7 +49,8 @@ MODEL_FLOPS = Metric(
 )  # fmt: skip
 KNOWN_FLOPS_SHARE = Metric(
     "known_flops_share", "Kernel time with known FLOPs", Unit.FRACTION,
-    "Kernel time in ops whose operations follow from recorded shapes, as a share of the kernel time.",
+    "Kernel time in ops whose operations follow from recorded shapes, as a share of the kernel time without that of "
+    "communication.",
     colour="tensor",
 )  # fmt: skip
 
@@ -156,10 +158,11 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 
 
 def known_flops_share(trace: Trace, device: int) -> Figure:
-    """Kernel time in ops with a formula and known sizes / kernel time."""
+    """Kernel time in ops with a formula and known sizes / kernel time of all but collectives."""
     if trace.events.shapes is None:
         return unknown(trace, NO_SHAPES)
     rows, work = kernel_rows(trace, device), kernel_work(trace)
+    rows = rows[~exchanging(trace, rows)]
     known = np.array([each.work is not None for each in work.distinct] + [False], bool)[work.place[rows]]
     event, steps = trace.kernels.event[rows], find_steps(trace)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]

@@ -5,14 +5,17 @@ stands here. Rates are SMs x boost clock x operations a clock, which the tests h
 
     H100 SXM   132 SMs x 1.83 GHz x 4096 = 989 TFLOP/s of BF16 on tensor cores
 
-Where a device is not listed nothing is computed from peaks: no gain and no proof. A part of a GPU (MIG) has none,
-nor do models of one data centre that share a name (A100 and H100 with 64 GB) and slower cards (V100 FHHL).
+Where a device is not listed, and its peaks are not told (`told_peaks`), nothing is computed from them: no gain, no
+proof. A part of a GPU (MIG) has none, nor do models of one data centre that share a name (A100 and H100 with 64 GB) and
+slower cards (V100 FHHL).
 """
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+
+from tb_steptime.metrics.work.told_peaks import told_rates
 
 
 class Peaks(NamedTuple):
@@ -119,7 +122,11 @@ PEAKS = (
 
 
 def peaks_of(device_name: str) -> Peaks | None:
-    """Peaks of a device by its name; None where the name is not listed, or of a part of a GPU (`... MIG 3g.20gb`)."""
+    """Peaks of a device by its name: those that the user told, else those of its data sheet. None where the name is not
+    listed, or of a part of a GPU (`... MIG 3g.20gb`). Raises TraceError where what was told cannot be read."""
+    told = told_rates(device_name)
+    if told is not None:
+        return Peaks(tf32=told.get("tf32"), **{name: rate for name, rate in told.items() if name != "tf32"})
     if " MIG " in device_name:
         return None
     return next((peaks for pattern, peaks in PEAKS if pattern.search(device_name)), None)

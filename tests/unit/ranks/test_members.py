@@ -11,7 +11,9 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason, count
 
 
-def span(rank: int, steps: dict[str, int], *, world_size: int | None = 4, cut_short: bool = False) -> RankSpan:
+def span(
+    rank: int, steps: dict[str, int], *, world_size: int | None = 4, cut_short: bool = False, gap: bool = False
+) -> RankSpan:
     step_ns = np.array(list(steps.values()), np.int64)
     return RankSpan(
         key=f"key{rank}",
@@ -20,6 +22,7 @@ def span(rank: int, steps: dict[str, int], *, world_size: int | None = 4, cut_sh
         rank=rank,
         world_size=world_size,
         cut_short=cut_short,
+        gap=gap,
         origin_ns=1_000,
         step_names=tuple(steps),
         step_start_ns=np.cumsum(step_ns) - step_ns,
@@ -65,3 +68,17 @@ def test_what_no_rank_measures_has_a_reason():
     assert rank_matrix(spans, "peak_allocated").reason == Reason("no_rank_measures_it")
     with pytest.raises(KeyError):
         rank_matrix(spans, "no such metric")
+
+
+def test_ranks_of_which_an_analysis_failed_are_counted():
+    job = job_ranks([span(0, {"1": 5}, world_size=2), span(1, {"1": 5}, world_size=2, gap=True)])
+    assert [(note.id, note.values) for note in job.notes] == [
+        ("ranks_not_computed", {"count": count(1), "all": count(2)})
+    ]
+
+
+@pytest.mark.parametrize("world_size", [2**18, 2**31, 2**63, -1])
+def test_a_number_of_ranks_that_no_job_has_is_not_believed(world_size):
+    """Those without a recording are listed."""
+    job = job_ranks([span(0, {"1": 5}, world_size=world_size), span(1, {"1": 5}, world_size=world_size)])
+    assert (job.world_size, job.missing, job.notes) == (None, [], [])

@@ -57,6 +57,38 @@ def test_the_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (span["window"], span["window_ns"] > 0, span["modules"]) == ("steps", True, [])
 
 
+def test_what_no_device_did_is_null_in_the_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    events = [
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "ts": 0, "dur": 100, "pid": 1, "tid": 1},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 10, "dur": 20, "pid": 1, "tid": 1},
+    ]
+    trace = tmp_path / "host.1.pt.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    (span,) = json.loads(run(capsys, trace, "--format", "json")[1])["spans"]
+    (op,) = span["operators"]
+    measured = ("shape", "device_total_ns", "device_self_ns", "launches", "idle_ns")
+    assert [op[field] for field in measured] == [None] * 5
+    assert (op["calls"], op["host_total_ns"], op["host_self_ns"], span["window_ns"]) == (1, 20_000, 20_000, 100_000)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"Framework": "pytorch-lightning"}])
+def test_modules_of_lightning_are_known_by_their_marks(
+    metadata: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Its key in the file says no more than the marks, which newer releases write without it."""
+    marks = [("user_annotation", "ProfilerStep#1", 0, 100), ("cpu_op", "aten::mm", 30, 10)]
+    marks += [("user_annotation", f"[pl][module]{name}", *when) for name, *when in (
+        ("my.Net: net", 10, 50), ("torch.nn.modules.linear.Linear: net.0", 20, 30))]  # fmt: skip
+    events = [
+        {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, "pid": 1, "tid": 1} for cat, name, ts, dur in marks
+    ]
+    trace = tmp_path / "host.1.pt.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, **metadata, "traceEvents": events}))
+    (span,) = json.loads(run(capsys, trace, "--format", "json")[1])["spans"]
+    (net,) = span["modules"]
+    assert (net["name"], net["host_total_ns"], [each["name"] for each in net["children"]]) == ("net", 50_000, ["net.0"])
+
+
 def test_modules_are_a_tree():
     (module,) = msgspec.to_builtins(spans().modules)
     assert module == {

@@ -114,6 +114,11 @@ def test_times_far_from_zero_are_as_exact(some, offset):
     assert [(start - offset, end - offset) for start, end in far] == list(near)
 
 
+def test_of_what_does_not_overlap_no_rounding_is_left():
+    start, end = np.array([4220, 4324, 60386]), np.array([4735, 5206, 61218])
+    assert weighted_overlap(start, end, np.array([0.7, 0.2, 0.9]), np.array([150_000, 151_000])).tolist() == [0.0]
+
+
 def test_touching_intervals_are_one():
     assert list(Intervals.of((0, 5), (5, 8), (9, 9), (12, 10))) == [(0, 8)]
 

@@ -93,14 +93,15 @@ function patternOf({
   short_wait_ns: short,
   workers_from: from,
 }: Burst): string {
-  const known = from !== null && from in FROM ? [`the number of workers is known from ${FROM[from]}`] : [];
-  const correlate = autocorrelation === null ? null : `correlate by ${text(autocorrelation, "number")}`;
-  if (long === null && correlate !== null)
-    return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
   const lengths =
-    long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
-  const alike = correlate === null ? [] : [`waits at that distance ${correlate}`];
-  return `${[`Of ${period} waits in a row one ${lengths}`, ...alike, ...known].join("; ")}.`;
+    long === null ? "is long" : `takes ${ns(long)}${short === null ? "" : `, the others ${ns(short)} at best`}`;
+  const correlate =
+    autocorrelation === null ? [] : [`Waits ${period} batches apart correlate by ${text(autocorrelation, "number")}.`];
+  return [
+    ...(long === null && correlate.length > 0 ? [] : [`One wait in ${period} ${lengths}.`]),
+    ...correlate,
+    ...(from !== null && from in FROM ? [`The number of workers is known from ${FROM[from]}.`] : []),
+  ].join(" ");
 }
 
 /** Where the number of workers is from. */

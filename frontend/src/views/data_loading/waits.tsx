@@ -7,9 +7,9 @@ import type { Compared, Tab } from "../props";
 
 /** From what the loader's own share is known; a name that is not here is left out. */
 const SOURCES: Readonly<Record<string, string>> = {
-  recorder: "as recorded",
+  recorder: "recorded",
   ready: "from waits for prefetched batches",
-  short: "waits are short",
+  short: "the usual wait, which is short",
 };
 
 /** What it costs to receive a batch that a worker has produced. */
@@ -26,8 +26,8 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
   return (
     <p class="quiet small aside">
       Receiving a batch that is ready takes <b>{ns(own)}</b>
-      {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
-      {by !== null && by in SOURCES && `: ${SOURCES[by]}`}.
+      {by !== null && by in SOURCES && ` (${SOURCES[by]})`}
+      {exposed !== null && <>; with pauses of the CPU it adds {ns(exposed)} to the mean step</>}.
     </p>
   );
 }

@@ -86,7 +86,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           )}
           <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
-            {roofline.memory_gbs === null && "The peaks of this GPU are not known here, so that there is no roof. "}
+            {roofline.memory_gbs === null && NO_ROOF}
             {restOf(roofline, drawn.length, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
           <Table
@@ -126,6 +126,10 @@ function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
   return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
 
+const NO_ROOF =
+  "The peaks of this GPU are not known here, so that there is no roof. Tell them where TensorBoard is started: " +
+  'TB_STEPTIME_PEAKS="part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s. ';
+
 /** What the picture leaves out. */
 function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {
   const moving = dots.length - drawn;
@@ -134,7 +138,9 @@ function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: numbe
     more_dots > 0
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
-    unknown_ns > 0 ? `Of ${percent(unknown_ns / kernelNs)} of kernel time operations or bytes are not known.` : "",
+    unknown_ns > 0
+      ? `Of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, operations or bytes are not known.`
+      : "",
   ]
     .filter((each) => each !== "")
     .join(" ");

@@ -1,6 +1,7 @@
 import type { CpuOpRow, CpuWork } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
+import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted } from "../../format";
@@ -58,7 +59,7 @@ function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
       id: "op",
       label: "Op",
       order: (row) => row.op,
-      cell: (row) => <span data-hint={row.op}>{row.op}</span>,
+      cell: (row) => <Middle name={row.op} />,
     },
     {
       id: "bar",

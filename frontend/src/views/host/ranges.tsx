@@ -23,7 +23,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   return (
     <Picture
       title="How much time do the named ranges take?"
-      sub={`${totalsText(readingOf(tab))}, all threads together`}
+      sub={`${totalsText(readingOf(tab))}, all threads`}
       name={`ranges ${name}`}
       drawn={false}
       table={() => tableOf(ranges)}

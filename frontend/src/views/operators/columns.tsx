@@ -77,7 +77,7 @@ export function columnsOf(
       ]
     : [];
   return [
-    { id: "name", label: "Op", order: (row) => row.name, cell: (row) => <Middle name={row.name} /> },
+    { id: "name", label: "Op", least: "150px", order: (row) => row.name, cell: (row) => <Middle name={row.name} /> },
     ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
     {
       id: "calls",

@@ -199,15 +199,19 @@ function Kernels({
   );
 }
 
-/** The rows of another grouping that are of this op, with their share of its own time. */
+/** The rows of another grouping that are of this op, with their share of its own time: of all of it, since the table of
+ * that grouping has the largest rows of all ops and may leave out some of this one. */
 function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string; grouping: Grouping }) {
-  const rows = tableOf(result, grouping.id, tab.state.work ?? "ran").rows.filter((row) => row.name === op);
+  const where = tab.state.work ?? "ran";
+  const rows = tableOf(result, grouping.id, where).rows.filter((row) => row.name === op);
   if (rows.length === 0) return null;
   const own = (row: OperatorRow) =>
     (result.has_device ? row.device_self_ns : null) || row.host_self_ns + row.runtime_ns;
   const onDevice = result.has_device && rows.some((row) => (row.device_self_ns ?? 0) > 0);
   const of = (row: OperatorRow) => (onDevice ? (row.device_self_ns ?? 0) : own(row));
-  const whole = rows.reduce((sum, row) => sum + of(row), 0);
+  const listed = rows.reduce((sum, row) => sum + of(row), 0);
+  const all = tableOf(result, "name", where).rows.find((row) => row.name === op);
+  const whole = Math.max(listed, all ? of(all) : 0);
   const columns: Column<OperatorRow>[] = [
     {
       id: "key",
@@ -253,6 +257,7 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
         onSort={null}
         maxRows={6}
       />
+      {listed < whole && <p class="quiet small">{percent((whole - listed) / whole)} in rows that are not listed</p>}
     </Picture>
   );
 }

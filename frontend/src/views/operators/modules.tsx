@@ -130,7 +130,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
   });
   const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
   return [
-    { id: "module", label: "Module", cell: (line) => <Name line={line} /> },
+    { id: "module", label: "Module", least: "150px", cell: (line) => <Name line={line} /> },
     {
       id: "occurrences",
       ...columnHead(meanings, "module_occurrences"),

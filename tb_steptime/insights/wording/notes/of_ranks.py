@@ -13,6 +13,11 @@ RANK_NOTES: dict[str, NoteWords] = {
         "[{count}] (rank has|ranks have) several recordings of this time.",
         "The one with most steps counts. Are these different jobs in one folder?",
     ),
+    "ranks_not_computed": NoteWords(
+        "Steps or collectives of [{count}] of {all} ranks could not be computed: an analysis failed on (its file|their "
+        "files).",
+        "What (it does|they do) in them is not known; the figures of the others stand.",
+    ),
     "ranks_cut_short": NoteWords(
         "The files of [{count}] of {all} ranks end before the recording does.",
         "Steps and collectives after the cut are missing on (it|them).",

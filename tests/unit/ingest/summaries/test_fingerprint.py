@@ -97,3 +97,11 @@ def module_of(parts, name):
     folder = PACKAGE.joinpath(*parts)
     files = folder / f"{name}.py", folder / name / "__init__.py", folder.with_suffix(".py"), folder / "__init__.py"
     return str(next(each for each in files if each.is_file()).relative_to(PACKAGE))
+
+
+def test_other_told_peaks_are_another_measurement(monkeypatch):
+    plain = code_fingerprint.__wrapped__()
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", "A10G: half=70 fp32=31.2 memory=600")
+    told = code_fingerprint.__wrapped__()
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", "A10G: half=70 fp32=31.2 memory=601")
+    assert len({plain, told, code_fingerprint.__wrapped__()}) == 3

@@ -55,6 +55,22 @@ def test_dots_say_what_bounds_them_and_what_good_kernels_would_save():
     assert (found.memory_gbs, [roof.tflops for roof in found.roofs], found.unknown_ns) == (2039.0, [312.0, 19.5], 0)
 
 
+def test_communication_has_no_operations_that_could_be_known():
+    trace = timeline(
+        """
+        step     | 00000000000000000000000000000000000000000000000000 |
+        op       | aacc.ddd.......................................... |
+        runtime  | k.n..u............................................ |
+        kernel 7 | ...kkkkkkkkkkkkkkkkkkkk..uuuuuuuuuu............... |
+        kernel 8 | ....nnnnnnnnnnnnnnnnnnnnnnnnnnnnnn................ |""",
+        names={"a": "aten::mm", "k": GEMM, "n": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "u": "custom"},
+        inputs={"a": SQUARE},
+        devices={0: A100},
+    )
+    assert roofline(trace, 0).unknown_ns == 10_000
+    assert known_flops_share(trace, 0).value == pytest.approx(2 / 3)
+
+
 def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_step():
     trace = drawn(TWO_OPS)
     assert mfu(trace, 0).value == hfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
@@ -75,6 +91,16 @@ def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone():
     )
     assert hfu(trace, 0).value == pytest.approx(2 * FLOPS / 312e3 / 50_000)
     assert mfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
+
+
+def test_peaks_that_are_told_are_roofs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", f"{A100.name}: half=156 fp32=19.5 memory=1000")
+    trace = drawn(TWO_OPS)
+    assert (roofline(trace, 0).memory_gbs, [roof.tflops for roof in roofline(trace, 0).roofs]) == (
+        1000.0,
+        [156.0, 19.5],
+    )
+    assert mfu(trace, 0).value == pytest.approx(FLOPS / 156e3 / 50_000)
 
 
 def test_no_peaks_no_mfu_but_operations():

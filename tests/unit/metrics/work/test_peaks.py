@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.work.peaks import PEAKS, peaks_of
+from tb_steptime.errors import TraceError
+from tb_steptime.metrics.work.peaks import PEAKS, Peaks, peaks_of
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,34 @@ def test_a_name_leads_to_its_data_sheet(name: str, half: float, memory: float):
 )
 def test_others_have_none(name: str):
     assert peaks_of(name) is None
+
+
+def test_peaks_may_be_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(
+        "TB_STEPTIME_PEAKS", "a10g: half=70 fp32=31.2 memory=600 ; MIG 3g.20gb: half=134 fp32=8 memory=872 tf32=67;"
+    )
+    a10g, mig = peaks_of("NVIDIA A10G"), peaks_of("NVIDIA A100-SXM4-40GB MIG 3g.20gb")
+    assert a10g == Peaks(31.2, 70.0, None, 4 * 31.2, 600.0)
+    assert mig == Peaks(8.0, 134.0, 67.0, 32.0, 872.0)
+    assert peaks_of("NVIDIA GeForce RTX 4090 D") is None
+    assert peaks_of("NVIDIA B200") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A10G",
+        "A10G: half=70",
+        "A10G: half=70 fp32=many memory=600",
+        ": half=70 fp32=31.2 memory=600",
+        "A10G: half=70 fp32=31.2 memory=0",
+        "A10G: half=70 fp32=31.2 memory=600 fp65=1",
+    ],
+)
+def test_what_was_told_in_other_words_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", text)
+    with pytest.raises(TraceError, match=r"TB_STEPTIME_PEAKS: The peak rates '.*' cannot be read"):
+        peaks_of("NVIDIA A10G")
 
 
 def test_fp32_is_held_against_tf32_only_where_it_is_used():

@@ -1,0 +1,58 @@
+"""Peak rates that the user tells, in the environment variable `TB_STEPTIME_PEAKS`: of GPUs that are not listed, or
+other rates than those of the data sheet.
+
+TB_STEPTIME_PEAKS="A10G: half=70 fp32=31.2 memory=600; MIG 3g.20gb: half=134 fp32=8.4 memory=872"
+                   ----  ------------------------------
+                   part of the device's name, in any case      TFLOP/s, memory in GB/s: fields of `Peaks`
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+
+from tb_steptime.errors import TraceError
+
+VARIABLE = "TB_STEPTIME_PEAKS"
+
+#: Each has to be told; the others may be.
+NEEDED = ("half", "fp32", "memory")
+MAY_BE_TOLD = (*NEEDED, "tf32", "fp8", "fp64", "fp64_tensor", "fp32_matrix", "plain_half")
+
+#: Where it is not told: as many times FP32 as on any listed GPU, so that nothing is taken for tensor cores that is not.
+_PLAIN_HALF = 4.0
+_RATE = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
+
+Rates = dict[str, float]
+
+
+def told_text() -> str:
+    """What the environment says; summaries that were measured under another text are made again."""
+    return os.environ.get(VARIABLE, "")
+
+
+def told_rates(device_name: str) -> Rates | None:
+    """By field of `Peaks`; None where nothing is told of such a device. Raises TraceError where the text is odd."""
+    told = _read(told_text())
+    return next((rates for name, rates in told if name in device_name.lower()), None)
+
+
+@functools.lru_cache(maxsize=8)
+def _read(text: str) -> tuple[tuple[str, Rates], ...]:
+    return tuple(_one(entry) for entry in text.split(";") if entry.strip())
+
+
+def _one(entry: str) -> tuple[str, Rates]:
+    name, _, said = entry.rpartition(":")
+    found = [_RATE.fullmatch(each) for each in said.split()]
+    rates = {each[1]: float(each[2]) for each in found if each}
+    is_odd = None in found or not name.strip() or not rates.keys() <= set(MAY_BE_TOLD)
+    if is_odd or any(rates.get(each, 0.0) <= 0 for each in NEEDED):
+        raise TraceError(
+            f"The peak rates {entry.strip()!r} cannot be read",
+            VARIABLE,
+            'Write "part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s; '
+            'several with ";" between.',
+        )
+    return name.strip().lower(), {"plain_half": _PLAIN_HALF * rates["fp32"], **rates}

@@ -1,0 +1,107 @@
+"""Of a lightly damaged file every other event is kept, before the damage and after it, and what is gone is counted."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+
+#: Events of a file, and places in it: each has some before and some behind it.
+EVENTS = 8
+PLACES = st.integers(2, EVENTS - 3)
+#: What is behind an event's arguments; a brace fewer, and JSON says that the next event is inside this one.
+END = 12
+#: One damage may be counted as some more: where a quote is missing, what is text and what is not changes sides.
+MOST_COUNTED = 4
+
+
+def event(number: int) -> bytes:
+    """As Kineto writes them, a key a line, with what may be taken for structure in its texts."""
+    said = {
+        "ph": "X", "cat": "cpu_op", "name": f"aten::op{number}", "pid": 10, "tid": 10, "ts": 100.5 + 10 * number,
+        "dur": 4.25, "args": {"External id": number + 1, "Input Dims": [[number, 2], []], "Concrete": 'a "b" {c}, ["'},
+    }  # fmt: skip
+    return json.dumps(said, indent=4).replace("\n", "\n  ").encode()
+
+
+BEFORE, BEHIND = b'{\n  "schemaVersion": 1,\n  "traceEvents": [\n  ', b'\n  ],\n  "traceName": "small.json"\n}\n'
+WHOLE = [event(number) for number in range(EVENTS)]
+
+
+def file_of(events: list[bytes]) -> bytes:
+    return BEFORE + b",\n  ".join(events) + BEHIND
+
+
+def read(content: bytes) -> Trace:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "worker.1.pt.trace.json"
+        path.write_bytes(content)
+        return read_trace(path)
+
+
+def rows(trace: Trace) -> list[tuple[str, int, int, int]]:
+    events = trace.events
+    columns = (events.name.tolist(), (events.start_ns + trace.origin_ns).tolist(), events.dur_ns.tolist())
+    return [
+        (trace.strings[name], start, length, outer)
+        for name, start, length, outer in zip(*columns, events.external_id.tolist(), strict=True)
+    ]
+
+
+ROWS = rows(read(file_of(WHOLE)))
+
+
+def counted(trace: Trace) -> int:
+    return sum(int(note.values["count"].value or 0) for note in trace.notes if note.id == "lost-events")
+
+
+def check(place: int, damaged: bytes) -> None:
+    trace = read(file_of([*WHOLE[:place], damaged, *WHOLE[place + 1 :]]))
+    found = rows(trace)
+    assert [row for row in ROWS if row not in found] in ([], [ROWS[place]])
+    assert len(found) <= EVENTS
+    gone = EVENTS - len(found)
+    assert gone <= counted(trace) <= MOST_COUNTED or _is_json(damaged)
+
+
+def _is_json(text: bytes) -> bool:
+    """It may say now that it is no event at all."""
+    try:
+        said: Any = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(said, dict)
+
+
+@given(PLACES, st.data(), st.integers(0, 255))
+def test_a_byte_is_another(place, data, byte):
+    at = data.draw(st.integers(0, len(WHOLE[place]) - 1))
+    check(place, WHOLE[place][:at] + bytes([byte]) + WHOLE[place][at + 1 :])
+
+
+@given(PLACES, st.data())
+def test_a_quote_is_missing(place, data):
+    quotes = [at for at, byte in enumerate(WHOLE[place]) if byte == ord('"')]
+    at = data.draw(st.sampled_from(quotes))
+    check(place, WHOLE[place][:at] + WHOLE[place][at + 1 :])
+
+
+@given(PLACES, st.data())
+def test_a_part_of_an_event_is_missing(place, data):
+    first, past = sorted(data.draw(st.tuples(*[st.integers(0, len(WHOLE[place]) - END)] * 2)))
+    check(place, WHOLE[place][:first] + WHOLE[place][past:])
+
+
+@given(PLACES, st.data())
+def test_the_file_ends_in_an_event(place, data):
+    at = data.draw(st.integers(1, len(WHOLE[place]) - 1))
+    trace = read(file_of([*WHOLE[:place], WHOLE[place][:at]]).removesuffix(BEHIND))
+    assert rows(trace) == ROWS[:place]
+    assert [note.id for note in trace.notes] == ["truncated-file", "lost-events"]
