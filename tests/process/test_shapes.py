@@ -1,4 +1,7 @@
-"""Traces that no profiler writes: as many of anything as a hostile or broken file likes, at two sizes."""
+"""Traces that no profiler writes: as many of anything as a hostile or broken file likes, at two sizes.
+
+`python -m benchmarks.shapes` prints the same of sizes forty times as large.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,4 @@ def bound(name: str) -> int:
 def test_nothing_grows_faster_than_n_log_n_and_no_page_without_a_bound(name):
     before, after = at_two_sizes(name, max(10, SHAPES[name][1] // 40), TIMES, tries=1)
     assert after.seconds < MOST_TIMES_THE_SECONDS * max(before.seconds, LEAST_SECONDS)
-    assert after.bytes < bound(name)
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("name", SHAPES)
-def test_nor_do_large_ones(name):
-    before, after = at_two_sizes(name, SHAPES[name][1], TIMES)
-    assert after.seconds < MOST_TIMES_THE_SECONDS * before.seconds
     assert after.bytes < bound(name)
