@@ -43,9 +43,10 @@ def host_floor(trace: Trace) -> Figure:
     set_aside,
 )
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step less the union of the loader's waits, the blocked time and what judgement leaves out."""
+    """Per step, ns: the step less the union of the loader's waits, the blocked time, and the time in which the device
+    works off what was launched before the recording."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:
-        waits = waits | set_aside(trace, device).total
+        waits = waits | set_aside(trace, device).before_recording
     return steps.end_ns - steps.start_ns - waits.overlap_ns(steps.start_ns, steps.end_ns)
