@@ -62,6 +62,7 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
   const bar: Column<RecordedWorker> = {
     id: "bar",
     label: "",
+    least: "16px",
     cell: (row) => (
       <InlineBar
         segments={[
