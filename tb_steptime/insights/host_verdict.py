@@ -73,14 +73,21 @@ def _sentence(facts: Facts) -> Phrase:
     said = (
         cpu_sentence(facts) if facts.idle is None else filled(_template(facts, facts.idle), _values(facts, facts.idle))
     )
-    return _of_judged(said) if leaves_out(facts) else said
+    return _of_judged(said, _left_out(facts)) if leaves_out(facts) else said
 
 
-def _of_judged(said: Phrase) -> Phrase:
+def _of_judged(said: Phrase, left_out: str) -> Phrase:
     """Where the bar of the mean step shows more than is judged, a step's length says which of the two it is."""
     if not said.template.startswith(_TAKES):
         return said
-    return Phrase(f"Without one-time costs, a step takes {said.template.removeprefix(_TAKES)}", said.values)
+    return Phrase(f"Without {left_out}, a step takes {said.template.removeprefix(_TAKES)}", said.values)
+
+
+def _left_out(facts: Facts) -> str:
+    once_ns = sum(step.once_ns for step in facts.overview.steps)
+    if once_ns == facts.left_out_ns:
+        return "one-time costs"
+    return "one-time costs and the edges of the recording" if once_ns else "the edges of the recording"
 
 
 _TAKES = "A step takes "

@@ -60,6 +60,20 @@ def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
     assert verdict == f"{said} takes 10.0 ms, and the GPU works for 100 % of it."
 
 
+def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
+    trace = timeline(
+        f"""
+        step     | {"0" * 20 + "".join(str(i) * 10 for i in range(6))} |
+        runtime  | {"c" * 20 + "kq........" * 6} |
+        memcpy 7 | {"." * 19 + "c" + "." * 60} |
+        kernel 7 | {"." * 20 + "kkkkkqqqqq" * 6} |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)"},
+        cell_ns=MS,
+    )
+    verdict = plain(judged(trace).verdict.text).replace("\xa0", " ")
+    assert verdict == "Without the edges of the recording, a step takes 10.2 ms, and the GPU works for 100 % of it."
+
+
 def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():
     assert [step.before_recording_ns for step in overview_of(copies(40, 40)).steps] == [0] * 6
     assert [step.before_recording_ns for step in overview_of(copies(40, 20)).steps] == [0] * 6
