@@ -41,6 +41,13 @@ def start_child(module: str, arguments: Sequence[object], passed: Sequence[int])
     return _forked(name, spelled, passed) if _has_one_thread() else _started(name, spelled, passed)
 
 
+def fork_child(main: Callable[[], None]) -> Child | None:
+    """One that runs a function of this process and answers on its stdout; None where it cannot be forked."""
+    with contextlib.suppress(OSError):
+        return _fork(main, ()) if _has_one_thread() else None
+    return None
+
+
 def _has_one_thread() -> bool:
     try:
         return len(os.listdir(_THREADS)) == 1
@@ -85,15 +92,19 @@ class _Forked:
 
 def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
     main = importlib.import_module(module).main
+    return _fork(lambda: main(arguments), passed)
+
+
+def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
     said, says = os.pipe()
     pid = os.fork()
     if not pid:
-        _run(main, arguments, says, passed)
+        _run(main, says, passed)
     os.close(says)
     return _Forked(pid, os.fdopen(said, "rb"))
 
 
-def _run(main: Callable[[list[str]], None], arguments: list[str], says: int, passed: Sequence[int]) -> NoReturn:
+def _run(main: Callable[[], None], says: int, passed: Sequence[int]) -> NoReturn:
     """The child, from the fork to its end: nothing of what called this is ever returned to."""
     status = 1
     try:
@@ -103,7 +114,7 @@ def _run(main: Callable[[list[str]], None], arguments: list[str], says: int, pas
         for own, place in ((nothing, _STDIN), (says, _STDOUT), (nothing, _STDERR)):
             os.dup2(own, place)
         _close_all_but({_STDIN, _STDOUT, _STDERR, *passed})
-        main(arguments)
+        main()
         status = 0
     finally:
         os._exit(status)
