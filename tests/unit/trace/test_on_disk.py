@@ -123,6 +123,7 @@ def test_where_the_disk_is_full_columns_stay_in_memory(
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
 def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_disk, "_MOST_BYTES", 1 << 30)
     disk, megabytes = ColumnsOnDisk(), 32
     column = disk.keep(np.arange(megabytes << 17))
     before = on_disk._mapped_bytes()
