@@ -662,7 +662,7 @@ export interface CouldBe {
  * step in which each op takes as long as in half of the steps at most.
  */
 export interface CpuGroup {
-  id: "attention" | "compiled" | "convolution" | "matmul" | "other";
+  id: "attention" | "compiled" | "compiling" | "convolution" | "lookup" | "matmul" | "other" | "random" | "reading" | "recurrent";
   self_ns: number;
   usual_ns: number;
   op: string;

@@ -27,14 +27,25 @@ from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-CpuGroupId = Literal["convolution", "matmul", "attention", "compiled", "other"]
+CpuGroupId = Literal[
+    "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "lookup", "random", "reading", "other"
+]
 
-#: The kinds of ops, by their names; the first that fits.
+#: The kinds of ops, by their names; the first that fits. lookup: rows are fetched, added up or sorted by an index;
+#: random: input that is drawn, and not dropout; reading: a tensor's values become Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
+    "compiling": re.compile(r"\(dynamo_timed\)$"),
     "compiled": re.compile(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
     "convolution": re.compile(r"conv", re.IGNORECASE),
+    "recurrent": re.compile(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
     "attention": re.compile(r"scaled_dot_product|flash_attention"),
     "matmul": re.compile(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
+    "lookup": re.compile(
+        r"::_?(index\w*|gather\w*|scatter\w*|take\w*|embedding\w*|sort|argsort|topk|unique\w*|nonzero|masked_select"
+        r"|coalesce|bincount)$"
+    ),
+    "random": re.compile(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
+    "reading": re.compile(r"::(item|_local_scalar_dense|is_nonzero|unbind)$"),
 }
 #: "Optimizer.step#AdamW.step" is of AdamW.
 OPTIMIZER_CLASS = re.compile(r"Optimizer\.step#(?P<name>\w+)\.step")
@@ -180,6 +191,8 @@ def group_of(op: str) -> CpuGroupId:
     """
     >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
     ('convolution', 'matmul', 'other')
+    >>> group_of("aten::_index_put_impl_"), group_of("aten::bernoulli_"), group_of("aten::mkldnn_rnn_layer_backward")
+    ('lookup', 'other', 'recurrent')
     """
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 

@@ -67,6 +67,41 @@ def test_the_largest_kind_decides_from_three_tenths_of_the_step(ops, how):
     assert (card is None) if how is None else (card is not None and card.how is not None and how in card.how)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "inputs", "how"),
+    [
+        ("float", ", on FP32 inputs", 'with torch.autocast("cpu", dtype=torch.bfloat16):'),
+        ("double", ", on FP64 inputs", "model = model.float()"),
+    ],
+)
+def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str, how: str):
+    card = cards(of_ops("mmmmmmmme.", inputs={"m": ("[[1]]", f'["{dtype}"]')}))["cpu_ops"]
+    assert plain(card.why) == f"Matrix products take 8 µs a step (80 %); aten::addmm alone takes 8 µs{inputs}."
+    assert card.how is not None and card.how.startswith(how)
+
+
+@pytest.mark.parametrize(
+    ("ops", "names", "inputs"),
+    [
+        ("mmmmmmmme.", {}, {"m": ("[[1]]", '["c10::BFloat16"]')}),  # 16 bits already
+        ("ggggggsse.", {"g": "aten::index_select", "s": "aten::scatter_add_"}, {}),  # no compiler fuses them
+        ("eeireeire.", {"i": "aten::item", "r": "aten::unbind"}, {}),  # Python reads values all the time
+        ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn
+    ],
+)
+def test_without_a_setting_there_is_no_card(ops, names, inputs):
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES | names, inputs=inputs)
+    assert cards(judged(trace)) == {}
+
+
+def test_recurrent_layers_are_no_elementwise_ops():
+    steps = "".join(str(number) * 10 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {'llllllmme.' * 4} |", names=NAMES | {"l": "aten::mkldnn_rnn_layer"})
+    card = cards(judged(trace))["cpu_ops"]
+    assert plain(card.why) == "Recurrent layers take 6 µs a step (60 %); aten::mkldnn_rnn_layer alone takes 6 µs."
+
+
 def test_ops_of_a_gpu_job_are_not_to_speed_up():
     names = NAMES | {"c": "aten::cudnn_convolution"}
     assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
