@@ -123,6 +123,27 @@ def test_ops_of_many_names_are_compiled_and_not_named():
     assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 5 µs."
 
 
+def compiling_in(*steps: int) -> Judgement:
+    ops = "".join("ddddddmm.." if step in steps else "mmmmmmmm.." for step in range(6))
+    marks = "".join(str(step) * 10 for step in range(6))
+    names = NAMES | {"d": "compile_fx_inner (dynamo_timed)"}
+    return judged(timeline(f"step | {marks} |\nop | {ops} |", names=names))
+
+
+def test_compiling_again_and_again_is_the_headline():
+    judgement = compiling_in(1, 3, 5)
+    card = cards(judgement)["cpu_compiles"]
+    assert plain(judgement.verdict.text) == "A step takes 10 µs, and torch.compile is at work for 30 % of it."
+    assert (card.gain_ns, card.severity) == (3_000, Severity.MAJOR)
+    assert plain(card.why) == (
+        "torch.compile is at work for 3 µs a step (30 %), in later steps too: shapes, types or values change."
+    )
+
+
+def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
+    assert "cpu_compiles" not in cards(compiling_in(0, 1))
+
+
 @pytest.mark.parametrize(
     ("optimizer", "update", "fires"),
     [
