@@ -207,6 +207,16 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "cpu_saves", "cpu", main="slow_steps", never=f"{WAITS} {GRAPHS} host_stops",
+            why="No GPU: steps of 16 ms; after every third of them Python saves a checkpoint for 25 ms.",
+        ),
+        (*cpu_step(16_000), Section((), stop_ns=25 * MS, steps=tuple(FIRST + step for step in (2, 5, 8)))),
+        None,
+        devices=0,
+        active=10,
+    ),
+    job(
+        Label(
             "cpu_preempted", "cpu", may="slow_steps", never=f"{WAITS} {GRAPHS}",
             why="No GPU: steps of 17 ms, 0.4 in the optimizer. In three of six another process takes the core for 10 "
             "ms from one op in it: no optimizer helps against that.",

@@ -169,3 +169,24 @@ def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fir
             "AdamW takes 2 µs a step (20 %) in 1 ops, each of which goes through a whole parameter.",
         )
         assert card.how == "torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4"
+
+
+@pytest.mark.parametrize(
+    ("long", "filler", "fires"),
+    [
+        ({2, 5, 8}, "........", True),  # every third step
+        ({2, 5, 7}, "........", False),  # by chance
+        ({2, 5}, "........", False),
+        ({2, 5, 8}, "mmmmmmmm", False),  # ops take longer: such as an optimizer that runs now and then
+    ],
+)
+def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, fires):
+    ops = ["mmmmm." + "e" * (step % 2) + (filler if step in long else "") for step in range(10)]
+    marks = "".join(chr(ord("A") + step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    card = next((each for each in judgement.insights if each.id == "slow_steps"), None)
+    assert (card is not None) is fires
+    if card is not None:
+        assert plain(card.why) == (
+            "3 of 10 steps are slow. Step 5 takes 8 µs longer than usual, 8 µs of it outside ops."
+        )
