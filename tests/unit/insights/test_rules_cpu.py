@@ -85,7 +85,8 @@ def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str,
     [
         ("mmmmmmmme.", {}, {"m": ("[[1]]", '["c10::BFloat16"]')}),  # 16 bits already
         ("ggggggsse.", {"g": "aten::index_select", "s": "aten::scatter_add_"}, {}),  # no compiler fuses them
-        ("eeireeire.", {"i": "aten::item", "r": "aten::unbind"}, {}),  # Python reads values all the time
+        ("eeiseeise.", {"i": "aten::item", "s": "aten::select"}, {}),  # Python reads values all the time
+        ("qqqqqqeee.", {"q": "quantized::linear_dynamic"}, {"q": ("[[1]]", '["float"]')}),  # 8 bits already
         ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn
     ],
 )

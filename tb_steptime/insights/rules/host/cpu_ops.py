@@ -20,7 +20,8 @@ _WITHOUT_ONEDNN = "_slow_conv"
 _ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 _FLOAT = "model = model.float()  # and its inputs: FP32 is about twice as fast as FP64"
-#: Kinds of ops for which something can be set. Code that is compiled already has none, nor have lookups by an index.
+#: Kinds of ops for which something can be set. Code that is compiled already has none, nor has what no
+#: compiler fuses.
 _KINDS: dict[CpuGroupId, str] = {
     "convolution": "Convolutions take",
     "recurrent": "Recurrent layers take",
@@ -30,8 +31,8 @@ _KINDS: dict[CpuGroupId, str] = {
 }
 #: The types of inputs that a setting changes, as torch calls them. Others are of 16 or 8 bits already.
 _WIDE = {"float": "FP32", "double": "FP64"}
-#: Where Python reads values for more than this share of the other ops' time, compiled code would end at every few ops.
-READING_FRACTION = 0.05
+#: With fewer other ops between values that Python reads, compiled code would end before it gains much.
+OPS_BETWEEN_READS = 50
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
@@ -42,8 +43,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
-    bits already; lookups by an index, which no compiler fuses; small ops between values that Python reads, at each of
-    which compiled code ends: no card.
+    bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
+    reads, at each of which compiled code ends: no card.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -140,8 +141,8 @@ def _title(group: CpuGroup) -> Phrase:
 
 def _is_read(work: CpuWork, group: CpuGroup) -> bool:
     """Whether Python reads values between these ops all the time."""
-    reading_ns = sum(each.self_ns for each in work.groups if each.id == "reading")
-    return reading_ns > READING_FRACTION * group.self_ns
+    reads = sum(each.calls for each in work.groups if each.id == "reading")
+    return reads * OPS_BETWEEN_READS > group.calls
 
 
 def _how(group: CpuGroup, dtype: str | None) -> str | None:
