@@ -659,14 +659,15 @@ export interface CouldBe {
 
 /**
  * Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
- * step in which each op takes as long as in half of the steps at most.
+ * step in which each op takes as long as in half of the steps at most. calls: of the mean step.
  */
 export interface CpuGroup {
-  id: "attention" | "compiled" | "convolution" | "matmul" | "other";
+  id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
   self_ns: number;
   usual_ns: number;
   op: string;
   op_ns: number;
+  calls: number;
 }
 
 /**
