@@ -2333,10 +2333,12 @@ export interface OutsideOps {
 }
 
 /**
- * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped,
+ * and the indices of a later batch are drawn.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
  * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
+ * sampler_ns: of ns, what the sampler takes to draw indices; None where no recorder says it.
  */
 export interface Overhead {
   ns: number | null;
@@ -2344,6 +2346,7 @@ export interface Overhead {
   gain_ns: number;
   source: "ready" | "recorder" | "short" | null;
   why: Reason | null;
+  sampler_ns: number | null;
 }
 
 /**
@@ -2719,8 +2722,8 @@ export interface Reason {
  * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
  * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
  * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
- * `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
- * trace show more.
+ * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
+ * a loader without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
@@ -2754,6 +2757,7 @@ export interface Recorded {
   queues: ReadyQueue[];
   slowest: SlowBatch[];
   lines: RecordedLines | null;
+  sampler_ns: number | null;
 }
 
 /**
