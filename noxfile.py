@@ -61,6 +61,20 @@ def recorder(session: nox.Session, torch: str) -> None:
     _test(session, *RECORDING)
 
 
+@nox.session(python="3.12")
+def beside(session: nox.Session) -> None:
+    """The tab of the built package, in a TensorBoard that has TensorFlow and the PyTorch Profiler tab, too."""
+    session.install(".", "tensorflow-cpu", "torch-tb-profiler")
+    session.run("python", "tools/installed.py", "demo_logs/baseline_simulated")
+
+
+@nox.session(python="3.12")
+def stores(session: nox.Session) -> None:
+    """Stores that are no S3; Azure's where Azurite's commands are on the PATH (npm install azurite)."""
+    session.install("--editable", ".[dev,gcs,azure]", "gcp-storage-emulator")
+    session.run("python", "-m", "pytest", "-q", "tests/process/test_remote.py")
+
+
 @nox.session(python=PYTHONS[0])
 def wheel(session: nox.Session) -> None:
     """What pip installs from the built wheel and from the sdist, far from this folder."""
