@@ -442,8 +442,8 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
-        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "copy"),
-        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "copy"),
+        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
+        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
         (None, None, "cudaEventSynchronize", "event"),
         ("c10d::allreduce_", None, "cudaStreamSynchronize", "explicit"),
@@ -453,6 +453,16 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
 def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, waiting: str):
     row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
     assert waiting_op(row).id == waiting
+
+
+def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
+    """x.to("cpu", non_blocking=True) returns before the values are there."""
+    row = blocking(
+        US, op="aten::copy_", outer_op="aten::to", call="cudaMemcpyAsync + cudaStreamSynchronize", source=None
+    )
+    reads = waiting_op(msgspec.structs.replace(row, direction="DtoH"))
+    assert (reads.id, waiting_op(msgspec.structs.replace(row, direction="HtoD")).id) == ("read_back", "copy")
+    assert reads.how is not None and "done.synchronize()" in reads.how
 
 
 # Pauses, slow steps, several GPUs.
