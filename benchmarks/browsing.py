@@ -18,10 +18,6 @@ from playwright.sync_api import Browser, CDPSession, Frame, Page, Request
 
 from tools.serve import TensorBoard
 
-#: No sandbox, because a container's root has none; no network, because the tab needs none. Clocks and the count of used
-#: memory are exact instead of rounded against spying pages.
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-
 WIDTH, HEIGHT = 1440, 900
 DRAWN_MS = 120_000
 

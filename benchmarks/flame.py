@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -27,12 +26,13 @@ from typing import Any
 import msgspec
 import numpy as np
 from isal import igzip
-from playwright.sync_api import Browser, Locator, Route, sync_playwright
+from playwright.sync_api import Browser, Locator, Route
 
-from benchmarks.browsing import DRAWN_MS, FLAGS, Visit, go_to, row, visit
-from benchmarks.tab import ALONE, CHROMIUM
+from benchmarks.browsing import DRAWN_MS, Visit, go_to, row, visit
+from benchmarks.tab import ALONE
 from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.timeline.flame import FlamePage, column_text, numbers_of
+from tools import chromium
 from tools.serve import TensorBoard
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,23 +52,17 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=100_000)
     parser.add_argument("--dots", type=int, default=3_000)
     options = parser.parse_args()
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
-        return 1
     print("| what | median | 95th percentile |\n|---|---:|---:|")
     page = paths(options.frames)
     _served(page)
-    with tempfile.TemporaryDirectory(prefix="tb_steptime_flame.") as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_flame.") as folder, chromium.browser() as browser:
         shutil.copytree(ROOT / "demo_logs" / RUN, Path(folder) / RUN)
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         server = TensorBoard(Path(folder), module=ALONE)
         try:
             _flame(browser, server, page)
             _roofline(browser, server, options.dots)
         finally:
             server.stop()
-            browser.close()
     return 0
 
 

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
-import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, Locator
 
-from benchmarks.browsing import DRAWN_MS, FLAGS, Visit, visit
+from benchmarks.browsing import DRAWN_MS, Visit, visit
 from benchmarks.generate import size_of, write_trace
 from benchmarks.many import ALONE, held_mb
-from benchmarks.tab import CHROMIUM
+from tools import chromium
 from tools.serve import TensorBoard
 
 LOADS, ZOOMS, PANS = 5, 12, 12
@@ -39,12 +37,7 @@ def main() -> int:
     parser.add_argument("--size", type=size_of, default=size_of("1GB"), help="of the trace's JSON")
     parser.add_argument("--logs", type=Path, help="a folder in which the trace is kept from one time to the next")
     asked = parser.parse_args()
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
-        return 1
-    with tempfile.TemporaryDirectory(prefix="tb_steptime_large.") as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_large.") as folder, chromium.browser() as browser:
         server = TensorBoard(_trace(asked.logs or Path(folder), asked.size), module=ALONE)
         try:
             print(f"| timeline of {asked.size / 1e6:,.0f} MB | median, ms | most, ms | of the page's thread, ms |")
@@ -53,7 +46,6 @@ def main() -> int:
             print(f"| TensorBoard's memory, MB | {held_mb(server.process.pid):.0f} | | |")
         finally:
             server.stop()
-            browser.close()
     return 0
 
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -21,14 +19,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, Locator
 
-from benchmarks.browsing import FLAGS, Visit, visit
+from benchmarks.browsing import Visit, visit
 from benchmarks.many import ALONE, held_mb
 from benchmarks.many_spans import write_spans
+from tools import chromium
 from tools.serve import TensorBoard
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MOVES = 40
 RANKS, STEP_BYTES = 1024, 4_600_000
 #: Places of metrics among those in sight, and words that find others in the list of all.
@@ -44,17 +42,11 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="a folder in which spans are kept from one time to the next")
     parser.add_argument("--only", choices=("workers", "runs", "ranks"), help="one of the three")
     asked = parser.parse_args()
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
-        return 1
-    with tempfile.TemporaryDirectory(prefix="tb_steptime_many.") as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_many.") as folder, chromium.browser() as browser:
         print("| what | median, ms | most, ms | of the page's thread, ms |\n|---|---:|---:|---:|")
         for name, measure in (("workers", _trends), ("runs", _trends), ("ranks", _ranks)):
             if asked.only in (None, name):
                 _of(browser, _spans(asked.logs or Path(folder), name), measure)
-        browser.close()
     return 0
 
 

@@ -23,14 +23,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, Locator
 
-from benchmarks.browsing import FLAGS, Visit, go_to, row, visit
+from benchmarks.browsing import Visit, go_to, row, visit
 from benchmarks.generate import size_of, write_trace
 from benchmarks.tab_timeline import MOVES, timeline
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve.http.bundle import STATIC
 from tb_steptime.serve.store import Store
+from tools import chromium
 from tools.serve import TensorBoard
 
 #: TensorBoard with its own plugins and ours; the other has the PyTorch Profiler tab, too.
@@ -44,23 +45,16 @@ LOADS = 7
 SWITCHES = (10, 100, 200)
 VIEWS = ("Overview", "Trends", "Data loading", "Tensor cores", "GPU", "Host", "Timeline")
 READ_SECONDS = 120
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", type=size_of, default=size_of("200MB"), help="of the large trace's JSON")
     size: int = parser.parse_args().size
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
-        return 1
     print(f"{platform.machine()}, {os.cpu_count()} cores, {_load()} before")
     print("\n| what | median | 95th percentile |\n|---|---:|---:|")
-    with tempfile.TemporaryDirectory(prefix="tb_steptime_tab.") as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_tab.") as folder, chromium.browser() as browser:
         _measure(browser, Path(folder), size)
-        browser.close()
     print(f"\n{_load()} after")
     return 0
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+import importlib
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_steptime.analyses import ANALYSES, quality
-from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.ingest.analysing import analyse
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
@@ -19,15 +18,8 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
-    from tb_steptime.analyses.base import Analysis
     from tb_steptime.trace.kineto import ReadProgress
     from tb_steptime.trace.model import Trace
-
-logger = logging.getLogger(__name__)
-
-#: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
-#: million ops. Later they would need it beside all that measurements share.
-_WIDE = ("operators", "host", "compare")
 
 
 def measure_file(
@@ -40,44 +32,33 @@ def measure_file(
     processes: int = 1,
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
-    `measure_trace`; processes: how many may read it. Raises TraceError with text for the user."""
-    trace = read_file(path, on_progress, whole_recording=whole_recording, processes=processes)
-    return measure_trace(trace, leave_out, keep_paths=keep_paths)[1]
+    `measure_trace`; processes: how many may work. Raises TraceError with text for the user."""
+    trace = read_file(path, on_progress, whole_recording=whole_recording, processes=processes, meanwhile=_get_ready)
+    return measure_trace(trace, leave_out, keep_paths=keep_paths, processes=processes)[1]
 
 
 def measure_trace(
-    trace: Trace, leave_out: Collection[str] = (), *, keep_paths: bool = False
+    trace: Trace, leave_out: Collection[str] = (), *, keep_paths: bool = False, processes: int = 1
 ) -> tuple[Trace, MeasuredSpan]:
     """A trace that was read, with what a recorder's files add to it, and all that is known of it. keep_paths: under the
-    whole paths of files, which name users and machines (see `ingest.private_paths`)."""
+    whole paths of files, which name users and machines (see `ingest.private_paths`); processes: how many may work."""
+    from tb_steptime.analyses import ANALYSES
+
     trace, records = with_records(trace)
-    results, gaps = _results(trace, [each for each in ANALYSES if each.id not in leave_out])
+    results, gaps = analyse(trace, [each for each in ANALYSES if each.id not in leave_out], processes)
     measured = MeasuredSpan(_with_gaps(facts_of(trace), gaps), results, records, keep_paths)
     return trace, measured if keep_paths else without_private_paths(measured)
 
 
-def _results(trace: Trace, wanted: Sequence[Analysis[Any]]) -> tuple[dict[str, msgspec.Struct], dict[str, str]]:
-    """By view, in the order given; of those that failed a result without values, and the kind of error."""
-    first = sorted(wanted, key=lambda each: each.id not in _WIDE)
-    found = {each.id: _analysed(each, trace) for each in first}
-    failed = {view: type(result).__name__ for view, result in found.items() if isinstance(result, Exception)}
-    return {each.id: each.nothing if each.id in failed else found[each.id] for each in wanted}, failed
-
-
-def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
-    """Its result, or what it raised: one analysis that fails takes only its own view. Of memory that runs out, of disks
-    and of what is worded for the user, the whole reading tells."""
-    try:
-        return analysis.analyse(trace)
-    except (MemoryError, OSError, TraceError):
-        raise
-    except Exception as error:
-        logger.exception("tb_steptime: the view %s of %s could not be computed", analysis.id, trace.path)
-        return error
+def _get_ready() -> None:
+    """Import what measures, which takes as long as reading 100 MB: while other processes read already."""
+    importlib.import_module("tb_steptime.analyses")
 
 
 def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:
     """Each with its note, which every view and command prints."""
+    from tb_steptime.analyses import ANALYSES
+
     if not gaps:
         return facts
     titles = {each.id: each.title for each in ANALYSES}
@@ -91,13 +72,16 @@ def read_file(
     *,
     whole_recording: bool = False,
     processes: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Read one trace file. Raises TraceError with text for the user."""
-    trace = read_trace(path, on_progress, processes)
+    """Read one trace file; meanwhile: see `read_trace`. Raises TraceError with text for the user."""
+    trace = read_trace(path, on_progress, processes, meanwhile)
     return as_one_step(trace) if whole_recording else trace
 
 
 def facts_of(trace: Trace) -> SpanFacts:
+    from tb_steptime.analyses import quality
+
     steps = find_steps(trace)
     names = [step.name for step in steps.steps if step.number is not None]
     durations = [step.duration_ns for step in steps.steps]

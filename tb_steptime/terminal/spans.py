@@ -84,7 +84,7 @@ def measured_span(
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
     if span.whole_recording or span.only_steps:
-        return measure_trace(trace_of(span, on_progress), leave_out)[1]
+        return measure_trace(trace_of(span, on_progress), leave_out, processes=cores())[1]
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path, leave_out)
@@ -98,7 +98,7 @@ def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None])
     """The trace and what is measured of it, without the timeline. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_trace
 
-    return measure_trace(trace_of(span, on_progress), ("timeline",))
+    return measure_trace(trace_of(span, on_progress), ("timeline",), processes=cores())
 
 
 def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_steptime.text import Note
 from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,
@@ -85,6 +86,7 @@ class Trace:
     hierarchies  modules around ops of TorchScript, as 2021 wrote them; their texts are hierarchy_texts
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
+    on_disk      where the columns of a large trace wait; None of one that is in memory
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
@@ -117,6 +119,12 @@ class Trace:
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    on_disk: ColumnsOnDisk | None = field(default=None, repr=False)
+
+    def let_go(self) -> None:
+        """Have columns that wait on disk leave the memory for now. Whoever took many rows of them asks for it."""
+        if self.on_disk:
+            self.on_disk.let_go()
 
     def device_name(self, device: int) -> str:
         """As the trace names it; its kind and number where it does not."""

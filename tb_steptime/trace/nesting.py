@@ -69,7 +69,9 @@ def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int64)
     for thread in distinct_in(on).tolist():
         mine = np.flatnonzero(on == thread)
-        parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+        start, end = trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine])
+        trace.let_go()
+        parent = parents(start, end)
         place[mine] = np.where(parent >= 0, mine[parent], -1)
     return place
 
@@ -102,7 +104,9 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
     on, at = events.thread.take(around), events.thread.take(inside[known])
     for thread in distinct_in(at).tolist():
         mine, here = around[on == thread], known[at == thread]
-        place = open_at(events.start_ns.take(mine), events.ends(mine), events.start_ns.take(inside[here]))
+        start, end, instants = events.start_ns.take(mine), events.ends(mine), events.start_ns.take(inside[here])
+        trace.let_go()
+        place = open_at(start, end, instants)
         found = np.flatnonzero(place >= 0)
         result[here[found]] = mine.take(place[found])
     return result

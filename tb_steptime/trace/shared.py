@@ -41,12 +41,21 @@ class Shared(Generic[P, T]):
     def __call__(self, trace: Trace, *args: P.args, **kwargs: P.kwargs) -> T:
         key = (self.measure, args, *kwargs.items())
         if key not in trace.memo:
-            trace.memo[key] = self.measure(trace, *args, **kwargs)
+            trace.memo[key] = _kept(trace, self.measure(trace, *args, **kwargs))
         result: T = trace.memo[key]
         return result
 
     def __repr__(self) -> str:
         return f"{self.measure.__module__}.{self.measure.__qualname__}"
+
+
+def _kept(trace: Trace, result: T) -> T:
+    """Of a large trace on disk, and what was read for it leaves the memory."""
+    if trace.on_disk is None:
+        return result
+    kept = trace.on_disk.keep(result)
+    trace.let_go()
+    return kept
 
 
 def shared(*needs: Shared[..., Any]) -> Callable[[Callable[Concatenate[Trace, P], T]], Shared[P, T]]:

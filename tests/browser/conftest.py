@@ -11,20 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.browser import logs
 from tests.browser.tab import Tab
 from tests.drawn.machine import NO_BROWSER
+from tools import chromium
 from tools.serve import TensorBoard
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "test-artifacts"
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-#: No sandbox, because CI runs as root in a container; the rest keeps the browser itself off the network.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]
@@ -36,21 +31,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def browser_program() -> str | None:
-    return os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = browser_program()
+    program = chromium.program()
     if program is None and os.environ.get("CI"):
         pytest.fail(f"Browser tests must run in CI: {NO_BROWSER}.")
     if program is None:
         pytest.skip(NO_BROWSER)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield chromium
-        chromium.close()
+    with chromium.browser() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

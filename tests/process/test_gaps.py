@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 import tb_steptime
-from tb_steptime import cli, insights
+from tb_steptime import analyses, cli, insights
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
-from tb_steptime.ingest import measure
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.summaries import SUFFIX, freshness
@@ -64,7 +63,7 @@ def damaged(source):
 def measured_without(source, view):
     broken = [replace(each, analyse=failing) if each.id == view else each for each in ANALYSES]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "ANALYSES", broken)
+        patch.setattr(analyses, "ANALYSES", broken)
         return measure_file(source)
 
 
@@ -198,8 +197,8 @@ def test_a_summary_with_a_gap_is_of_this_code_alone(path, damaged, monkeypatch):
 
 def test_a_gap_counts_as_a_finding_of_the_fuzzer(source, monkeypatch):
     assert finding(source) is None
-    monkeypatch.setattr(measure, "ANALYSES", [replace(each, analyse=failing) for each in ANALYSES])
-    assert finding(source).startswith("OverflowError at ingest/measure.py")
+    monkeypatch.setattr(analyses, "ANALYSES", [replace(each, analyse=failing) for each in ANALYSES])
+    assert finding(source).startswith("OverflowError at ingest/analysing.py")
 
 
 def test_the_log_has_the_error_and_the_name_of_the_file(source, caplog):
@@ -214,6 +213,6 @@ def test_what_concerns_the_whole_reading_is_no_gap(error, source, monkeypatch):
     def fails(trace):
         raise error
 
-    monkeypatch.setattr(measure, "ANALYSES", [replace(ANALYSES[0], analyse=fails)])
+    monkeypatch.setattr(analyses, "ANALYSES", [replace(ANALYSES[0], analyse=fails)])
     with pytest.raises(type(error) if isinstance(error, Exception) else error):
         measure_file(source)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -22,16 +21,13 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tools import chromium
 from tools.serve import TensorBoard
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs" / "screenshots"
-
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-#: No sandbox, because a container's root has none; no network, because the tab needs none.
-CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 #: A first view waits until the recording has been analysed.
 DRAWN_MS = 60_000
@@ -97,17 +93,12 @@ def main(names: Sequence[str]) -> int:
 @contextlib.contextmanager
 def showing(runs: Mapping[str, Path]) -> Iterator[tuple[Browser, TensorBoard]]:
     """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit where no browser is."""
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if program is None:
-        sys.exit("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, chromium.browser() as browser:
         server = TensorBoard(copied(runs, Path(folder)))
-        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_FLAGS))
         try:
             read_all(browser, server, Picture("overview", min(runs), "light", 860))
             yield browser, server
         finally:
-            browser.close()
             server.stop()
 
 

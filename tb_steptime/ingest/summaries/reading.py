@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.files.problems import RemoteProblem
@@ -29,7 +29,13 @@ from tb_steptime.ingest.summaries.layout import (
 from tb_steptime.ingest.summaries.upgrades import upgraded, upgraded_head
 from tb_steptime.ingest.summaries.writing import places_for
 
-_KINDS: dict[str, type[msgspec.Struct]] = {each.id: each.result for each in ANALYSES}
+
+@functools.cache
+def _kinds() -> dict[str, type[msgspec.Struct]]:
+    """Types of the results, by view. Whoever only looks for a summary does not wait until all analyses are imported."""
+    from tb_steptime.analyses import ANALYSES
+
+    return {each.id: each.result for each in ANALYSES}
 
 
 class DamagedSummary(Exception):
@@ -53,20 +59,20 @@ class StoredResults(Mapping[str, msgspec.Struct]):
         self.path, self.head, self.head_bytes = path, head, head_bytes
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_KINDS)
+        return iter(_kinds())
 
     def __len__(self) -> int:
-        return len(_KINDS)
+        return len(_kinds())
 
     def __getitem__(self, view: str) -> msgspec.Struct:
-        if view in _KINDS and view not in self.head.view_bytes:
-            return _KINDS[view]()
+        if view in _kinds() and view not in self.head.view_bytes:
+            return _kinds()[view]()
         member = self._member(view)
         try:
             line, _ = first_member(member, MAX_MEMBER_BYTES)
             if self.head.format == FORMAT:
-                return msgspec.json.decode(line, type=_KINDS[view])
-            return upgraded(line, self.head.format, view, _KINDS[view])
+                return msgspec.json.decode(line, type=_kinds()[view])
+            return upgraded(line, self.head.format, view, _kinds()[view])
         except (ValueError, zlib.error) as error:
             raise DamagedSummary(f"{self.path}: {error}") from error
 

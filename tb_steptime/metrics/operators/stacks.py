@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.metrics.operators.op_tree import levels_of
 from tb_steptime.trace.frames import is_source, short_frame, source_frames
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.ops import Rows
@@ -35,16 +37,29 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
 
 
 def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]:
-    """For each of the found frames the number of its stack, and the stacks' texts."""
+    """For each of the found frames the number of its stack, and the stacks' texts, in the order of time."""
     parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
-    known = dict[int, int]()  # place of a frame -> number of its stack
-    texts = dict[str, int]()
-    wanted = distinct_in(np.searchsorted(frames, found)).tolist()
-    for place in wanted:
-        known[place] = texts.setdefault(_text(trace, name, parent, place), len(texts))
-    number = np.full(len(frames), -1, np.int64)
-    number[wanted] = [known[place] for place in wanted]
-    return number[np.searchsorted(frames, found)], list(texts)
+    place = np.searchsorted(frames, found)
+    wanted = distinct_in(place)
+    alike = Groups.of(_numbers(parent, name)[wanted])
+    texts, number = dict[str, int](), np.empty(len(alike), np.int64)
+    for path in np.argsort(alike.first).tolist():
+        text = _text(trace, name, parent, int(wanted[alike.first[path]]))
+        number[path] = texts.setdefault(text, len(texts))
+    of_frame = np.full(len(frames), -1, np.int64)
+    of_frame[wanted] = number[alike.place]
+    return of_frame[place], list(texts)
+
+
+def _numbers(parent: Int64, name: Int64) -> Int64:
+    """The same number for frames of one name with the same names around them: a million frames have few."""
+    number, known = np.full(len(name), -1, np.int64), 0
+    for level in levels_of(parent.astype(np.int32)):
+        above = number[parent[level]]  # of the outermost, whose parent is -1, all are -1 still
+        alike = Groups.of(above, name[level])
+        number[level] = known + alike.place
+        known += len(alike)
+    return number
 
 
 def _text(trace: Trace, name: Int64, parent: Int64, place: int) -> str:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import (
@@ -42,6 +43,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
+    first = list(islice(spans, 1))  # measured before the imports, as for a table
     from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
@@ -50,7 +52,7 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.report import error_report, span_report
 
     jobs, reports = Jobs(), []
-    for found, measured in spans:
+    for found, measured in chain(first, spans):
         jobs.add(found, measured)
         reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
     ranks = [job_report(job) for job in jobs.found()]
@@ -58,16 +60,19 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
 
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
-    from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_texts
+
+    print_texts(_span_table(found, measured) for found, measured in spans)
+
+
+def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
+    """What judges is imported only now: a large trace is read by several processes once those are started."""
+    from tb_steptime.insights import judge
     from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    width = shutil.get_terminal_size().columns
-    print_texts(
-        span_table(found, measured, judge(measured.results, measured.facts.gaps), width, ink)
-        for found, measured in spans
-    )
+    judgement = judge(measured.results, measured.facts.gaps)
+    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
 
 
 COMMAND = Command(

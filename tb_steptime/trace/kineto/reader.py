@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
@@ -19,6 +19,7 @@ from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
@@ -33,17 +34,20 @@ class ReadRows(NamedTuple):
 
 
 def read_trace(
-    path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None = None, processes: int = 1
+    path: str | AnyPath,
+    on_progress: Callable[[ReadProgress], None] | None = None,
+    processes: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
     """Read a whole trace, gzip or not. Raises TraceError for what is no trace or holds no event with a duration.
 
     What could be read of a damaged file is returned, with notes that count what was lost. on_progress is called about
     every quarter of a megabyte of JSON. processes: how many may read a large file, this one included; the trace is the
-    same, and on_progress is called less often.
+    same, and on_progress is called less often. meanwhile: what this process does first while others read.
     """
     with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
         give_back_large_blocks(likely_text_bytes(any_path(path)))
-    with read_in_parts(any_path(path), on_progress, processes) as read:
+    with read_in_parts(any_path(path), on_progress, processes, meanwhile) as read:
         if read:
             return Whole(*read, every_event=True).trace()
     return read_rows(path, on_progress).trace
@@ -116,9 +120,10 @@ class Whole:
         hierarchy_texts = columns.hierarchy_texts.table()
         collective_texts = columns.exchange_texts.table()
         accelerator = accelerator_of(columns.categories())
-        tables = Tables(columns)
+        on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
+        tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
-        return Trace(
+        trace = Trace(
             path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,
             events=tables.events(),
@@ -141,6 +146,7 @@ class Whole:
             json_bytes=self.extent.text_bytes,
             event_count=self.taken.event_count,
         )
+        return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
     def _whole_damage(self, tables: Tables) -> Damage:
         damage = self.taken.damage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     DEVICE_KINDS,
     Bool,
@@ -21,6 +22,8 @@ from tb_steptime.trace.table import (
     StackTable,
     distinct_in,
 )
+
+T = TypeVar("T")
 
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
@@ -47,8 +50,10 @@ class Tables:
     origin_ns is what was taken off all times; the counts are of events that were repaired or left out on the way.
     """
 
-    def __init__(self, of_file: Columns) -> None:
+    def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
+        """on_disk: where the columns of events wait from the moment when they are sorted; None: in memory."""
         columns = Possible(of_file)
+        keep = on_disk.keep if on_disk else _as_it_is
         dur = columns.durations()
         self.missing_duration_count = int((dur == NO_DURATION).sum())
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
@@ -57,19 +62,21 @@ class Tables:
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)
-        self._of: dict[str, Any] = {"start": start.take(order), "dur": dur.take(order)}
+        self._of: dict[str, Any] = {"start": keep(start.take(order))}
+        del start
+        self._of["dur"] = keep(dur.take(order))
+        del dur
         far = far.take(order)
-        del start, dur
         label, labels = columns.take("label").take(order), columns.labels
         for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
-            self._of[name] = _narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ())).take(label)
+            self._of[name] = keep(_narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ())).take(label))
         for name in _EVENT_COLUMNS:
-            self._of[name] = _narrow(columns.take(name), np.int32).take(order)
+            self._of[name] = keep(_narrow(columns.take(name), np.int32).take(order))
         place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
         place[order] = np.arange(len(order), dtype=place.dtype)
         del order, label
-        self._spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place))
-        self._spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place))
+        self._of |= keep(_spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place)))
+        self._of |= keep(_spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place)))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
@@ -139,17 +146,6 @@ class Tables:
             group_size=of["group_size"],
         )
 
-    def _spread(self, columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
-        """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
-        for name in names:
-            values = columns.take(name)
-            if name not in _ALWAYS and not _says_anything(values):
-                self._of[name] = None
-                continue
-            values = _narrow(values, *_NARROWER.get(name, ()))
-            column = self._of[name] = np.full(size, UNKNOWN, values.dtype)
-            column[rows] = values
-
     def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
@@ -173,6 +169,24 @@ class Tables:
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives):
                 _drop(table, kept)
+
+
+def _as_it_is(columns: T) -> T:
+    return columns
+
+
+def _spread(columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
+    """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
+    spread: dict[str, Any] = {}
+    for name in names:
+        values = columns.take(name)
+        if name not in _ALWAYS and not _says_anything(values):
+            spread[name] = None
+            continue
+        values = _narrow(values, *_NARROWER.get(name, ()))
+        spread[name] = np.full(size, UNKNOWN, values.dtype)
+        spread[name][rows] = values
+    return spread
 
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:

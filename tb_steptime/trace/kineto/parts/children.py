@@ -3,6 +3,8 @@
 this process has one thread     it is forked: all is imported already, and it starts within milliseconds
 it has more, or cannot say      a program of its own is started: of a fork a lock that another thread holds would
                                 never be free, and a library's threads would be missing
+
+A thread that does nothing but wait for a file holds no lock, and says so: it does not count.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import importlib
 import os
 import signal
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, NoReturn, Protocol
@@ -23,6 +27,8 @@ _STDIN, _STDOUT, _STDERR = range(3)
 #: A file in it for each thread, those of libraries too. Only Linux has it; elsewhere a fork alone is not safe.
 _THREADS = Path("/proc/self/task")
 _OPEN_FILES = Path("/proc/self/fd")
+#: Threads of this process that hold no lock, as the system numbers them.
+_WAITING: set[str] = set()
 
 
 class Child(Protocol):
@@ -41,9 +47,22 @@ def start_child(module: str, arguments: Sequence[object], passed: Sequence[int])
     return _forked(name, spelled, passed) if _has_one_thread() else _started(name, spelled, passed)
 
 
+def fork_child(main: Callable[[], None]) -> Child | None:
+    """One that runs a function of this process and answers on its stdout; None where it cannot be forked."""
+    with contextlib.suppress(OSError):
+        return _fork(main, ()) if _has_one_thread() else None
+    return None
+
+
+def only_waits() -> None:
+    """Said by a thread that from now on waits for a file until it ends the process: it does not stand in the way of a
+    fork."""
+    _WAITING.add(str(threading.get_native_id()))
+
+
 def _has_one_thread() -> bool:
     try:
-        return len(os.listdir(_THREADS)) == 1
+        return len({*os.listdir(_THREADS)} - _WAITING) == 1
     except OSError:
         return False
 
@@ -85,15 +104,21 @@ class _Forked:
 
 def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
     main = importlib.import_module(module).main
+    return _fork(lambda: main(arguments), passed)
+
+
+def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
     said, says = os.pipe()
+    if _WAITING:
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, which counts any thread
     pid = os.fork()
     if not pid:
-        _run(main, arguments, says, passed)
+        _run(main, says, passed)
     os.close(says)
     return _Forked(pid, os.fdopen(said, "rb"))
 
 
-def _run(main: Callable[[list[str]], None], arguments: list[str], says: int, passed: Sequence[int]) -> NoReturn:
+def _run(main: Callable[[], None], says: int, passed: Sequence[int]) -> NoReturn:
     """The child, from the fork to its end: nothing of what called this is ever returned to."""
     status = 1
     try:
@@ -103,7 +128,7 @@ def _run(main: Callable[[list[str]], None], arguments: list[str], says: int, pas
         for own, place in ((nothing, _STDIN), (says, _STDOUT), (nothing, _STDERR)):
             os.dup2(own, place)
         _close_all_but({_STDIN, _STDOUT, _STDERR, *passed})
-        main(arguments)
+        main()
         status = 0
     finally:
         os._exit(status)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Below this size on disk a second process costs more than it saves: it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
+#: From here on one process reads parts, too, for the sake of memory: what was read waits on disk.
+_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE = 2**30, 2**27
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 
@@ -38,32 +40,38 @@ class WholeRead(NamedTuple):
 
 @contextlib.contextmanager
 def read_in_parts(
-    path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, processes: int
+    path: AnyPath,
+    on_progress: Callable[[ReadProgress], None] | None,
+    processes: int,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
-    """Read a file by several processes; its columns can be taken until this ends. None: it has to be read by one.
+    """Read a file in parts, by so many processes; its columns can be taken until this ends. None: it has to be read as
+    one, by this process.
 
-    That is so where the file is small or in a store, one process is wanted, a part is damaged where it meets the next,
-    or anything fails; whoever reads it then finds out what it was.
+    That is so where the file is small or in a store, a part is damaged where it meets the next, or anything fails;
+    whoever reads it then finds out what it was. meanwhile: what this process does before it takes
+    its first part.
     """
     can_start = os.name == "posix" and bool(sys.executable)
-    local = path if isinstance(path, Path) and processes > 1 and can_start else None
-    packed = _is_packed(local) if local else None
+    local = path if isinstance(path, Path) and can_start else None
+    packed = _is_packed(local, processes) if local else None
     if local is None or packed is None:
         yield None
         return
     with contextlib.ExitStack() as stack:
-        yield _read(local, packed, on_progress, processes, stack)
+        yield _read(local, packed, on_progress, processes, stack, meanwhile)
 
 
-def _is_packed(path: Path) -> bool | None:
-    """Whether it is a gzip file; None of one that is small or cannot be opened."""
+def _is_packed(path: Path, processes: int) -> bool | None:
+    """Whether it is a gzip file; None of one that is too small for so many processes or cannot be opened."""
+    least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
         with open(path, "rb") as file:
             packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
             size = os.fstat(file.fileno()).st_size
     except OSError:
         return None
-    return packed if size >= (LEAST_PACKED_BYTES if packed else LEAST_BYTES) else None
+    return packed if size >= least[packed] else None
 
 
 def _read(
@@ -72,6 +80,7 @@ def _read(
     on_progress: Callable[[ReadProgress], None] | None,
     processes: int,
     stack: contextlib.ExitStack,
+    meanwhile: Callable[[], None],
 ) -> WholeRead | None:
     from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import
 
@@ -80,6 +89,7 @@ def _read(
         stack.callback(team.end)
         team.open()
         size = _start_packed(team, path) if packed else _start_plain(team, processes)
+        meanwhile()
         _work(team, _Progress(team, size, on_progress))
         extent = team.extent if packed else Extent(path, size, size, False, False)
         return whole_of(team.parts, [file.fileno() for file in team.files], extent) if extent else None

@@ -1,0 +1,109 @@
+"""Columns of a large trace wait on disk: they are mapped from files without a name, and take memory only while they are
+used.
+
+    column --keep--> file --map--> the same column, of which nothing is in memory
+                                     | a measurement reads it: its pages come into memory
+                                     v
+                                   let_go(): they leave it; whoever reads the column again finds it as it was
+
+What a measurement holds beside the columns that it reads is then all that grows with the trace. The files have no name
+from the beginning, so nothing is left behind, and where the disk is full a column stays in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import mmap
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+T = TypeVar("T")
+
+#: Rows of a trace of about 2 GB. Of smaller ones everything fits in memory, and a twentieth of the time is saved.
+LARGE_ROWS = 1_000_000
+#: Smaller columns stay in memory.
+_SMALL_BYTES = 1 << 20
+#: As much of files may be in memory before it is let go.
+_MOST_BYTES = 64 << 20
+#: More members of a list are no columns.
+_FEW = 1_000
+
+
+class ColumnsOnDisk:
+    """Those of one trace. The files live as long as the columns do."""
+
+    def __init__(self) -> None:
+        self._maps: list[mmap.mmap] = []
+
+    def keep(self, result: T) -> T:
+        """The same value with large columns on disk: those in dataclasses, tuples, lists and dicts, or one itself.
+        Everything else is as it was."""
+        kept: T = self._kept(result)
+        return kept
+
+    def let_go(self) -> None:
+        """Have what was read of the files leave the memory, where it is much. It may be called at any time."""
+        if _mapped_bytes() > _MOST_BYTES:
+            for each in self._maps:
+                each.madvise(mmap.MADV_DONTNEED)
+
+    def _kept(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return self._column(value) if value.nbytes >= _SMALL_BYTES and value.dtype != object else value
+        if isinstance(value, tuple | list) and len(value) < _FEW:
+            return _again(value, [self._kept(each) for each in value])
+        if isinstance(value, Mapping) and len(value) < _FEW and type(value) is dict:
+            return {key: self._kept(each) for key, each in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._record(value)
+        return value
+
+    def _record(self, value: Any) -> Any:
+        kept = copy.copy(value)
+        for each in fields(value):
+            object.__setattr__(kept, each.name, self._kept(getattr(value, each.name)))
+        return kept
+
+    def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if isinstance(_owner(values), mmap.mmap):
+            return values
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(buffering=0) as file:
+            _write(file.fileno(), np.ascontiguousarray(values).data.cast("B"))
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._maps.append(mapped)
+            return np.frombuffer(mapped, values.dtype).reshape(values.shape)
+        return values
+
+
+def _write(file: int, values: memoryview) -> None:
+    while values:
+        values = values[os.write(file, values[: 1 << 26]) :]
+
+
+def _owner(values: Any) -> object:
+    """What the memory of an array belongs to."""
+    while isinstance(values, np.ndarray) and values.base is not None:
+        values = values.base
+    return values.obj if isinstance(values, memoryview) else values
+
+
+def _again(value: Any, kept: list[Any]) -> Any:
+    if isinstance(value, list):
+        return kept
+    return type(value)(*kept) if hasattr(value, "_fields") else tuple(kept)
+
+
+def _mapped_bytes() -> int:
+    """Of all files that this process has in memory; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[2]) * mmap.PAGESIZE
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -1,0 +1,183 @@
+"""A second process measures half of the views: the results are the same, and no process stays, however one ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_steptime.ingest.measure import measure_file
+from tests.drawn.small_trace import small_trace
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are forked on Linux alone")
+
+#: Measures a trace as a large one, and writes what it found to stdout. The second process says in a file that it is
+#: there, and may do another deed than to measure. Where analyses fail, they do in either process.
+_MEASURE = """
+import os, signal, sys, threading, time
+import msgspec
+from dataclasses import replace
+from pathlib import Path
+from tb_steptime import analyses
+from tb_steptime.ingest import analysing
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.trace.kineto.parts import children
+
+path, told, deed, left_out = sys.argv[1:]
+say = analysing._say
+
+def said(trace, views):
+    Path(told).write_text(f"{os.getpid()} {','.join(each.id for each in views)}\\n")
+    if deed == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if deed == "says half":
+        os.write(1, b"\\x82\\xa4")
+        os._exit(0)
+    if deed == "waits":
+        analysing._analysed_here = lambda *_: time.sleep(60)
+    say(trace, views)
+
+def fails(trace):
+    raise OverflowError
+
+def waits(only_waits=lambda: None):
+    only_waits()
+    ready.set()
+    os.read(os.pipe()[0], 1)
+
+analysing.LEAST_ROWS, analysing._say = 0, said
+if deed.startswith("beside"):
+    ready = threading.Event()
+    told_of = [children.only_waits] if deed == "beside a thread that only waits" else []
+    threading.Thread(target=waits, args=told_of, daemon=True).start()
+    ready.wait()
+if deed == "fails":
+    analyses.ANALYSES = tuple(
+        replace(each, analyse=fails) if each.id in ("compare", "host") else each for each in analyses.ANALYSES
+    )
+measured = measure_file(path, leave_out=left_out.split(","), processes=2)
+sys.stdout.buffer.write(msgspec.json.encode((measured.facts, dict(measured.results))))
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "host.1.pt.trace.json"
+    path.write_text(json.dumps(small_trace(rank=3)))
+    return path
+
+
+class Measuring:
+    """A process that measures a trace with a second one."""
+
+    def __init__(self, path: Path, deed: str = "", left_out: str = "") -> None:
+        self._told = path.parent / "told"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _MEASURE, str(path), str(self._told), deed, left_out],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        )
+
+    def second(self) -> tuple[int, str]:
+        """The number of the second process, and its views."""
+        wait_until(lambda: self._told.exists() and self._told.read_text().endswith("\n"), 20)
+        pid, views = self._told.read_text().split()
+        return int(pid), views
+
+
+@pytest.fixture
+def measuring(path: Path) -> Iterator[Callable[..., Measuring]]:
+    started: list[Measuring] = []
+
+    def start(*arguments: str) -> Measuring:
+        started.append(Measuring(path, *arguments))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "apart"),
+    [("", "operators,compare"), ("gpu,operators,timeline", "data_loading,tensor_cores,compare,ranks")],
+)
+def test_two_processes_find_what_one_finds(
+    left_out: str, apart: str, path: Path, measuring: Callable[..., Measuring]
+) -> None:
+    together = measuring("", left_out)
+    assert together.second()[1] == apart
+    found, words = together.process.communicate(timeout=60)
+    assert json.loads(found) == by_one(path, left_out)
+    assert words == b""
+
+
+def test_the_thread_that_waits_for_the_end_of_a_server_is_no_hindrance(path: Path, measuring: Callable[..., Measuring]):
+    together = measuring("beside a thread that only waits")
+    assert together.second()[1] == "operators,compare"
+    found, words = together.process.communicate(timeout=60)
+    assert (json.loads(found), words) == (by_one(path), b"")
+
+
+def test_beside_any_other_thread_one_process_measures_all(path: Path, measuring: Callable[..., Measuring]) -> None:
+    alone = measuring("beside a thread")
+    found, words = alone.process.communicate(timeout=60)
+    assert (json.loads(found), words) == (by_one(path), b"")
+    assert not (path.parent / "told").exists()
+
+
+@pytest.mark.parametrize("deed", ["killed", "says half"])
+def test_what_the_second_process_does_not_say_is_measured_by_the_first(
+    deed: str, path: Path, measuring: Callable[..., Measuring]
+) -> None:
+    together = measuring(deed)
+    pid, _ = together.second()
+    found, words = together.process.communicate(timeout=60)
+    assert json.loads(found) == by_one(path)
+    assert words == b""
+    assert not runs(pid)
+
+
+def test_a_view_that_fails_in_either_process_is_told_once(measuring: Callable[..., Measuring]) -> None:
+    found, words = measuring("fails").process.communicate(timeout=60)
+    assert json.loads(found)[0]["gaps"] == {"host": "OverflowError", "compare": "OverflowError"}
+    assert [words.decode().count(f"the view {view} of") for view in ("host", "compare")] == [1, 1]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_the_second_process_ends_with_the_first(ending: signal.Signals, measuring: Callable[..., Measuring]) -> None:
+    together = measuring("waits")
+    pid, _ = together.second()
+    together.process.send_signal(ending)
+    together.process.wait(20)
+    wait_until(lambda: not runs(pid), 2)
+
+
+def by_one(path: Path, left_out: str = "") -> object:
+    measured = measure_file(path, leave_out=left_out.split(","))
+    return json.loads(msgspec.json.encode((measured.facts, dict(measured.results))))
+
+
+def wait_until(holds: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def runs(pid: int) -> bool:
+    """Zombies do not: nobody may be left that collects them."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,157 @@
+"""Columns that wait on disk are the same columns, take memory only while they are used, and leave no file behind."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+
+from tb_steptime.ingest.measure import measure_trace
+from tb_steptime.trace import on_disk
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.kineto import read_trace, reader
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.on_disk import ColumnsOnDisk
+from tb_steptime.trace.table import StackTable
+from tests import TRACES
+from tests.drawn.real_traces import REAL
+from tests.drawn.same_trace import differences
+
+FILES = sorted(TRACES.glob("kineto_*.json")) + sorted(TRACES.glob("*alloc*.json"))
+
+
+class Pair(NamedTuple):
+    one: Any
+    other: Any
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The folder of temporary files, which is empty at the end."""
+    monkeypatch.setattr(on_disk, "_SMALL_BYTES", 1)
+    monkeypatch.setattr(on_disk, "_MOST_BYTES", 0)
+    monkeypatch.setattr(reader, "LARGE_ROWS", 0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield tmp_path
+    assert os.listdir(tmp_path) == []
+
+
+def in_memory(trace: Trace) -> Trace:
+    return replace(trace, on_disk=None)
+
+
+def columns_in(value: Any) -> list[np.ndarray[Any, Any]]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    members = value if isinstance(value, list | tuple) else list(vars(value).values()) if is_dataclass(value) else []
+    return [column for member in members for column in columns_in(member)]
+
+
+def is_mapped(column: np.ndarray[Any, Any]) -> bool:
+    base: Any = column
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base.obj if isinstance(base, memoryview) else base, mmap.mmap)
+
+
+VALUES = [
+    np.arange(7),
+    np.arange(12, dtype=np.int16).reshape(-1, 3),
+    np.array([0.5, np.nan]),
+    np.arange(20)[::3],
+    np.arange(6).reshape(2, 3).T,
+    [np.arange(3), "text", None],
+    (np.arange(3), Pair(np.ones(2, bool), (1, 2))),
+    {0: np.arange(3), "a": {1: np.arange(2)}},
+    Groups(np.arange(3), np.arange(2)),
+    [StackTable(np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int32))],
+]
+
+
+@pytest.mark.usefixtures("everything_is_large")
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_value_is_the_same_and_its_columns_are_in_files(value: Any) -> None:
+    disk = ColumnsOnDisk()
+    kept = disk.keep(value)
+    disk.let_go()
+    assert differences(kept, value) == []
+    assert columns_in(kept)
+    assert all(map(is_mapped, columns_in(kept)))
+    assert not any(map(is_mapped, columns_in(value)))
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_what_is_on_disk_is_not_written_again() -> None:
+    disk = ColumnsOnDisk()
+    kept = disk.keep(np.arange(10))
+    assert disk.keep(kept) is kept
+    assert disk.keep([kept[2:5]])[0].base is kept[2:5].base
+
+
+@pytest.mark.usefixtures("everything_is_large")
+@pytest.mark.parametrize("value", [np.empty(0), np.array(["text", None], object), "text", None, 7, range(3)], ids=repr)
+def test_other_values_stay_as_they_are(value: Any) -> None:
+    assert ColumnsOnDisk().keep(value) is value
+
+
+def test_small_columns_stay_in_memory() -> None:
+    column = np.arange(10)
+    assert ColumnsOnDisk().keep(column) is column
+
+
+def test_where_the_disk_is_full_columns_stay_in_memory(
+    everything_is_large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: int, _values: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    column = np.arange(10)
+    assert ColumnsOnDisk().keep(column) is column
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
+def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_disk, "_MOST_BYTES", 1 << 30)
+    disk, megabytes = ColumnsOnDisk(), 32
+    column = disk.keep(np.arange(megabytes << 17))
+    before = on_disk._mapped_bytes()
+    total = column.sum()
+    assert on_disk._mapped_bytes() - before > (megabytes - 2) << 20
+    disk.let_go()
+    assert on_disk._mapped_bytes() - before > (megabytes - 2) << 20  # it is not much
+    monkeypatch.setattr(on_disk, "_MOST_BYTES", 0)
+    disk.let_go()
+    assert on_disk._mapped_bytes() - before < 2 << 20
+    assert column.sum() == total
+
+
+@pytest.mark.usefixtures("everything_is_large")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_trace_is_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = read_trace(path)
+    assert large.on_disk is not None
+    assert is_mapped(large.events.start_ns)
+    monkeypatch.setattr(reader, "LARGE_ROWS", 10**9)
+    assert differences(in_memory(large), read_trace(path)) == []
+
+
+@pytest.mark.live
+@pytest.mark.usefixtures("everything_is_large")
+@pytest.mark.parametrize("name", [name for name in REAL if "alexnet" in name or "gloo" in name] or ["none"])
+def test_what_is_measured_is_the_same(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shared / "traces" / name
+    large = measure_trace(read_trace(path))[1]
+    monkeypatch.setattr(reader, "LARGE_ROWS", 10**9)
+    assert msgspec.json.encode(large.results) == msgspec.json.encode(measure_trace(read_trace(path))[1].results)
