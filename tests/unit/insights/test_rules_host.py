@@ -279,8 +279,20 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
     compiled = msgspec.structs.replace(long_gap(None, 0.2), compiled=True)
     assert said(waited(compiled, compiled_us=60), "compiled_waits") == (
         60, "Find out what delays the compiled code",
-        "1 long wait, of 200 µs, leaves the GPU idle; no one op or function makes most of it.",
+        "1 long wait, of 200 µs, leaves the GPU idle; nothing is recorded of the CPU then: Python code, or a wait.",
     )  # fmt: skip
+
+
+def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
+    """A server may have no requests: it is not known that the CPU does anything."""
+    unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
+    assert said(unknown, "long_stretches") == (
+        60, "Find out what the CPU does between launches",
+        "2 long waits, of up to 200 µs, leave the GPU idle; nothing is recorded of the CPU then: Python code, or a "
+        "wait.",
+    )  # fmt: skip
+    with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
+    assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
 
 
 # What belongs to one card belongs to no other.
