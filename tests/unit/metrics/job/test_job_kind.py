@@ -104,6 +104,12 @@ def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, exec
     assert job_kind(trace).execution == execution
 
 
+@pytest.mark.parametrize(("kernels", "execution"), [("tteee", "unknown"), ("tttee", "compiled")])
+def test_without_launches_a_few_names_of_inductor_are_not_the_whole_job(kernels, execution):
+    trace = timeline(f"kernel 7 | {kernels} |", names={"t": "triton_poi_fused_add_0"})
+    assert job_kind(trace).execution == execution
+
+
 @pytest.mark.parametrize(("launches", "execution"), [(3, "graphs"), (2, "eager")])
 def test_graphs_whose_kernels_are_not_recorded_are_known_by_their_launches(launches, execution):
     trace = timeline(
