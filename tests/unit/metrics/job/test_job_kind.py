@@ -66,6 +66,15 @@ def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, p
     assert job_kind(trace).purpose == purpose
 
 
+def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
+    trace = timeline(
+        f"user Optimizer.zero_grad#SGD.zero_grad | zz{'..' * MANY} |\nop | ..{'a.' * MANY} |", names={"a": "aten::mm"}
+    )
+    kind = job_kind(trace)
+    assert kind.purpose == "training"
+    assert kind.evidence[0] == JobEvidence("optimizer_steps", 1, "Optimizer.zero_grad#SGD.zero_grad")
+
+
 def test_without_ops_the_names_of_kernels_show_a_training():
     trace = timeline(
         "kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": "cudnn::bn_bw_1C11_dgrad_kernel"}
