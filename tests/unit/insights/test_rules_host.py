@@ -279,8 +279,20 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
     compiled = msgspec.structs.replace(long_gap(None, 0.2), compiled=True)
     assert said(waited(compiled, compiled_us=60), "compiled_waits") == (
         60, "Find out what delays the compiled code",
-        "1 long wait, of 200 µs, leaves the GPU idle; no one op or function makes most of it.",
+        "1 long wait, of 200 µs, leaves the GPU idle; nothing is recorded of the CPU then: Python code, or a wait.",
     )  # fmt: skip
+
+
+def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
+    """A server may have no requests: it is not known that the CPU does anything."""
+    unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
+    assert said(unknown, "long_stretches") == (
+        60, "Find out what the CPU does between launches",
+        "2 long waits, of up to 200 µs, leave the GPU idle; nothing is recorded of the CPU then: Python code, or a "
+        "wait.",
+    )  # fmt: skip
+    with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
+    assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
 
 
 # What belongs to one card belongs to no other.
@@ -442,8 +454,8 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
-        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "copy"),
-        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "copy"),
+        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
+        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
         (None, None, "cudaEventSynchronize", "event"),
         ("c10d::allreduce_", None, "cudaStreamSynchronize", "explicit"),
@@ -453,6 +465,16 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
 def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, waiting: str):
     row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
     assert waiting_op(row).id == waiting
+
+
+def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
+    """x.to("cpu", non_blocking=True) returns before the values are there."""
+    row = blocking(
+        US, op="aten::copy_", outer_op="aten::to", call="cudaMemcpyAsync + cudaStreamSynchronize", source=None
+    )
+    reads = waiting_op(msgspec.structs.replace(row, direction="DtoH"))
+    assert (reads.id, waiting_op(msgspec.structs.replace(row, direction="HtoD")).id) == ("read_back", "copy")
+    assert reads.how is not None and "done.synchronize()" in reads.how
 
 
 # Pauses, slow steps, several GPUs.
