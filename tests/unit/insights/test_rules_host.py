@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -532,6 +533,36 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the others' 900
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
+    """Steps of 900 us, some of which are longer, all of it in one part."""
+    lengths = [(900 + excess_us.get(i, 0)) * US for i in range(steps)]
+    ends = list(itertools.accumulate(lengths))
+    return {
+        "steps": [HostStep(str(i), ends[i] - lengths[i], ends[i], IdleNs(), 1.0, 100) for i in range(steps)],
+        "grown": [
+            Grown(str(i), ends[i] - lengths[i], ends[i], excess * US, [GrownPart(part, part, excess * US)])
+            for i, excess in sorted(excess_us.items(), key=lambda each: -each[1])
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("excess_us", "part", "is_slow"),
+    [
+        ({4: 300, 8: 290}, "kernel", False),  # an update every fourth step
+        ({4: 300, 8: 290}, "cpu_optimizer", False),
+        ({4: 300, 8: 200}, "kernel", True),  # two that differ are chance
+        ({4: 300}, "kernel", True),
+        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation on batches that differ
+        ({4: 300, 7: 200, 12: 250}, "cpu_forward", True),
+        ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint: it need not stop the GPU
+        ({4: 300, 8: 290, 12: 300}, "allocator", True),
+    ],
+)
+def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, is_slow: bool):
+    assert (card(host_result(**some_slow(excess_us, part)), "slow_steps") is not None) == is_slow
 
 
 def test_without_launch_calls_no_step_is_called_slow():
