@@ -1,101 +1,68 @@
-"""Stores of this machine that are no S3: Google's and Azure's, as emulators play them, and WebHDFS.
-
-Each is a log directory in an empty store, whose credentials are in the environment; skipped where its server, or the
-package that reads it, is not installed.
-
-    gs://       pip install gcsfs gcp-storage-emulator
-    az://       pip install adlfs; npm install azurite, with its commands on the PATH
-    webhdfs://  our own server of the documented answers, since a Hadoop is large
-"""
+"""Stores of Google and Azure on this machine, as their emulators play them: programs that `nox -s stores` installs."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import shutil
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tb_steptime.files.paths import AnyPath, any_path
-from tests.drawn.webhdfs import web_hdfs_server
-
-ACCOUNT, SECRET = "me", "very-secret"
-START_SECONDS = 60
+#: The account of every Azurite; its key is public.
+_ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 @contextlib.contextmanager
-def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[AnyPath]:
-    """Without credentials gcsfs warns, at each question, that it cannot ask what kind of bucket it is."""
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+def google_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a bucket."""
     gcsfs = pytest.importorskip("gcsfs", reason="gcsfs is not installed")
-    pytest.importorskip("gcp_storage_emulator", reason="gcp-storage-emulator is not installed")
-    port = _free_port()
-    command = [sys.executable, "-m", "gcp_storage_emulator", "start", "--in-memory", "--host", "127.0.0.1"]
-    with _running([*command, "--port", str(port)], port):
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+    with _running("gcp-storage-emulator", "start", "--host", "127.0.0.1", "--in-memory", "--port") as port:
+        environment.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+        environment.setenv("GOOGLE_CLOUD_PROJECT", "project")
         gcsfs.GCSFileSystem.clear_instance_cache()
         gcsfs.GCSFileSystem().mkdir("bucket")
-        yield any_path("gs://bucket/logs")
+        yield "gs://bucket"
 
 
 @contextlib.contextmanager
-def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[AnyPath]:
-    """Azurite, the emulator of Azure's makers."""
+def azure_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a container."""
     adlfs = pytest.importorskip("adlfs", reason="adlfs is not installed")
-    command = shutil.which("azurite-blob")
-    if command is None:
-        pytest.skip("azurite is not installed, or its commands are not on the PATH")
-    port, key = _free_port(), base64.b64encode(SECRET.encode()).decode()
-    monkeypatch.setenv("AZURITE_ACCOUNTS", f"{ACCOUNT}:{key}")
-    options = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-    with _running([command, "--blobPort", str(port), *options], port):
-        place = f"AccountName={ACCOUNT};AccountKey={key};BlobEndpoint=http://127.0.0.1:{port}/{ACCOUNT};"
-        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", f"DefaultEndpointsProtocol=http;{place}")
+    program = ("azurite-blob", "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location", str(folder))
+    with _running(*program, "--blobHost", "127.0.0.1", "--blobPort") as port:
+        address = f"http://127.0.0.1:{port}/{_ACCOUNT}"
+        account = f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};AccountKey={_KEY};BlobEndpoint={address};"
+        environment.setenv("AZURE_STORAGE_CONNECTION_STRING", account)
         adlfs.AzureBlobFileSystem.clear_instance_cache()
         adlfs.AzureBlobFileSystem().mkdir("container")
-        yield any_path("az://container/logs")
+        yield "az://container"
 
 
 @contextlib.contextmanager
-def web_hdfs(monkeypatch: pytest.MonkeyPatch) -> Iterator[AnyPath]:
-    with web_hdfs_server() as port:
-        yield any_path(f"webhdfs://127.0.0.1:{port}/logs")
+def _running(program: str, *arguments: str) -> Iterator[int]:
+    """A program whose last argument is its port, which is free and listened to within a minute."""
+    path = shutil.which(program) or pytest.skip(f"{program} is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    process = subprocess.Popen([path, *arguments, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while not _listens(port):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
-#: By the scheme of their addresses.
-STORES: dict[str, Callable[[pytest.MonkeyPatch], contextlib.AbstractContextManager[AnyPath]]] = {
-    "gs": google,
-    "az": azure,
-    "webhdfs": web_hdfs,
-}
-
-
-def _free_port() -> int:
-    with socket.socket() as asking:
-        asking.bind(("127.0.0.1", 0))
-        return int(asking.getsockname()[1])
-
-
-@contextlib.contextmanager
-def _running(command: list[str], port: int) -> Iterator[None]:
-    """A server, from when it answers; it is ended in the end."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            _wait_for(port)
-            yield
-        finally:
-            server.terminate()
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + START_SECONDS
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return
-        assert time.monotonic() < end, "the server did not start"
-        time.sleep(0.1)
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False

@@ -14,7 +14,10 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
 
 
 @contextlib.contextmanager
@@ -27,6 +30,13 @@ def web_hdfs_server() -> Iterator[int]:
     yield int(server.server_address[1])
     server.shutdown()
     server.server_close()
+
+
+@contextlib.contextmanager
+def web_hdfs_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
+    """An address, asked for as those of `emulators` are."""
+    with web_hdfs_server() as port:
+        yield f"webhdfs://127.0.0.1:{port}"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -15,12 +15,16 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.files import reading
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.serve.store import Store
 from tests.drawn.bucket import empty_bucket, put, s3_server
-from tests.drawn.emulators import STORES
+from tests.drawn.emulators import azure_store, google_store
 from tests.drawn.small_trace import write_trace
+from tests.drawn.webhdfs import web_hdfs_store
+
+STORES = {"gs": google_store, "az": azure_store, "webhdfs": web_hdfs_store}
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +116,9 @@ def test_tensorboard_opens_a_bucket(bucket, tmp_path):
 def test_other_stores_are_read_and_written_as_folders_are(kind, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     local = write_trace(tmp_path / "logs" / "a" / "host.1.pt.trace.json", steps=6_000, rank=2)
-    with STORES[kind](monkeypatch) as logs:
+    (tmp_path / "store").mkdir()
+    with STORES[kind](tmp_path / "store", monkeypatch) as store:
+        logs = any_path(f"{store}/logs")
         trace = put(logs / "a" / local.name, tmp_path / "first", steps=3)
         assert cli.main(["index", str(logs)]) == 0
         trace.write_bytes(local.read_bytes())
