@@ -966,7 +966,8 @@ export interface EvidenceRow {
 /**
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
  * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
- * a range of FSDP launches them, else "".
+ * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
+ * recorded; sends: it is a send.
  */
 export interface ExchangeClass {
   kind: string;
@@ -975,6 +976,8 @@ export interface ExchangeClass {
   dtype: string | null;
   site: string;
   wrapper: string;
+  peer: number | null;
+  sends: boolean;
 }
 
 /**
@@ -1003,8 +1006,9 @@ export interface ExchangeTime {
 /**
  * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
  * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
- * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
- * collectives of later steps, which are not kept.
+ * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. sequence: how
+ * many of its group there were before, -1 where not recorded; empty where it is of none. left_out: collectives of
+ * later steps, which are not kept.
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -1014,6 +1018,7 @@ export interface Exchanges {
   start: PackedColumn;
   length: PackedColumn;
   exposed: PackedColumn;
+  sequence: PackedColumn;
   left_out: number;
 }
 

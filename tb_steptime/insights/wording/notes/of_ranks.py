@@ -27,7 +27,7 @@ RANK_NOTES: dict[str, NoteWords] = {
         "Collectives are matched in the steps that all ranks of their group recorded.",
     ),
     "collectives_unlike": NoteWords(
-        "[{count}] of {all} collectives differ from rank to rank in order, kind or size.",
+        "[{count}] of {all} collectives differ from rank to rank in order, kind or size, or some rank lacks (it|them).",
         "(It is|They are) in no figure of transfers, waits and late ranks.",
     ),
     "collectives_alone": NoteWords(
