@@ -659,14 +659,15 @@ export interface CouldBe {
 
 /**
  * Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
- * step in which each op takes as long as in half of the steps at most.
+ * step in which each op takes as long as in half of the steps at most. calls: of the mean step.
  */
 export interface CpuGroup {
-  id: "attention" | "compiled" | "convolution" | "matmul" | "other";
+  id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
   self_ns: number;
   usual_ns: number;
   op: string;
   op_ns: number;
+  calls: number;
 }
 
 /**
@@ -2337,10 +2338,12 @@ export interface OutsideOps {
 }
 
 /**
- * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped,
+ * and the indices of a later batch are drawn.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
  * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
+ * sampler_ns: of ns, what the sampler takes to draw indices; None where no recorder says it.
  */
 export interface Overhead {
   ns: number | null;
@@ -2348,6 +2351,7 @@ export interface Overhead {
   gain_ns: number;
   source: "ready" | "recorder" | "short" | null;
   why: Reason | null;
+  sampler_ns: number | null;
 }
 
 /**
@@ -2723,8 +2727,8 @@ export interface Reason {
  * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
  * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
  * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
- * `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
- * trace show more.
+ * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
+ * a loader without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
@@ -2758,6 +2762,7 @@ export interface Recorded {
   queues: ReadyQueue[];
   slowest: SlowBatch[];
   lines: RecordedLines | null;
+  sampler_ns: number | null;
 }
 
 /**

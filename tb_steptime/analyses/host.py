@@ -30,7 +30,7 @@ from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
-from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps
+from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -178,6 +178,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_stack=trace.job.with_stack,
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
+        grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
         cpu=cpu_work(trace, set_aside(trace, None).total),
         python_function=python_function(trace),
     )

@@ -83,7 +83,9 @@ def main(arguments: list[str]) -> None:
     trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
     options = frozenset(arguments[3:])
     say = _take_stdout()
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    from tb_steptime.trace.kineto.parts import children  # before there is another thread
+
+    threading.Thread(target=_end_with_stdin, args=(children.only_waits,), daemon=True).start()
     _be_nice()
     say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
 
@@ -201,7 +203,8 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
     return on_progress
 
 
-def _end_with_stdin() -> None:
+def _end_with_stdin(only_waits: Callable[[], None]) -> None:
+    only_waits()
     while os.read(0, 64):
         pass
     with _WRITING:

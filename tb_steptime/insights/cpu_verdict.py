@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.facts import MAJOR_FRACTION, WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.cpu_compiling import compiling
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -59,6 +60,10 @@ def _computes(facts: Facts) -> Phrase:
     parts = facts.overview.mean_parts_ns
     once_ns = facts.overview.mean_duration_ns - facts.step_ns
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - once_ns, 0)))
+    compiles = compiling(facts)
+    if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
+        words = "A step takes {step}, and torch.compile is at work for {part} of it."
+        return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
     longest = facts.host.cpu.ops[0] if facts.host.cpu and facts.host.cpu.ops else None
     if longest is None or facts.share(longest.self_ns) < _WORTH_NAMING:
         return phrase(

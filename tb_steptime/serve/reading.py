@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
+from tb_steptime.ingest.pool import QueuePlace, ReadingQueue
+from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory

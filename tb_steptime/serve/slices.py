@@ -14,7 +14,7 @@ from typing import IO
 from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.refusals import SpanFailed
 

@@ -18,7 +18,8 @@ from tb_steptime.files.paths import AnyPath, identity
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan, file_of
-from tb_steptime.ingest.pool import REPORT, Job, ReadingQueue
+from tb_steptime.ingest.pool import ReadingQueue
+from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.writing import places_for

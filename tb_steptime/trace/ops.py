@@ -121,13 +121,13 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
     """For each row of the host inside a node of the backward pass the op that created the node; -1: not known, or
-    what a checkpoint computes again there."""
+    what a checkpoint computes again there. It has a lower number than the row, so nothing is made by itself."""
     nodes = backward_nodes(trace)
     node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
     inside = (node >= 0) & ~_again(trace, rows, node)
     forward[inside] = nodes.forward[np.searchsorted(nodes.event, node[inside])]
-    return forward
+    return np.where(forward < rows, forward, -1)  # of one instant, a node may lie inside what seems to be in it
 
 
 def computed_again(trace: Trace, rows: Rows) -> Bool:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from tb_steptime.ingest import pool
+from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.states import SpanState
 
 #: A machine may be busy with other things: only a test that would wait for ever fails.
@@ -36,4 +36,4 @@ def replace_program(monkeypatch, source):
     def start(command, **options):
         return popen([sys.executable, "-c", source, *command[3:]], **options)
 
-    monkeypatch.setattr(pool.subprocess, "Popen", start)
+    monkeypatch.setattr(reader_process.subprocess, "Popen", start)

@@ -22,13 +22,14 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="pr
 #: Measures a trace as a large one, and writes what it found to stdout. The second process says in a file that it is
 #: there, and may do another deed than to measure. Where analyses fail, they do in either process.
 _MEASURE = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 import msgspec
 from dataclasses import replace
 from pathlib import Path
 from tb_steptime import analyses
 from tb_steptime.ingest import analysing
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.trace.kineto.parts import children
 
 path, told, deed, left_out = sys.argv[1:]
 say = analysing._say
@@ -47,7 +48,17 @@ def said(trace, views):
 def fails(trace):
     raise OverflowError
 
+def waits(only_waits=lambda: None):
+    only_waits()
+    ready.set()
+    os.read(os.pipe()[0], 1)
+
 analysing.LEAST_ROWS, analysing._say = 0, said
+if deed.startswith("beside"):
+    ready = threading.Event()
+    told_of = [children.only_waits] if deed == "beside a thread that only waits" else []
+    threading.Thread(target=waits, args=told_of, daemon=True).start()
+    ready.wait()
 if deed == "fails":
     analyses.ANALYSES = tuple(
         replace(each, analyse=fails) if each.id in ("compare", "host") else each for each in analyses.ANALYSES
@@ -109,6 +120,20 @@ def test_two_processes_find_what_one_finds(
     found, words = together.process.communicate(timeout=60)
     assert json.loads(found) == by_one(path, left_out)
     assert words == b""
+
+
+def test_the_thread_that_waits_for_the_end_of_a_server_is_no_hindrance(path: Path, measuring: Callable[..., Measuring]):
+    together = measuring("beside a thread that only waits")
+    assert together.second()[1] == "operators,compare"
+    found, words = together.process.communicate(timeout=60)
+    assert (json.loads(found), words) == (by_one(path), b"")
+
+
+def test_beside_any_other_thread_one_process_measures_all(path: Path, measuring: Callable[..., Measuring]) -> None:
+    alone = measuring("beside a thread")
+    found, words = alone.process.communicate(timeout=60)
+    assert (json.loads(found), words) == (by_one(path), b"")
+    assert not (path.parent / "told").exists()
 
 
 @pytest.mark.parametrize("deed", ["killed", "says half"])

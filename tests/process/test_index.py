@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.summaries import SUFFIX, fresh_summary, read_summary
 from tb_steptime.terminal.indexing import _IndexBar
 from tests.drawn.small_trace import write_trace

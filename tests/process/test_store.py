@@ -16,7 +16,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.ingest import pool
+from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
@@ -304,7 +304,7 @@ def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, said):
 
 
 def test_a_silent_process_is_ended(logs, opened, monkeypatch):
-    monkeypatch.setattr(pool, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(reader_process, "SILENCE_SECONDS", 0.5)
     replace_program(monkeypatch, "import time; time.sleep(1000)")
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
@@ -323,7 +323,7 @@ print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
 def waits_for_file(monkeypatch):
     """Readers that wait and do not end when they are asked to: they are killed, and soon."""
     replace_program(monkeypatch, WAIT_FOR_FILE)
-    monkeypatch.setattr(pool, "_ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(reader_process, "_ENDING_SECONDS", 0.2)
 
 
 @pytest.mark.usefixtures("waits_for_file")
@@ -365,9 +365,9 @@ def test_processes_end_with_the_one_that_began_them(logs):
     os.mkfifo(logs / "b.1.pt.trace.json")
     began = f"""
 import pathlib, tempfile, time
-from tb_steptime.ingest.pool import Job, _start
+from tb_steptime.ingest.reader_process import Job, start
 job = Job("b", pathlib.Path({str(logs / "b.1.pt.trace.json")!r}), "b.1.pt.trace.json")
-process = _start(job, pathlib.Path("."), tempfile.TemporaryFile())
+process = start(job, pathlib.Path("."), tempfile.TemporaryFile())
 print(process.pid, flush=True)
 time.sleep(1000)
 """

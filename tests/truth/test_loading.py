@@ -2,7 +2,8 @@
 
 The short version of `benchmarks/loading_truth.py`. A run that the machine disturbed, as its own log tells and never its
 result, is made again while there is time, and then left out, but for what is judged by that log alone. A test is
-skipped when most of its runs were disturbed, every time.
+skipped when most of its runs were disturbed, every time. Only the recordings that several tests share are made anew by
+their result, once: when what is told of them differs from the truth.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
+from tb_steptime.insights.rules.host.cpu_compiling import cpu_compiles
 from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
 from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
 from tb_steptime.insights.rules.host.host_bound import (
@@ -102,6 +103,7 @@ RULES: dict[Rule, Gain] = {
     device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
+    cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,

@@ -49,11 +49,13 @@ class Jitter(msgspec.Struct, frozen=True):
 
 
 class Overhead(msgspec.Struct, frozen=True):
-    """What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+    """What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped,
+    and the indices of a later batch are drawn.
 
     ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
     included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
     (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
+    sampler_ns: of ns, what the sampler takes to draw indices; None where no recorder says it.
     """
 
     ns: int | None
@@ -61,6 +63,7 @@ class Overhead(msgspec.Struct, frozen=True):
     gain_ns: int
     source: Literal["recorder", "ready", "short"] | None
     why: Reason | None
+    sampler_ns: int | None = None
 
 
 class WaitShares(msgspec.Struct, frozen=True):
@@ -116,7 +119,8 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
         start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
         exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
-    return Overhead(each_ns, int(exposed.sum()) // len(steps), int(gain.sum()) // len(steps), source, None)
+    sampler = recorded.sampler_ns if recorded and source == "recorder" else None
+    return Overhead(each_ns, int(exposed.sum()) // len(steps), int(gain.sum()) // len(steps), source, None, sampler)
 
 
 def shared_out(

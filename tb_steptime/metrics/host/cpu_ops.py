@@ -27,14 +27,26 @@ from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-CpuGroupId = Literal["convolution", "matmul", "attention", "compiled", "other"]
+CpuGroupId = Literal[
+    "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "unfused", "random", "reading", "other"
+]
 
-#: The kinds of ops, by their names; the first that fits.
+#: The kinds of ops, by their names; the first that fits. unfused: what no compiler fuses, such as rows by an index,
+#: sorting, FFTs, products of 8 bits; random: input that is drawn, and not dropout; reading: a tensor's values become
+#: Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
+    "compiling": re.compile(r"\(dynamo_timed\)$"),
     "compiled": re.compile(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
+    "unfused": re.compile(
+        r"::_?(index\w*|gather\w*|scatter\w*|take\w*|embedding\w*|sort|argsort|topk|unique\w*|nonzero|masked_select"
+        r"|coalesce|bincount|fft_\w+)$|^quantized::"
+    ),
     "convolution": re.compile(r"conv", re.IGNORECASE),
+    "recurrent": re.compile(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
     "attention": re.compile(r"scaled_dot_product|flash_attention"),
     "matmul": re.compile(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
+    "random": re.compile(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
+    "reading": re.compile(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
 #: "Optimizer.step#AdamW.step" is of AdamW.
 OPTIMIZER_CLASS = re.compile(r"Optimizer\.step#(?P<name>\w+)\.step")
@@ -58,13 +70,14 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
 class CpuGroup(msgspec.Struct, frozen=True):
     """Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
-    step in which each op takes as long as in half of the steps at most."""
+    step in which each op takes as long as in half of the steps at most. calls: of the mean step."""
 
     id: CpuGroupId
     self_ns: int
     usual_ns: int
     op: str
     op_ns: int
+    calls: float
 
 
 class CpuOptimizer(msgspec.Struct, frozen=True):
@@ -173,13 +186,22 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
     total = np.bincount(trace.events.name[rows], weights=own_ns)
     longest, number = int(total.argmax()), len(steps.steps)
     usual_ns = _usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns)
-    return CpuGroup(id, int(own_ns.sum()) // number, usual_ns, trace.strings[longest], int(total[longest]) // number)
+    return CpuGroup(
+        id,
+        int(own_ns.sum()) // number,
+        usual_ns,
+        trace.strings[longest],
+        int(total[longest]) // number,
+        len(rows) / number,
+    )
 
 
 def group_of(op: str) -> CpuGroupId:
     """
     >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
     ('convolution', 'matmul', 'other')
+    >>> group_of("aten::_index_put_impl_"), group_of("aten::bernoulli_"), group_of("aten::mkldnn_rnn_layer_backward")
+    ('unfused', 'other', 'recurrent')
     """
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 
@@ -196,13 +218,16 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
 
 
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
-    """The lower median over the steps: of each op where all steps run as many, else of their sums."""
+    """Of the mean step: the lower median over the steps that run any, of each op where these run as many, else of their
+    sums; times the share of these steps. An optimizer that updates in each fourth step has a quarter of its time."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2
     if len({len(each) for each in by_step}) == 1:
-        return int(np.sort(np.stack(by_step), axis=0)[middle].sum())
-    return int(sorted(each.sum() for each in by_step)[middle])
+        usual_ns = int(np.sort(np.stack(by_step), axis=0)[middle].sum())
+    else:
+        usual_ns = int(sorted(each.sum() for each in by_step)[middle])
+    return usual_ns * len(by_step) // len(steps)
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:

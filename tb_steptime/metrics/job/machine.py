@@ -15,9 +15,10 @@ DeviceKind = Literal["gpu", "cpu", "unknown"]
 Vendor = Literal["nvidia", "amd", "other"]
 Ranks = Literal["one", "many", "unknown"]
 
-#: Ops and marks that run on a GPU alone; in a trace without activities of one they were not recorded.
+#: Ops and marks that run on a GPU alone; in a trace without activities of one they were not recorded. torch asks
+#: `cudnn_is_acceptable` of tensors on the CPU, too.
 _GPU_OP = re.compile(
-    r"nccl:|rccl:|aten::(_?cudnn_|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
+    r"nccl:|rccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
 )
 #: Ops that run on a CPU alone.
 _CPU_OP = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")

@@ -52,9 +52,10 @@ def capture_intervals(trace: Trace) -> Intervals:
 
 
 def _is_warm_up(trace: Trace, rows: Int64) -> bool:
-    """Whether all of these begin in the first half of the steps; of one step, in that."""
+    """Whether all of these end in the first half of the steps; of one step, in that. A step begins on the device: the
+    host, which is ahead, may begin to compile for it in the step before."""
     steps = find_steps(trace)
     if not len(rows):
         return False
-    step = int(np.searchsorted(steps.start_ns, trace.events.start_ns[rows[-1]], side="right")) - 1
+    step = int(np.searchsorted(steps.start_ns, trace.events.ends(rows).max(), side="right")) - 1
     return step < -(-len(steps.steps) // 2)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
+from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.trace.steps import Step
 from tb_steptime.trace.table import Int64
 
@@ -105,17 +106,35 @@ def _wait(
 def slow_steps(
     steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
 ) -> list[Grown]:
-    """Outliers above the rest, longest first, by the lengths that are judged. The segments of a step without a device
-    are not known: nothing grew. labels: of the phases."""
+    """Outliers above the rest, longest first, by the lengths that are judged. labels: of the phases."""
+    return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
+
+
+def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
+    """The same of a job of which nothing ran on a GPU."""
+    return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
+
+
+def _of_host(parts: Parts) -> list[Segment]:
+    return [
+        _wait("data_loading", "Data loading", parts.data_loader, "data"),
+        Segment("communication", "Communication", parts.communication, "comm", False, True),
+        Segment("cpu_exec", "CPU exec", parts.cpu_exec + parts.runtime, "cpu", False, True),
+        _wait("nothing_recorded", "Outside ops", parts.other, "other"),
+    ]
+
+
+def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
+    """segments_of: a step, by its place."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
         return []
     others = np.setdiff1d(np.arange(len(steps)), rows).tolist()
-    of_others = [segments(aggregates, row, labels) for row in others]
-    usual = [round(statistics.median(each.ns for each in alike)) for alike in zip(*of_others, strict=True)]
+    alike = zip(*(segments_of(row) for row in others), strict=True)
+    usual = [round(statistics.median(each.ns for each in one)) for one in alike]
     usual_ns = np.median(lengths[others])
-    return [_grown(steps[row], int(lengths[row] - usual_ns), segments(aggregates, row, labels), usual) for row in rows]
+    return [_grown(steps[row], int(lengths[row] - usual_ns), segments_of(row), usual) for row in rows]
 
 
 def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:

@@ -20,7 +20,7 @@ from typing import Any
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.remote import masked
 from tb_steptime.ingest.cores import cores
-from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.writing import places_for, write_summary
 from tb_steptime.terminal.cluster.releases import Release, release_there, said_of

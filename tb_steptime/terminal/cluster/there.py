@@ -14,7 +14,8 @@ from queue import Empty, SimpleQueue
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.ingest.pool import Job, ReadingQueue
+from tb_steptime.ingest.pool import ReadingQueue
+from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.writing import places_for
 

@@ -10,7 +10,7 @@ from tests.judged.labels import Label
 from tests.truth.simulate.causes import MI300X, Loader, Recording, Section
 from tests.truth.simulate.jobs.compiled import graph_step
 from tests.truth.simulate.jobs.edges import (
-    compiled_once,
+    compiled_in,
     created_context,
     first_allocations,
     first_product,
@@ -167,7 +167,7 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
             "once_compiled", "gpu host mixed", main="one_time", never=f"{NOT_TRUE} slow_steps",
             why="The first call compiles for 4 s inside the recording; all other steps are busy.",
         ),
-        (compiled_once(4_000, FIRST), *STEP),
+        (compiled_in(4_000, FIRST), *STEP),
     ),
     job(
         Label(

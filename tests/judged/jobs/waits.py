@@ -10,6 +10,7 @@ from tests.judged.labels import Label
 from tests.truth.simulate.causes import Call, Loader, Op, Recording, Section
 from tests.truth.simulate.jobs.compiled import compiled_step
 from tests.truth.simulate.jobs.cpu_only import adam_step, cpu_step
+from tests.truth.simulate.jobs.edges import compiled_in
 from tests.truth.simulate.jobs.inference import Decoding, decode_from_graph, decode_step, prompt_step
 from tests.truth.simulate.jobs.transfers import from_pageable, read_back, synchronized
 from tests.truth.simulate.jobs.transformer import Transformer, training_step
@@ -178,11 +179,41 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "compiles_again", "host", main="compiled_waits", may="slow_steps",
+            never=f"{WAITS} {GRAPHS} one_time host_stops",
+            why="A batch of another shape in the second and in the last of five steps: torch.compile works for 100 ms "
+            "each time, of which the device has work for 8. A step takes 11.5 without it.",
+        ),
+        (compiled_in(100, FIRST + 1, FIRST + 4), *STEP),
+    ),
+    job(
+        Label(
+            "cpu_compiles_again", "cpu", main="cpu_compiles", may="slow_steps",
+            never=f"{WAITS} {GRAPHS} one_time cpu_ops",
+            why="No GPU: 20 ms of products a step; in the second and in the last of five steps torch.compile works "
+            "for 200 ms.",
+        ),
+        (compiled_in(200, FIRST + 1, FIRST + 4), *cpu_step(20_000)),
+        None,
+        devices=0,
+    ),
+    job(
+        Label(
             "cpu_computes", "cpu", never=f"{WAITS} {EDGES} {GRAPHS} loader_overhead",
             why="No GPU: 200 ms of products a step, 0.2 ms of waits for batches.",
         ),
         cpu_step(200_000),
         devices=0,
+    ),
+    job(
+        Label(
+            "cpu_saves", "cpu", main="slow_steps", never=f"{WAITS} {GRAPHS} host_stops",
+            why="No GPU: steps of 16 ms; after every third of them Python saves a checkpoint for 25 ms.",
+        ),
+        (*cpu_step(16_000), Section((), stop_ns=25 * MS, steps=tuple(FIRST + step for step in (2, 5, 8)))),
+        None,
+        devices=0,
+        active=10,
     ),
     job(
         Label(

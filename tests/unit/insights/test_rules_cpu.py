@@ -67,6 +67,42 @@ def test_the_largest_kind_decides_from_three_tenths_of_the_step(ops, how):
     assert (card is None) if how is None else (card is not None and card.how is not None and how in card.how)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "inputs", "how"),
+    [
+        ("float", ", on FP32 inputs", 'with torch.autocast("cpu", dtype=torch.bfloat16):'),
+        ("double", ", on FP64 inputs", "model = model.float()"),
+    ],
+)
+def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str, how: str):
+    card = cards(of_ops("mmmmmmmme.", inputs={"m": ("[[1]]", f'["{dtype}"]')}))["cpu_ops"]
+    assert plain(card.why) == f"Matrix products take 8 µs a step (80 %); aten::addmm alone takes 8 µs{inputs}."
+    assert card.how is not None and card.how.startswith(how)
+
+
+@pytest.mark.parametrize(
+    ("ops", "names", "inputs"),
+    [
+        ("mmmmmmmme.", {}, {"m": ("[[1]]", '["c10::BFloat16"]')}),  # 16 bits already
+        ("ggggggsse.", {"g": "aten::index_select", "s": "aten::scatter_add_"}, {}),  # no compiler fuses them
+        ("eeiseeise.", {"i": "aten::item", "s": "aten::select"}, {}),  # Python reads values all the time
+        ("qqqqqqeee.", {"q": "quantized::linear_dynamic"}, {"q": ("[[1]]", '["float"]')}),  # 8 bits already
+        ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn
+    ],
+)
+def test_without_a_setting_there_is_no_card(ops, names, inputs):
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES | names, inputs=inputs)
+    assert cards(judged(trace)) == {}
+
+
+def test_recurrent_layers_are_no_elementwise_ops():
+    steps = "".join(str(number) * 10 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {'llllllmme.' * 4} |", names=NAMES | {"l": "aten::mkldnn_rnn_layer"})
+    card = cards(judged(trace))["cpu_ops"]
+    assert plain(card.why) == "Recurrent layers take 6 µs a step (60 %); aten::mkldnn_rnn_layer alone takes 6 µs."
+
+
 def test_ops_of_a_gpu_job_are_not_to_speed_up():
     names = NAMES | {"c": "aten::cudnn_convolution"}
     assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
@@ -86,6 +122,27 @@ def test_ops_of_many_names_are_compiled_and_not_named():
     card = cards(of_ops("mmceeeee.."))["cpu_ops"]
     assert plain(card.title) == "Try `torch.compile` on the model"
     assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 5 µs."
+
+
+def compiling_in(*steps: int) -> Judgement:
+    ops = "".join("ddddddmm.." if step in steps else "mmmmmmmm.." for step in range(6))
+    marks = "".join(str(step) * 10 for step in range(6))
+    names = NAMES | {"d": "compile_fx_inner (dynamo_timed)"}
+    return judged(timeline(f"step | {marks} |\nop | {ops} |", names=names))
+
+
+def test_compiling_again_and_again_is_the_headline():
+    judgement = compiling_in(1, 3, 5)
+    card = cards(judgement)["cpu_compiles"]
+    assert plain(judgement.verdict.text) == "A step takes 10 µs, and torch.compile is at work for 30 % of it."
+    assert (card.gain_ns, card.severity) == (3_000, Severity.MAJOR)
+    assert plain(card.why) == (
+        "torch.compile is at work for 3 µs a step (30 %), in later steps too: shapes, types or values change."
+    )
+
+
+def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
+    assert "cpu_compiles" not in cards(compiling_in(0, 1))
 
 
 @pytest.mark.parametrize(
@@ -113,3 +170,24 @@ def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fir
             "AdamW takes 2 µs a step (20 %) in 1 ops, each of which goes through a whole parameter.",
         )
         assert card.how == "torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4"
+
+
+@pytest.mark.parametrize(
+    ("long", "filler", "fires"),
+    [
+        ({2, 5, 8}, "........", True),  # every third step
+        ({2, 5, 7}, "........", False),  # by chance
+        ({2, 5}, "........", False),
+        ({2, 5, 8}, "mmmmmmmm", False),  # ops take longer: such as an optimizer that runs now and then
+    ],
+)
+def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, fires):
+    ops = ["mmmmm." + "e" * (step % 2) + (filler if step in long else "") for step in range(10)]
+    marks = "".join(chr(ord("A") + step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    card = next((each for each in judgement.insights if each.id == "slow_steps"), None)
+    assert (card is not None) is fires
+    if card is not None:
+        assert plain(card.why) == (
+            "3 of 10 steps are slow. Step 5 takes 8 µs longer than usual, 8 µs of it outside ops."
+        )

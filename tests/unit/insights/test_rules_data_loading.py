@@ -125,7 +125,7 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert insight.how is not None
     assert insight.how.startswith("LoaderRecorder(")
     assert said(insight) == (
-        "A step waits 8 µs (80 %). Ambiguous in this trace: too few workers, or batches that are slow to receive. "
+        "A step waits 8 µs (80 %). Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. "
         "Record the workers."
     )
     assert cards(trace) == {"input_bound"}
@@ -305,9 +305,33 @@ def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000 - 453  # 8 % of a step
     assert said(insight).endswith(
-        "The main process needs 1 µs to receive a batch that is ready: to unpickle it and map its memory."
+        "The main process needs 1 µs for a batch that is ready: to unpickle it, to map its memory, and to draw the "
+        "indices of a later one."
     )
     assert plain(insight.title) == "Return fewer, larger tensors"
+
+
+@pytest.mark.parametrize(
+    ("unpickled", "title", "why"),
+    [
+        (1, "Make the sampler faster",
+         "The main process needs 6 µs for a batch that is ready, 5 µs of it to draw the indices of a later one."),
+        (5, "Return fewer, larger tensors",
+         "The main process needs 6 µs for a batch that is ready: to unpickle it, to map its memory."),
+    ],
+)  # fmt: skip
+def test_a_recorder_knows_a_slow_sampler(tmp_path: Path, unpickled: int, title: str, why: str):
+    main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
+    for batch in range(12):
+        asked = 8 * batch
+        worker.produced(batch, asked - 9, asked - 7, asked - 6)
+        main.unpickled(batch, asked, asked, asked + unpickled, asked + 6)
+    main.write()
+    worker.write()
+    trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
+    insight = sure(with_records(trace)[0], "loader_overhead")
+    assert plain(insight.title) == title
+    assert said(insight).endswith(why)
 
 
 def bursts_on_a_gpu(copied_from: str = "Pinned", work: int = 4) -> Trace:

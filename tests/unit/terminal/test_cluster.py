@@ -7,7 +7,7 @@ import pytest
 
 from tb_steptime import __version__, cli
 from tb_steptime.files.paths import any_path
-from tb_steptime.ingest.pool import Job
+from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.cluster import client
 from tb_steptime.terminal.cluster.releases import Release, release_there, said_of

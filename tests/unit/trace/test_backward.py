@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.metrics.operators.op_tree import op_tree
 from tb_steptime.trace.backward import NODE, backward_nodes, named_for
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import computed_again, forward_of
@@ -209,3 +210,24 @@ def test_families_of_real_nodes(name: str, families: dict[str, str], trace_path)
     trace = read_real(trace_path(name))
     told = {(node or "").removeprefix(NODE): op for node, op in made(trace)}
     assert {family: told[family] for family in families} == families
+
+
+def of_one_instant() -> Trace:
+    """A file whose times are lost: all begin at 0, each inside the one before it."""
+    return timeline(
+        """
+        op | aaaaaa |
+        op | fff... |
+        op | R..... |""",
+        names={"a": "aten::max_pool2d", "f": "aten::relu", "R": NODE + "ReluBackward0"},
+        sequences={"f": (7, 0), "R": (7, 1)},
+    )
+
+
+def test_no_op_is_made_by_one_that_begins_after_it():
+    """Else the tree of ops would have a circle, and be looked through for ever."""
+    trace = of_one_instant()
+    assert backward_nodes(trace).forward.tolist() == [1]
+    assert forward_of(trace, trace.events.rows(Kind.CPU_OP)).tolist() == [-1, -1, 1]
+    tree = op_tree(trace, "made")
+    assert [level.tolist() for level in tree.levels] == [[0], [1], [2]]

@@ -31,7 +31,7 @@ _BY_CURVE = phrase(
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
-_UNKNOWN = phrase("Ambiguous in this trace: too few workers, or batches that are slow to receive. Record the workers.")
+_UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase("Workers keep up on average, but slow batches block those behind them. More prefetched ones help.")
 

@@ -17,7 +17,8 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.text import agreeing, count, filled, ns, phrase
+from tb_steptime.metrics.data_loading.wait_shares import Overhead
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
 _EPOCHS = {
@@ -39,6 +40,9 @@ _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
     "of one small tensor takes."
 )
+#: From so much of the main process's time on it is the sampler's.
+SAMPLER_FRACTION = 0.5
+_INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
 _ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
 
 
@@ -130,8 +134,8 @@ def loader_overhead(facts: Facts) -> Insight | None:
     """Fires when receiving a batch that a worker has produced takes clearly longer than any batch does.
 
     Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by a pattern of
-    bursts, in which the short waits are for ready batches. A busy machine, which stops the main process while it
-    receives: the median counts.
+    bursts, in which the short waits are for ready batches. A slow sampler, which draws indices in the main process: the
+    recorder knows what it takes. A busy machine, which stops the main process while it receives: the median counts.
 
     Needs: the recorder's files, or a pattern of bursts.
 
@@ -147,19 +151,40 @@ def loader_overhead(facts: Facts) -> Insight | None:
     overhead = result.causes.overhead if result.causes else None
     if overhead is None or overhead.ns is None:
         return None
-    pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
-    by_thread = facts.overview.has_device and not pinned
-    words = "The main process needs {time} to receive a batch that is ready: to unpickle it and map its memory."
+    if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
+        title, why, how = _of_sampler(overhead)
+    else:
+        title, why, how = _of_receiving(facts, overhead)
     return loader_card(
         facts,
         HostCard(
             id="loader_overhead",
-            title=phrase("Receive batches on a thread") if by_thread else phrase("Return fewer, larger tensors"),
-            why=phrase(words, time=ns(overhead.ns)),
-            how="DataLoader(..., pin_memory=True)" if by_thread else _ONE_TENSOR,
+            title=title,
+            why=why,
+            how=how,
             gain_ns=overhead.gain_ns,
             formula=_OF_RECEIVING,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
             why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
         ),
     )
+
+
+def _of_sampler(overhead: Overhead) -> tuple[Phrase, Phrase, str]:
+    """Title, why and how."""
+    words = (
+        "The main process needs {time} for a batch that is ready, {sampler} of it to draw the indices of a later one."
+    )
+    why = phrase(words, time=ns(overhead.ns), sampler=ns(overhead.sampler_ns))
+    return phrase("Make the sampler faster"), why, _INDICES
+
+
+def _of_receiving(facts: Facts, overhead: Overhead) -> tuple[Phrase, Phrase, str]:
+    pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
+    by_thread = facts.overview.has_device and not pinned
+    words = "The main process needs {time} for a batch that is ready: to unpickle it, to map its memory"
+    drawn = "." if overhead.source == "recorder" else ", and to draw the indices of a later one."
+    why = phrase(words + drawn, time=ns(overhead.ns))
+    if by_thread:
+        return phrase("Receive batches on a thread"), why, "DataLoader(..., pin_memory=True)"
+    return phrase("Return fewer, larger tensors"), why, _ONE_TENSOR

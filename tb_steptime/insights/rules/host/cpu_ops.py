@@ -19,31 +19,32 @@ _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inp
 _WITHOUT_ONEDNN = "_slow_conv"
 _ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
-#: What to try, by the kind of ops. Code that is compiled already has no setting of ours.
-_TRY: dict[CpuGroupId, str] = {
-    "convolution": f"{_CHANNELS_LAST}\n{_AUTOCAST}",
-    "matmul": _AUTOCAST,
-    "attention": _AUTOCAST,
-    "other": _COMPILE,
-}
+_FLOAT = "model = model.float()  # and its inputs: FP32 is about twice as fast as FP64"
+#: Kinds of ops for which something can be set. Code that is compiled already has none, nor has what no
+#: compiler fuses.
 _KINDS: dict[CpuGroupId, str] = {
     "convolution": "Convolutions take",
+    "recurrent": "Recurrent layers take",
     "matmul": "Matrix products take",
     "attention": "Attention takes",
     "other": "Elementwise and other ops take",
 }
-#: What torch calls the types that autocast would change.
-_FP32 = "float"
+#: The types of inputs that a setting changes, as torch calls them. Others are of 16 or 8 bits already.
+_WIDE = {"float": "FP32", "double": "FP64"}
+#: With fewer other ops between values that Python reads, compiled code would end before it gains much.
+OPS_BETWEEN_READS = 50
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
 
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
-    tenths of it.
+    tenths of it, and there is a setting for them.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
-    process that takes the core from single ops: each op counts with its lower median over the steps.
+    process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
+    bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
+    reads, at each of which compiled code ends: no card.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -55,11 +56,14 @@ def cpu_ops(facts: Facts) -> Insight | None:
     """
     work = _on_cpu(facts)
     leading = max(work.groups, key=lambda group: group.usual_ns, default=None) if work else None
-    if work is None or leading is None or leading.id not in _TRY:
+    if work is None or leading is None or leading.id not in _KINDS:
         return None
     if facts.share(leading.usual_ns) < LEADING_OPS_FRACTION:
         return None
-    if leading.id == "other" and facts.job.execution == "compiled":
+    if leading.id == "other" and (facts.job.execution == "compiled" or _is_read(work, leading)):
+        return None
+    how = _how(leading, _dtype(work, leading))
+    if how is None:
         return None
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
@@ -67,7 +71,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         severity=Severity.MINOR,
         title=_title(leading),
         why=_why(facts, leading, _dtype(work, leading)),
-        how=_how(leading),
+        how=how,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
@@ -135,8 +139,21 @@ def _title(group: CpuGroup) -> Phrase:
     return phrase("Speed up {op} first", op=code(group.op))
 
 
-def _how(group: CpuGroup) -> str:
-    return f"{_ONEDNN}\n{_TRY[group.id]}" if _WITHOUT_ONEDNN in group.op else _TRY[group.id]
+def _is_read(work: CpuWork, group: CpuGroup) -> bool:
+    """Whether Python reads values between these ops all the time."""
+    reads = sum(each.calls for each in work.groups if each.id == "reading")
+    return reads * OPS_BETWEEN_READS > group.calls
+
+
+def _how(group: CpuGroup, dtype: str | None) -> str | None:
+    """None where nothing is left to set."""
+    if group.id == "other":
+        return _COMPILE
+    lines = [_ONEDNN] if _WITHOUT_ONEDNN in group.op else []
+    lines += [_CHANNELS_LAST] if group.id == "convolution" else []
+    if dtype is None or dtype in _WIDE:
+        lines.append(_FLOAT if dtype == "double" else _AUTOCAST)
+    return "\n".join(lines) or None
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
@@ -152,7 +169,7 @@ def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
         "op": text(group.op),
         "own": ns(group.op_ns),
     }
-    inputs = ", on FP32 inputs" if dtype == _FP32 else ""
+    inputs = f", on {_WIDE[dtype]} inputs" if dtype in _WIDE else ""
     library = ", without oneDNN" if _WITHOUT_ONEDNN in group.op else ""
     return Phrase(f"{words}{inputs}{library}.", values)
 

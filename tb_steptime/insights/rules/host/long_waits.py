@@ -24,7 +24,8 @@ from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 #: What a function calls stands behind its name.
 CALL_LENGTH = 24
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
-_LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
+KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
+LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
 _FRAME = re.compile(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
 _BUILT_IN = re.compile(r"^<built-in (?:method|function) (?P<function>\w+)")
 
@@ -82,13 +83,13 @@ def compiled_waits(facts: Facts) -> Insight | None:
         return None
     title = _TITLES[any(gap.compiles for gap in gaps)]
     return _card(
-        facts, _Waits("compiled_waits", title, _why(gaps, _names(facts, late, compiled=True)), late, gaps, _LOGS)
+        facts, _Waits("compiled_waits", title, _why(gaps, _names(facts, late, compiled=True)), late, gaps, LOGS)
     )
 
 
 #: By whether torch.compile is at work in one of the gaps.
 _TITLES = {
-    True: phrase("Keep torch.compile from working during the steps"),
+    True: KEEP_FROM_COMPILING,
     False: phrase("Find out what delays the compiled code"),
 }
 

@@ -7,6 +7,7 @@ step 6  |kkkkkkkkhhhhdddddddddd|        waits longer for its batch: has cards of
 
 from __future__ import annotations
 
+import itertools
 import statistics
 
 from tb_steptime.analyses.host import HostResult, HostStep
@@ -23,6 +24,11 @@ SLOW_FRACTION = 0.10
 #: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
+#: So many slow steps at equal distances are no chance.
+REGULAR = 3
+#: The segment of what no record explains: Python.
+_OUTSIDE = "nothing_recorded"
+
 #: Segments that make no step slow here: waits for batches have cards of their own, a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
 
@@ -33,11 +39,13 @@ def slow_steps(facts: Facts) -> Insight | None:
 
     Similar pattern: the first recorded step, which begins with an idle GPU, or with work from before the recording, and
     does what comes once: it is not counted. Steps that wait for their batch: without that. Without launch calls a step
-    ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead.
+    ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
+    a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
-    Jobs: all, training and inference, on a GPU or not.
+    Jobs: all, training and inference. Without a GPU only where at least three slow steps come at equal distances, and
+    are longer outside ops.
 
     Gain: what the steps after the first one take beyond the median of them, without their waits for batches, mean over
     all steps.
@@ -46,6 +54,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     """
     slow = _slow(facts.host)
     if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
+        return None
+    if facts.host.device is None and not _is_regular(facts.host, slow):
         return None
     own = [_own_ns(step) for step in facts.host.steps[1:]]
     usual_ns = statistics.median(own)
@@ -79,6 +89,18 @@ def _slow(host: HostResult) -> list[Grown]:
         and own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
     ]  # fmt: skip
     return sorted(slow, key=lambda step: -step.excess_ns)
+
+
+def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
+    """Whether the loop itself does something now and then: outside ops, at equal distances."""
+    places = [place for place, step in enumerate(host.steps) if step.name in {each.step for each in slow}]
+    distances = {later - place for place, later in itertools.pairwise(places)}
+    return len(places) >= REGULAR and len(distances) == 1 and all(_is_outside(each) for each in slow)
+
+
+def _is_outside(step: Grown) -> bool:
+    outside_ns = sum(part.excess_ns for part in step.grown if part.id == _OUTSIDE)
+    return outside_ns >= OWN_FRACTION * step.excess_ns
 
 
 def _own_ns(step: HostStep) -> int:

@@ -72,6 +72,18 @@ def _of(column: Int64, rows: Int64, missing: int) -> Int64:
     return found
 
 
+def sampler_ns(ways: Ways) -> int | None:
+    """From having a batch until the loader returns it, which draws the indices of a later one meanwhile and sends them
+    to a worker. The median; None where it is not recorded.
+
+    loop    asked [ waits | receives | draws indices ] returned
+    """
+    pinned, unpickled = ways.pinned_ns, ways.unpickled_ns
+    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), ways.asked_ns)
+    known = (unpickled != UNKNOWN_TIME) & (there <= ways.returned_ns)
+    return round(float(np.median((ways.returned_ns - there)[known]))) if known.any() else None
+
+
 def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:
     taken, made, every = records.received.of(rows), records.produced, producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]

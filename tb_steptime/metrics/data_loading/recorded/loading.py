@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways
+from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways, sampler_ns
 from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.data_loading.recorded.lines import RecordedLines, recorded_lines
 from tb_steptime.metrics.data_loading.recorded.workers import (
@@ -61,8 +61,8 @@ class Recorded(msgspec.Struct, frozen=True):
     stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
     of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
     steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
-    `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
-    trace show more.
+    `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
+    a loader without workers, of which call stacks in the trace show more.
     """
 
     files: int
@@ -96,6 +96,7 @@ class Recorded(msgspec.Struct, frozen=True):
     queues: list[ReadyQueue]
     slowest: list[SlowBatch]
     lines: RecordedLines | None
+    sampler_ns: int | None = None
 
     @property
     def main_loader(self) -> RecordedLoader:
@@ -150,6 +151,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         queues=sorted(ready_queues(records, *window), key=lambda each: place[each.loader]),
         slowest=slowest_batches(trace, records, ways),
         lines=recorded_lines(records, main, production, window) if of.has_workers else None,
+        sampler_ns=sampler_ns(of.ways) if of.has_workers else None,
     )
 
 

@@ -216,7 +216,13 @@ def _is_of_workers(waits: Waits, period: int) -> bool:
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
     enough = len(capped) >= ENOUGH_WAITS and period <= MOST_LIKELY
-    return enough and not multiple and not follows(waits.wait_ns, rest, period)
+    return enough and not multiple and _differs(capped, period) and not follows(waits.wait_ns, rest, period)
+
+
+def _differs(capped: Int64, period: int) -> bool:
+    """Whether waits at one place of the round are usually short. Where all are long, as of one worker, noise has a
+    period by chance."""
+    return bool(2 * _by_place(capped, period).min() < _third_longest(capped))
 
 
 def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:

@@ -3,6 +3,8 @@
 this process has one thread     it is forked: all is imported already, and it starts within milliseconds
 it has more, or cannot say      a program of its own is started: of a fork a lock that another thread holds would
                                 never be free, and a library's threads would be missing
+
+A thread that does nothing but wait for a file holds no lock, and says so: it does not count.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import importlib
 import os
 import signal
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, NoReturn, Protocol
@@ -23,6 +27,8 @@ _STDIN, _STDOUT, _STDERR = range(3)
 #: A file in it for each thread, those of libraries too. Only Linux has it; elsewhere a fork alone is not safe.
 _THREADS = Path("/proc/self/task")
 _OPEN_FILES = Path("/proc/self/fd")
+#: Threads of this process that hold no lock, as the system numbers them.
+_WAITING: set[str] = set()
 
 
 class Child(Protocol):
@@ -48,9 +54,15 @@ def fork_child(main: Callable[[], None]) -> Child | None:
     return None
 
 
+def only_waits() -> None:
+    """Said by a thread that from now on waits for a file until it ends the process: it does not stand in the way of a
+    fork."""
+    _WAITING.add(str(threading.get_native_id()))
+
+
 def _has_one_thread() -> bool:
     try:
-        return len(os.listdir(_THREADS)) == 1
+        return len({*os.listdir(_THREADS)} - _WAITING) == 1
     except OSError:
         return False
 
@@ -97,6 +109,8 @@ def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
 
 def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
     said, says = os.pipe()
+    if _WAITING:
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, which counts any thread
     pid = os.fork()
     if not pid:
         _run(main, says, passed)

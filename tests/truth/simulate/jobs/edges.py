@@ -32,11 +32,11 @@ def loaded_module(ms: int, step: int) -> Section:
     return Section((Op(("aten::fill_",), (call,), 5_000),), steps=(step,))
 
 
-def compiled_once(ms: int, step: int) -> Section:
-    """The first call of a compiled function compiles it."""
+def compiled_in(ms: int, *steps: int) -> Section:
+    """A call of a compiled function compiles it, the first one or one of another shape."""
     return Section(
         (Op(("_compile.compile_inner (dynamo_timed)",), (), ms * MS // HOST_FACTOR, exact=True),),
-        steps=(step,), regions=("Torch-Compiled Region: 0/0",),
+        steps=steps, regions=("Torch-Compiled Region: 0/0",),
     )  # fmt: skip
 
 

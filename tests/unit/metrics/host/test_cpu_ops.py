@@ -30,8 +30,8 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
             CpuOpRow("aten::sqrt", 1.0, 1 * US, None),
         ],
         groups=[
-            CpuGroup("matmul", 6 * US, 6 * US, "aten::addmm", 4 * US),
-            CpuGroup("convolution", 2 * US, 2 * US, "aten::convolution_backward", 2 * US),
+            CpuGroup("matmul", 6 * US, 6 * US, "aten::addmm", 4 * US, 2.0),
+            CpuGroup("convolution", 2 * US, 2 * US, "aten::convolution_backward", 2 * US, 1.0),
         ],
         optimizer=CpuOptimizer("Adam", 1 * US, 1 * US, 1.0, fused=False),
         rest_ns=0,
@@ -67,3 +67,15 @@ def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
     optimizer = cpu_work(trace, Intervals.empty()).optimizer
     assert optimizer is not None
     assert (optimizer.self_ns, optimizer.usual_ns) == (14 * US // 3, 2 * US)
+
+
+def test_an_optimizer_that_updates_in_each_second_step_takes_half_of_it():
+    trace = timeline(
+        """
+        step                           | 00001111111122223333333 |
+        op                             | mm..mm.uuuu.mm..mm.uuu. |
+        user Optimizer.step#Adam.step  | .......oooo........ooo. |""",
+        names={"m": "aten::addmm", "u": "aten::sqrt"},
+    )
+    optimizer = cpu_work(trace, Intervals.empty()).optimizer
+    assert optimizer == CpuOptimizer("Adam", 7 * US // 4, 3 * US // 2, 0.5, fused=False)

@@ -139,6 +139,12 @@ ON_DEVICE = JobEvidence("device_activities", 1)
             {0: A100},
             ("cpu", None, [JobEvidence("cpu_ops", 1, "aten::mkldnn_convolution")]),
         ),
+        (
+            "op | ab |",
+            {"a": "aten::cudnn_is_acceptable", "b": "aten::mkldnn_rnn_layer"},
+            {},
+            ("cpu", None, [JobEvidence("cpu_ops", 1, "aten::mkldnn_rnn_layer")]),
+        ),
         ("runtime | a |", {}, {}, ("gpu", "nvidia", [JobEvidence("runtime_calls", 1, "cudaLaunchKernel")])),
         ("user nccl:all_reduce | a |", {}, {}, ("gpu", None, [JobEvidence("gpu_ops", 1, "nccl:all_reduce")])),
         ("kernel 7 | a |", {}, {0: AMD}, ("gpu", "amd", [ON_DEVICE])),

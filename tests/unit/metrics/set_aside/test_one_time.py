@@ -195,6 +195,20 @@ def test_compilation_is_left_out_where_later_steps_have_none():
     assert causes_ms(trace) == []
 
 
+def test_a_host_that_is_ahead_compiles_for_a_later_step():
+    """On the device step 1 runs when the host begins to compile for step 3."""
+    trace = timeline(
+        """
+        step     | 0000112233333333333333 |
+        op       | .........ccccccccc.... |
+        runtime  | .a...b.e..........f... |
+        kernel 7 | ..aaaaaaabbbeeee...ff. |""",
+        names=COMPILES,
+        cell_ns=MS,
+    )
+    assert causes_ms(trace) == []
+
+
 def test_compilation_is_known_by_its_frames():
     frame = "/usr/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py(812): compile_inner"
     trace = timeline("step | 00001111 |\npython | .ff..... |", names={"f": frame}, cell_ns=MS)

@@ -43,6 +43,11 @@ def test_one_long_wait_and_two_short_ones_are_three_workers():
     assert (burst.long_wait_ns, burst.short_wait_ns, burst.spread_ns) == (9_000, 1_000, 0)
 
 
+def test_long_waits_of_one_worker_have_a_period_by_chance_alone():
+    """Measured: one worker, whose collate_fn takes 20 ms."""
+    assert why_not(steps_that_wait([121, 189, 191, 165, 193, 192, 201, 195, 186, 193, 193], work=20)) == AMBIGUOUS
+
+
 def test_the_waits_are_marked_long_and_short():
     burst = burst_of(steps_that_wait([9, 1, 1] * 3, work=2))
     assert [(wait.step, wait.wait_ns, wait.long) for wait in burst.waits[:4]] == [

@@ -1,0 +1,146 @@
+"""A process that reads one trace, as `read_one` says what it does: started, followed to its end, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+import tb_steptime
+from tb_steptime.files.paths import AnyPath, address
+from tb_steptime.ingest.read_one import (
+    KEEP_PATHS,
+    RECORDING,
+    Far,
+    Message,
+    processes_option,
+    steps_option,
+)
+from tb_steptime.ingest.states import Problem
+
+#: A process that says nothing for so long hangs, on a network file system say; the largest are silent for a minute.
+SILENCE_SECONDS = 900.0
+#: A process that was asked to end may be writing its file, to a slow disk say.
+_ENDING_SECONDS = 5.0
+#: So much of a failed process's last words go to the log.
+_LAST_WORDS_BYTES = 8_000
+
+REPORT = "Please report it with the message in TensorBoard's log; the other traces stay usable."
+
+
+@dataclass(eq=False)
+class Job:
+    """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
+    event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
+    one step. keep_paths: its summary has the whole paths of files. processes: how many may read it together."""
+
+    id: str
+    trace: AnyPath
+    file: str
+    events: Path | None = None
+    steps: tuple[int, int] | None = None
+    whole_recording: bool = False
+    keep_paths: bool = False
+    processes: int = 1
+    started: float | None = None
+    far: Far | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+
+def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
+    """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
+    the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
+    because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
+    makes = "slice" if job.steps else "events" if job.events else "summary"
+    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
+    options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
+    options.append(processes_option(job.processes))
+    module, trace = "tb_steptime.ingest.read_one", address(job.trace.absolute())
+    command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    home = Path(tb_steptime.__file__).parent.parent
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=words,
+        cwd=home,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def listen(job: Job, process: subprocess.Popen[bytes]) -> Message | None:
+    """Follow a process to the end of its messages and return the last."""
+    assert process.stdout is not None
+    message: Message | None = None
+    with _Watch(process) as watch:
+        for line in process.stdout:
+            watch.heard = time.monotonic()
+            message = msgspec.json.decode(line, type=Message)
+            if isinstance(message, Far):
+                job.far = message
+    return message
+
+
+class _Watch:
+    """Ends a process that is silent for too long."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.heard = time.monotonic()
+        self.over = threading.Event()
+
+    def __enter__(self) -> _Watch:
+        threading.Thread(target=self._watch, daemon=True, name="tb_steptime watch").start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+
+    def _watch(self) -> None:
+        while not self.over.wait(SILENCE_SECONDS / 10):
+            if time.monotonic() - self.heard > SILENCE_SECONDS:
+                end(self.process)
+
+
+def ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    """It ends with its stdin, but for a summary that it is writing, which is whole before."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+def wait_or_end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+
+
+def last_words(words: IO[bytes]) -> str:
+    end = words.seek(0, os.SEEK_END)
+    words.seek(max(0, end - _LAST_WORDS_BYTES))
+    return words.read().decode(errors="replace")
+
+
+def failure(code: int, file: str) -> Problem:
+    """A process that ended without a word. The kernel's answer to too little memory is SIGKILL."""
+    if code == -getattr(signal, "SIGKILL", 9):
+        hint = "Most likely there was not enough memory. Close other programs and try again, or record fewer steps."
+        return Problem("The process that read the trace was killed", file, hint)
+    return Problem("The analysis failed", file, REPORT)
