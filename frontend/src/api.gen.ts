@@ -1482,6 +1482,7 @@ export interface JobRanks {
   groups: GroupRow[];
   collectives: JobCollective[];
   messages: Messages[];
+  pairs: MessagePair[];
   exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
@@ -1981,9 +1982,28 @@ export interface MemoryStep {
 }
 
 /**
- * Sends and receives of one size, which are between two ranks and so not matched. Their time includes the wait
- * for the other side. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in which any
- * rank sends or receives anything.
+ * Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
+ * which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
+ * what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
+ * computation hides.
+ */
+export interface MessagePair {
+  group: string | null;
+  source: number;
+  target: number;
+  bytes: number | null;
+  steps: number;
+  count: number;
+  transfer_ns: number;
+  sender_wait_ns: number;
+  receiver_wait_ns: number;
+  exposed_ns: number;
+}
+
+/**
+ * Sends and receives of one size, of all ranks, whether or not the other side is known (`MessagePair`). Their time
+ * includes the wait for it. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in
+ * which any rank sends or receives anything.
  */
 export interface Messages {
   group: string | null;

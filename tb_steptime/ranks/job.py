@@ -22,6 +22,7 @@ from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
 from tb_steptime.ranks.messages import messages
+from tb_steptime.ranks.pairs import message_pairs
 from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
@@ -52,6 +53,7 @@ def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) ->
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
+        pairs=message_pairs(exchanged.ranks, [span.rank for span in found.spans], len(names)),
         notes=[*found.notes, *_notes(exchanged)],
     )
     if not exchanged.steps.size:

@@ -127,9 +127,12 @@ test("ranks that take turns have no why of their own: it is that of the late ran
 test("sends and receives are a table of their own, a step and rank", async () => {
   const sent = { group: "1", bytes: 8_000_000, ranks: 2, steps: 2, count: 8, running_ns: 80e6 };
   const messages = [{ ...sent, exposed_ns: 60e6, hidden_ns: 20e6 }];
-  await openTab(OPEN, server(ranksPage({ job: { ...JOB, messages } })));
+  const waits = { transfer_ns: 20e6, sender_wait_ns: 0, receiver_wait_ns: 40e6, exposed_ns: 60e6 };
+  const pairs = [{ group: "1", source: 0, target: 1, bytes: 8_000_000, steps: 2, count: 4, ...waits }];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, messages, pairs } })));
   await picture();
   expect(rowsOf("Sends and receives")).toEqual(["8.0 MB|2|2|20.0 ms|75.0 %"]);
+  expect(rowsOf("Sends with their receives")).toEqual(["rank 0 to rank 1|8.0 MB|2|10.0 ms|0 ms|20.0 ms"]);
 });
 
 test("a collective opens to its sizes and their bandwidth", async () => {

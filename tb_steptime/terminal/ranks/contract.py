@@ -94,6 +94,20 @@ class CollectiveReport(msgspec.Struct, frozen=True):
     bus_rate: float | None
 
 
+class MessagesReport(msgspec.Struct, frozen=True):
+    """Sends of one size from rank source to rank target, each with the receive that takes it. All a step: count;
+    transfer_ns: the shorter of both sides; what it takes longer at one side is that side's wait."""
+
+    source: int
+    target: int
+    group: str | None
+    bytes: int | None
+    count: float
+    transfer_ns: int
+    sender_wait_ns: int
+    receiver_wait_ns: int
+
+
 class JobReport(msgspec.Struct, frozen=True):
     """A job of several ranks that were recorded at the same time. missing: ranks without a recording. balance: null,
     and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
@@ -114,6 +128,7 @@ class JobReport(msgspec.Struct, frozen=True):
     late_together: LateGroupReport | None
     imbalance_causes: list[LateCauseReport]
     collectives: list[CollectiveReport]
+    messages: list[MessagesReport]
     clock_residual_ns: int | None
     insights: list[InsightReport]
     notes: list[NoteReport]
