@@ -9,6 +9,9 @@ these numbers, equal ones are the same collective, whatever else a recording los
 
     rank 0   step 6   [41][42][43]        41 and 43 are matched, in whatever order they run
     rank 1   step 6       [41][43]        42 is not: rank 1 lost it
+
+Figures are means over steps, to which a step in which something is lost would add too little: where other steps are
+whole, only those are matched.
 """
 
 from __future__ import annotations
@@ -111,7 +114,7 @@ def _match_group(
 
 
 def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
-    """Of each rank the rows that all ranks have, in one order for all; and how many of these steps some rank lacks."""
+    """Of each rank the rows to be matched, in one order for all; and how many are not, of steps that all recorded."""
     step = np.concatenate([each.step[rows] for each, rows in of])
     numbers = [each.sequence[rows] for each, rows in of]
     numbered = all((number >= 0).any() for number in numbers)
@@ -121,6 +124,8 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
     counts = np.bincount(same.place * len(of) + rank, minlength=len(same) * len(of)).reshape(-1, len(of))
     equal = (counts.min(axis=1) == counts.max(axis=1)) & (sequence[same.first] >= 0)
     recorded = np.bincount(step * len(of) + rank, minlength=steps * len(of)).reshape(-1, len(of)).min(axis=1) > 0
+    whole = recorded & (np.bincount(step[same.first], ~equal, minlength=steps) == 0)
+    equal &= whole[step[same.first]] | (not whole.any())
     kept = [_in_order(rows, same.place[rank == number], equal) for number, (_, rows) in enumerate(of)]
     return (
         [(each, rows) for (each, _), rows in zip(of, kept, strict=True)],

@@ -13,8 +13,9 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
+from tb_steptime.ranks.result import JobRanks
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
-from tests.truth.simulate.rank_jobs import Declared, run, write
+from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64, 256])
@@ -181,16 +182,33 @@ def test_what_a_rank_costs_the_others_is_one_number(spread_ms: int, late_ms: int
     assert balance == "imbalance" or written == max(table)
 
 
-def test_the_same_of_traces_that_are_read(tmp_path: Path):
+def read_job(declared: Declared, folder: Path) -> tuple[Ran, JobRanks]:
     """The whole way: Kineto's JSON, the analyses, the job."""
-    ran = run(Declared(3, late={2: 6 * MS}, spread_ns=50_000, clocks_ns=3 * MS))
-    write(ran, tmp_path)
-    found = spans_of_files(sorted(tmp_path.iterdir()))
+    ran = run(declared)
+    write(ran, folder)
+    found = spans_of_files(sorted(folder.iterdir()))
     jobs = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
     assert len(jobs) == 1
-    job = job_ranks(rank_spans(jobs[0]))
+    return ran, job_ranks(rank_spans(jobs[0]))
+
+
+def test_the_same_of_traces_that_are_read(tmp_path: Path):
+    ran, job = read_job(Declared(3, late={2: 6 * MS}, spread_ns=50_000, clocks_ns=3 * MS), tmp_path)
     assert [row.wait_ns for row in job.ranks] == ran.waits().tolist()
     assert (job.balance, job.late[0].rank) == ("straggler", 2)
     assert (job.late[0].causes[0].id, job.late[0].causes[0].name) == ("slower_kernels", "gemm")
     assert job.late[0].causes[0].factor == pytest.approx(46 / 40, rel=0.02)
     assert [row.clock_offset_ns for row in job.ranks] == pytest.approx((-ran.clock).tolist(), abs=1_000)
+
+
+def test_what_recordings_lost_does_not_make_others_wait(tmp_path: Path):
+    """Three all-reduces a step. Rank 2 starts within the fourth step; in the fifth each rank loses one, and not the
+    same: as many of the same size, which the order would match."""
+    lost = {0: {12}, 1: {13}, 2: {*range(10), 14}}
+    declared = Declared(3, late={1: 6 * MS}, spread_ns=50_000, numbered=True, lost=lost, bucket_bytes=(8_388_608,) * 3)
+    ran, job = read_job(declared, tmp_path)
+    waits = sum(each.end - each.transfer - each.start for each in ran.meetings[15:])
+    assert [(row.matched, row.wait_ns) for row in job.ranks] == [(9, wait) for wait in waits.tolist()]
+    assert [note.id for note in job.notes] == ["collectives_unlike", "collectives_of_some_steps"]
+    assert (job.balance, job.late[0].rank) == ("straggler", 1)
+    assert job.late[0].wait_ns == pytest.approx(6 * MS, rel=0.02)

@@ -36,6 +36,7 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "collectives_of_some_steps": NoteWords(
         "Collectives of [{count}] of {all} steps are matched over ranks.",
-        "Of a job with many of them the first steps are kept: waits and transfers are of these.",
+        "Waits and transfers are of these. Of very many the first steps are kept, and steps in which ranks differ are "
+        "left out.",
     ),
 }
