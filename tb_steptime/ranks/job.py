@@ -124,7 +124,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -
     group = _late_group(found)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
     waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
-    balance = balance_of(late[0] if late else None, group, waits_ns, step_ns, straggles=_straggles(found, late))
+    first, ranks = late[0] if late else None, len(found.spans)
+    balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     return msgspec.structs.replace(
         job,
         ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],

@@ -14,6 +14,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
 from tb_steptime.ranks.result import JobRanks
+from tb_steptime.terminal.printer import plain
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
 from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
 
@@ -79,8 +80,19 @@ def test_a_late_host_is_named(ranks: int, each: int):
     assert (alone.balance, alone.late_group) == ("straggler", None)
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 8])
-@pytest.mark.parametrize("steps", [3, 5, 10])
+def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
+    """3 ms are 7 % of the step: less than what four steps of few ranks show."""
+    few, many = (job_of(run(Declared(ranks, steps=5, late={1: 3 * MS}, spread_ns=20_000))) for ranks in (4, 16))
+    assert (many.balance, many.late[0].rank, many.late[0].late_steps) == ("straggler", 1, 4)
+    assert few.balance == "imbalance"
+    assert plain(ranks_headline(few).verdict) == (
+        "Ranks wait 2.2 ms a step for each other (5 % of it). Rank 1 is the latest in all 4 steps, which may be chance."
+    )
+    assert next(card.id for card in judge_job(many)) == "straggler"
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8, 32])
+@pytest.mark.parametrize("steps", [3, 4, 5, 10])
 def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
     """One rank is the latest of few steps by chance in a good part of the recordings."""
     jobs = [job_on_hosts(run(Declared(ranks, steps, spread_ns=5 * MS, seed=seed)), ranks // 2) for seed in range(8)]
