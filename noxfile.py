@@ -35,6 +35,14 @@ RECORDING = (
     "tests/process/test_record_profiling.py",
     "tests/process/test_record_stateful.py",
 )
+#: What TensorBoard does for the package: finding directories, serving, scalars.
+BESIDE = (
+    "tests/process/test_plugin.py",
+    "tests/process/test_store.py",
+    "tests/process/test_export.py",
+    "tests/process/test_remote.py",
+    "tests/process/test_security.py",
+)
 
 
 @nox.session(python="3.10")
@@ -59,6 +67,25 @@ def recorder(session: nox.Session, torch: str) -> None:
     session.install("torch" if torch == "newest" else f"torch=={torch}", *packages)
     session.install("--editable", ".", "pytest", "pytest-xdist", "hypothesis", *packages)
     _test(session, *RECORDING)
+
+
+@nox.session(python="3.12")
+def stores(session: nox.Session) -> None:
+    """Those of Google and Azure, by their emulators; the tests of S3 are among all others."""
+    session.install(
+        "--editable", ".[dev,gcs,azure]", "gcp-storage-emulator", "setuptools<81"
+    )  # it asks for pkg_resources
+    emulators = session.create_tmp()
+    session.run("npm", "install", "--silent", "--prefix", emulators, "azurite", external=True)
+    session.env["PATH"] = f"{emulators}/node_modules/.bin:{session.env['PATH']}"
+    session.run("python", "-m", "pytest", "-q", "tests/process/test_other_stores.py")
+
+
+@nox.session(python="3.12")
+def beside(session: nox.Session) -> None:
+    """TensorFlow, with which TensorBoard reads files in another way, and the PyTorch Profiler tab."""
+    session.install("--editable", ".[dev,profiler]", "tensorflow")
+    _test(session, *BESIDE)
 
 
 @nox.session(python=PYTHONS[0])
