@@ -107,7 +107,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
     algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
     times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
-    gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+    told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
     """
 
     kind: str

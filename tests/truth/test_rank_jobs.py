@@ -13,6 +13,7 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
+from tb_steptime.ranks.links import Links
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.terminal.printer import plain
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
@@ -137,7 +138,7 @@ def test_one_long_pause_is_no_straggler():
 
 @pytest.mark.parametrize("ranks", [2, 8, 256])
 def test_bandwidth_is_that_of_the_link(ranks: int):
-    job = job_of(run(Declared(ranks, bus_rate=25e9, spread_ns=MS, late={1: 4 * MS})), link_rate=50e9)
+    job = job_of(run(Declared(ranks, bus_rate=25e9, spread_ns=MS, late={1: 4 * MS})), links=Links(50e9))
     assert {row.bytes for row in job.collectives} == {26_214_400, 8_388_608}
     for row in job.collectives:
         assert row.bus_rate == pytest.approx(25e9, rel=0.02)

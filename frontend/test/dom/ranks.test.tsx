@@ -151,6 +151,17 @@ test("a collective opens to its sizes and their bandwidth", async () => {
   expect(bandwidth.getAttribute("aria-label")).toMatch(/26.MB 6.90.GB\/s, 1.0.MB 1.00.GB\/s$/);
 });
 
+test("bandwidth stands beside the link's peak where that is told", async () => {
+  const [first, ...others] = JOB.collectives;
+  const told = { ...first!, of_peak: 0.138 };
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives: [told, ...others] } })));
+  await picture();
+  expect(rowsOf("Collectives of the job").map((row) => row.split("|").slice(-2))).toEqual([
+    ["6.90 GB/s", "13.8 %"],
+    ["–", "–"],
+  ]);
+});
+
 test("while ranks are read it says how many are, and shows those", async () => {
   await openTab(OPEN, server(ranksPage({ read: 3, found: 8 })));
   await picture();

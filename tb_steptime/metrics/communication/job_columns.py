@@ -71,4 +71,9 @@ COLUMNS = (
         "Algorithm bandwidth times what each link carries of the size, as nccl-tests define it: 2 (n-1)/n for an "
         "all-reduce of n ranks. It can be held against the bandwidth of the link.", short="Bus",
     ),
+    Metric(
+        "job_of_peak", "Of the link's peak", Unit.FRACTION,
+        "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of it.",
+        short="Of peak",
+    ),
 )  # fmt: skip

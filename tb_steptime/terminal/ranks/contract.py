@@ -78,7 +78,7 @@ class LateGroupReport(msgspec.Struct, frozen=True):
 class CollectiveReport(msgspec.Struct, frozen=True):
     """Collectives of one kind, size, type and group, matched over the ranks. count: a step; transfer_ns, wait_ns: a
     step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
-    define them."""
+    define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
 
     kind: str
     role: Role
@@ -92,6 +92,7 @@ class CollectiveReport(msgspec.Struct, frozen=True):
     exposed_share: float | None
     algorithm_rate: float | None
     bus_rate: float | None
+    of_peak: float | None
 
 
 class MessagesReport(msgspec.Struct, frozen=True):

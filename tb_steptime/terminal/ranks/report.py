@@ -125,6 +125,7 @@ def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
         exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
         algorithm_rate=row.algorithm_rate,
         bus_rate=row.bus_rate,
+        of_peak=row.of_peak,
     )
 
 

@@ -83,7 +83,11 @@ def _collectives(rows: Sequence[CollectiveReport]) -> Iterator[str]:
     if not rows:
         return
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
-    yield from columns([_HEADS, *(_collective(row) for row in shown)])
+    table = [_HEADS, *(_collective(row) for row in shown)]
+    if any(row.of_peak is not None for row in rows):
+        of_peak = ["of peak", *(_or_unknown(percent_exact, row.of_peak) for row in shown)]
+        table = [(*cells, last) for cells, last in zip(table, of_peak, strict=True)]
+    yield from columns(table)
     if more:
         yield f"{counted(len(more), 'more row')}"
 

@@ -156,9 +156,21 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
     },
     rate("algorithm_rate", "job_algorithm_rate"),
     rate("bus_rate", "job_bus_rate"),
+    ...(job.collectives.some(({ of_peak }) => of_peak !== null)
+      ? [
+          {
+            id: "of_peak",
+            ...columnHead(meanings, "job_of_peak"),
+            width: "76px",
+            figures: { of: ({ most }: Exchange) => most.of_peak, unit: "fraction" as const },
+            missing: NO_PEAK,
+          },
+        ]
+      : []),
   ];
 }
 
+const NO_PEAK = "The link's peak is not told, or the trace does not record how many bytes they exchange.";
 const NO_SIZE = "The trace does not record how many bytes they exchange.";
 
 function sizesText(sizes: readonly JobCollective[]): string {
