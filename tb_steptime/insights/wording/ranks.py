@@ -179,6 +179,12 @@ def _unmatched(job: JobRanks) -> Phrase:
     means = [row.mean_step_ns for row in job.ranks]
     if len(means) < 2:
         return joined(phrase("[Which rank delays the others is not known.]"), why)
+    if job.pairs:
+        return phrase(
+            "[Ranks send to each other; no collectives of them are matched.] A step takes {most} on the slowest of "
+            "them. How long each waits for messages is in the table of sends and receives.",
+            most=ns(max(means)),
+        )
     spread = phrase(
         "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
         least=ns(min(means)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.insights.wording.ranks import ranks_headline
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import MessagePair
 from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.terminal.printer import plain
 from tests.drawn.exchanging_ranks import rank
 
 STAGES = (ExchangeGroup("3", 3, "mesh_pp", [0, 1, 2]),)
@@ -72,6 +74,14 @@ def test_what_no_recorded_rank_takes_is_in_the_sum_of_messages_alone():
     job = job_ranks([stage(0, "bc bc"), stage(1, "x. x.")])
     assert [(pair.source, pair.target) for pair in job.pairs] == [(0, 1)]
     assert [(row.count, row.running_ns) for row in job.messages] == [(6, 600)]
+
+
+def test_a_pipeline_alone_has_no_collectives_and_says_where_its_waits_are():
+    verdict = plain(ranks_headline(job_ranks([stage(0, "bb bb"), stage(1, "xx xx", x=300)])).verdict)
+    assert verdict == (
+        "Ranks send to each other; no collectives of them are matched. A step takes 1.0 ms on the slowest of them. "
+        "How long each waits for messages is in the table of sends and receives."
+    )
 
 
 def test_integers_stay_integers():
