@@ -160,6 +160,7 @@ describe("the view of worker processes", () => {
       gain_ns: 0,
       source: "recorder" as const,
       why: null,
+      sampler_ns: null,
     };
     expect(view({ causes: { ...CAUSES, overhead } })).toContain(
       "|Receiving a batch that is ready takes |3.0 ms| (recorded); with pauses of the CPU it adds 1.0 ms to the " +

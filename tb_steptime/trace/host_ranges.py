@@ -65,9 +65,11 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
 
 
 def short_range(name: str) -> str:
-    """The word for a range: torch marks an optimizer's as `Optimizer.zero_grad#SGD.zero_grad`.
+    """The word for a range: torch marks an optimizer's as `Optimizer.zero_grad#SGD.zero_grad`. "step" alone would be
+    the step of the training.
 
-    >>> short_range("Optimizer.zero_grad#SGD.zero_grad")
-    'zero_grad'
+    >>> short_range("Optimizer.zero_grad#SGD.zero_grad"), short_range("Optimizer.step#SGD.step")
+    ('zero_grad', 'Optimizer.step')
     """
-    return _OPTIMIZER_MARK.sub(r"\1", name)
+    word = _OPTIMIZER_MARK.sub(r"\1", name)
+    return "Optimizer.step" if word == "step" != name else word

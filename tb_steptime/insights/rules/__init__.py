@@ -30,6 +30,7 @@ from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.cpu_compiling import cpu_compiles
 from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
+from tb_steptime.insights.rules.host.cpu_outside import cpu_outside
 from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
@@ -106,6 +107,7 @@ RULES: dict[Rule, Gain] = {
     cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
+    cpu_outside: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,
     peak_of_activations: Gain.OVERLAPS,
     gradients_kept: Gain.OVERLAPS,

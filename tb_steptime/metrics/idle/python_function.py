@@ -9,13 +9,15 @@ outside  ooooooooooooooooooooooooooooooooooooooooo  oo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.busiest import busiest_of
 from tb_steptime.metrics.idle.doing import MOSTLY
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.frames import is_source, short_frame
+from tb_steptime.trace.frames import is_file, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -82,9 +84,20 @@ def _recorded(trace: Trace, rows: Int64) -> Intervals:
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """The innermost call within the step that holds most of the time outside of ops; else all calls of the function
-    that does so with all of them; none where no function does."""
-    frames, least_ns = _frames(trace, rows, step), MOSTLY * outside.total_ns
+    """Of a function of the user's; else, where the script itself is longer than the recording, of Python's library,
+    such as the `get` of a queue."""
+    mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
+    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, _is_library), outside)
+
+
+def _is_library(frame: str) -> bool:
+    return is_file(frame) and not short_frame(frame).startswith("torch/")
+
+
+def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
+    """The innermost call that holds most of the time outside of ops; else all calls of the function that does so with
+    all of them; none where no function does."""
+    least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
     if len(alone):
@@ -97,11 +110,11 @@ def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int6
     return frames[:0]
 
 
-def _frames(trace: Trace, rows: Int64, step: Step) -> Int64:
-    """Those of the user's functions, which end in the step."""
+def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
+    """Those that end in the step, by their names."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = mine[named_in(trace, mine, is_source)[events.name[mine]]]
+    frames: Int64 = mine[named_in(trace, mine, wanted)[events.name[mine]]]
     return frames
 
 

@@ -27,6 +27,9 @@ ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 #: A way of launching that makes so much of the work is the job's; else it is mixed.
 LEADING_SHARE = 0.80
 
+#: Of kernel time; with less of it known nothing is said of the rest.
+KNOWN_SHARE = 0.50
+
 #: Graphs without recorded kernels are how a job runs where it launches so many of them.
 FEWEST_GRAPHS = 3
 
@@ -82,17 +85,20 @@ def _evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _of_kernels(trace: Trace) -> tuple[float, float] | None:
-    """(compiled, graphs) as shares of the time of computing kernels whose launch says it; None without any."""
+    """(compiled, graphs) as shares of the time of computing kernels whose launch says it; None where it says so of less
+    than half of that time. Without launches the few kernels that inductor has named would be all."""
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, lambda name: bool(_COMPILED_KERNEL.match(name)))
     launches = find_launches(trace)
     call = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
     graph = _is_graph(trace, call)
     compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
-    known = ((call >= 0) | compiled) & ~collective_names(trace)[events.name[rows]]
-    length = np.where(known, events.dur_ns[rows], 0)
+    computes = ~collective_names(trace)[events.name[rows]]
+    length = np.where(((call >= 0) | compiled) & computes, events.dur_ns[rows], 0)
     total = int(length.sum())
-    return (int(length[compiled].sum()) / total, int(length[graph].sum()) / total) if total else None
+    if total < KNOWN_SHARE * int(events.dur_ns[rows[computes]].sum()) or not total:
+        return None
+    return int(length[compiled].sum()) / total, int(length[graph].sum()) / total
 
 
 def _is_graph(trace: Trace, call: Int64) -> Bool:

@@ -18,6 +18,8 @@ from tb_steptime.trace.table import Kind
 
 Purpose = Literal["training", "inference", "unknown"]
 
+#: torch's own mark; a recording may end before the first gradient.
+_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
 #: Kernels that only a training runs: gradients of ops, of convolutions by cuDNN's names, and optimizers.
 _BACKWARD_KERNEL = re.compile(r"backward|_bwd|bwd_|dgrad|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
 #: Ops that a model consists of, one call for each layer; and the kernels of traces without ops.
@@ -45,10 +47,12 @@ def _training(trace: Trace) -> list[JobEvidence]:
     steps = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(OPTIMIZER_STEP.match(name)))
     if autograd or steps:
         return autograd + steps
+    zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(_ZERO_GRAD.match(name)))
     ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
-    return ops or named_evidence(
+    kernels = named_evidence(
         "backward_kernels", trace, (Kind.KERNEL,), lambda name: bool(_BACKWARD_KERNEL.search(name))
     )
+    return zeroed or ops or kernels
 
 
 def _layers(trace: Trace) -> list[JobEvidence]:

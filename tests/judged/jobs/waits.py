@@ -207,6 +207,16 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "cpu_python", "unknown", main="cpu_outside", never=f"{WAITS} {EDGES} {GRAPHS} cpu_ops cpu_optimizer",
+            why="No GPU: in each step Python prepares a batch for 20 ms, of which nothing is recorded; then 4 ms of "
+            "products.",
+        ),
+        (Section((), stop_ns=20 * MS), *cpu_step(4_000)),
+        None,
+        devices=0,
+    ),
+    job(
+        Label(
             "cpu_saves", "cpu", main="slow_steps", never=f"{WAITS} {GRAPHS} host_stops",
             why="No GPU: steps of 16 ms; after every third of them Python saves a checkpoint for 25 ms.",
         ),

@@ -165,7 +165,7 @@ def test_without_a_gpu_the_verdict_says_so():
         judgement.headlines["overview"].verdict.template
         == "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
     )
-    assert judgement.insights == []
+    assert [insight.id for insight in judgement.insights] == ["cpu_outside"]
     assert judgement.sidebar["tensor_cores"].share is None
 
 

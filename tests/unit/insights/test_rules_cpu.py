@@ -8,7 +8,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.terminal.printer import plain
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Job, Trace
 from tests.drawn.timeline import timeline
 
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
@@ -191,3 +191,22 @@ def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, 
         assert plain(card.why) == (
             "3 of 10 steps are slow. Step 5 takes 8 µs longer than usual, 8 µs of it outside ops."
         )
+
+
+@pytest.mark.parametrize(
+    ("ops", "frames", "fires"),
+    [("mmmm......", "", True), ("mmmmm.....", "", True), ("mmmmmm....", "", False), ("mmmm......", "ff", False)],
+)
+def test_call_stacks_are_asked_for_where_most_of_the_step_is_outside_ops(ops, frames, fires):
+    marks = "".join(str(step) * 10 for step in range(4))
+    python = f"\npython | {frames.ljust(40, '.')} |" if frames else ""
+    trace = timeline(
+        f"step | {marks} |\nop | {ops * 4} |{python}",
+        names=NAMES | {"f": "train.py(3): load"},
+        job=Job(with_stack=bool(frames)),
+    )
+    card = cards(judged(trace)).get("cpu_outside")
+    assert (card is not None) is fires
+    if card is not None:
+        assert (card.severity, card.how) == (Severity.MINOR, "profile(..., with_stack=True)")
+        assert plain(card.why).startswith("For ") and "no op is recorded." in plain(card.why)

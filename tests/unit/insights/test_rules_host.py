@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -279,8 +280,20 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
     compiled = msgspec.structs.replace(long_gap(None, 0.2), compiled=True)
     assert said(waited(compiled, compiled_us=60), "compiled_waits") == (
         60, "Find out what delays the compiled code",
-        "1 long wait, of 200 µs, leaves the GPU idle; no one op or function makes most of it.",
+        "1 long wait, of 200 µs, leaves the GPU idle; nothing is recorded of the CPU then: Python code, or a wait.",
     )  # fmt: skip
+
+
+def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
+    """A server may have no requests: it is not known that the CPU does anything."""
+    unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
+    assert said(unknown, "long_stretches") == (
+        60, "Find out what the CPU does between launches",
+        "2 long waits, of up to 200 µs, leave the GPU idle; nothing is recorded of the CPU then: Python code, or a "
+        "wait.",
+    )  # fmt: skip
+    with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
+    assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
 
 
 # What belongs to one card belongs to no other.
@@ -442,8 +455,8 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
-        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "copy"),
-        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "copy"),
+        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
+        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
         (None, None, "cudaEventSynchronize", "event"),
         ("c10d::allreduce_", None, "cudaStreamSynchronize", "explicit"),
@@ -453,6 +466,16 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
 def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, waiting: str):
     row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
     assert waiting_op(row).id == waiting
+
+
+def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
+    """x.to("cpu", non_blocking=True) returns before the values are there."""
+    row = blocking(
+        US, op="aten::copy_", outer_op="aten::to", call="cudaMemcpyAsync + cudaStreamSynchronize", source=None
+    )
+    reads = waiting_op(msgspec.structs.replace(row, direction="DtoH"))
+    assert (reads.id, waiting_op(msgspec.structs.replace(row, direction="HtoD")).id) == ("read_back", "copy")
+    assert reads.how is not None and "done.synchronize()" in reads.how
 
 
 # Pauses, slow steps, several GPUs.
@@ -510,6 +533,36 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the others' 900
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
+    """Steps of 900 us, some of which are longer, all of it in one part."""
+    lengths = [(900 + excess_us.get(i, 0)) * US for i in range(steps)]
+    ends = list(itertools.accumulate(lengths))
+    return {
+        "steps": [HostStep(str(i), ends[i] - lengths[i], ends[i], IdleNs(), 1.0, 100) for i in range(steps)],
+        "grown": [
+            Grown(str(i), ends[i] - lengths[i], ends[i], excess * US, [GrownPart(part, part, excess * US)])
+            for i, excess in sorted(excess_us.items(), key=lambda each: -each[1])
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("excess_us", "part", "is_slow"),
+    [
+        ({4: 300, 8: 290}, "kernel", False),  # an update every fourth step
+        ({4: 300, 8: 290}, "cpu_optimizer", False),
+        ({4: 300, 8: 200}, "kernel", True),  # two that differ are chance
+        ({4: 300}, "kernel", True),
+        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation on batches that differ
+        ({4: 300, 7: 200, 12: 250}, "cpu_forward", True),
+        ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint: it need not stop the GPU
+        ({4: 300, 8: 290, 12: 300}, "allocator", True),
+    ],
+)
+def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, is_slow: bool):
+    assert (card(host_result(**some_slow(excess_us, part)), "slow_steps") is not None) == is_slow
 
 
 def test_without_launch_calls_no_step_is_called_slow():

@@ -144,6 +144,19 @@ def test_a_device_side_shadow_of_the_mark_is_no_step():
     assert windows(trace) == [("5", 0, 6_000)]
 
 
+def test_merged_files_of_two_ranks_have_the_steps_of_one():
+    trace = timeline(
+        """
+        step @one      | 000011112222.. |
+        step @two      | ..000011112222 |
+        op one         | oo..oo..oo.... |
+        op two         | ..oo..oo..oo.o |"""
+    )
+    assert [(step.name, step.start_ns, step.end_ns) for step in find_steps(trace).steps] == [
+        ("0", 2_000, 6_000), ("1", 6_000, 10_000), ("2", 10_000, 14_000),
+    ]  # fmt: skip
+
+
 def test_a_number_that_no_profiler_counts_to_is_no_step():
     trace = timeline("user ProfilerStep#%s | .ssss. |" % ("9" * 5000))
     assert windows(trace) == [("0", 1_000, 5_000)]

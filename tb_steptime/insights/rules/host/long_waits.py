@@ -23,6 +23,7 @@ from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 
 #: What a function calls stands behind its name.
 CALL_LENGTH = 24
+_UNKNOWN = phrase("Find out what the CPU does between launches")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -35,7 +36,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     shorten those.
 
     Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
-    times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on.
+    times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job
+    that has nothing to do, such as a server without requests: where nothing of the CPU is recorded, the card says so.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -52,12 +54,12 @@ def long_stretches(facts: Facts) -> Insight | None:
     name = _common_name(names)
     if not late or (name is None and facts.share(sum(late.values())) < WARNING_FRACTION):
         return None
-    title = phrase("Shorten what the CPU does between launches")
+    title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     if name is not None:
         short = brief(function_of(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = None if name is not None or facts.host.with_stack else _STACKS
-    why = _why(gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
+    why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
 
 
@@ -83,7 +85,7 @@ def compiled_waits(facts: Facts) -> Insight | None:
         return None
     title = _TITLES[any(gap.compiles for gap in gaps)]
     return _card(
-        facts, _Waits("compiled_waits", title, _why(gaps, _names(facts, late, compiled=True)), late, gaps, LOGS)
+        facts, _Waits("compiled_waits", title, _why(facts, gaps, _names(facts, late, compiled=True)), late, gaps, LOGS)
     )
 
 
@@ -166,6 +168,7 @@ def placed(name: str) -> str:
 _WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle"
 _IN_ONE = _WAITS_LEAVE + " while the CPU is in {name}."
 _IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {within}) of it in {busiest}."
+_NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python code, or a wait."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
@@ -174,7 +177,7 @@ def _of_few(launches: float, late_ns: int) -> Phrase:
     return filled(agreeing(words, round(launches)), {"launches": count(round(launches)), "late": ns(late_ns)})
 
 
-def _why(gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
+def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
     """gaps: the longest of them; names: of all."""
     name, number = _common_name(names), sum(each.count for each in names)
     mine = [gap for gap in gaps if name is not None and gap.name == name]
@@ -184,11 +187,17 @@ def _why(gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
         if name and place
         else brief(placed(name or ""), PLACE_LENGTH)
     )
-    words = _IN_NO_ONE if name is None else _IN_ONE if call is None else _IN_ITS_CALL
+    of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
+    words = of_no_one if name is None else _IN_ONE if call is None else _IN_ITS_CALL
     values = {"few": count(number), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
     if call is not None:
         values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}
     return filled(agreeing(words, number), values)
+
+
+def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
+    """Whether nothing is recorded of what the CPU does in any of them; call stacks are of all of it."""
+    return not facts.host.with_stack and bool(gaps) and all(gap.doing == "nothing" for gap in gaps)
 
 
 def _call_name(gap: LongGap) -> str:

@@ -56,6 +56,13 @@ WAITING_OPS = (
         "# remove torch.cuda.synchronize() from the loop"),
 )  # fmt: skip
 
+#: The CPU wants what is copied to it: without a wait it would read what is not there yet.
+READS_BACK = _op(
+    "read_back", "", "Copy results to the CPU less often, or read them later",
+    "host.copy_(x, non_blocking=True); done.record()  # host: pinned; done = torch.cuda.Event()\n"
+    "done.synchronize()  # a step later, before host is read",
+)  # fmt: skip
+
 OTHER = _op("other", "", "Move the blocking call out of the step")
 
 
@@ -65,5 +72,5 @@ def waiting_op(row: BlockingRow) -> WaitingOp:
     for names in (around, [row.call]):
         for op in WAITING_OPS:
             if any(op.names.search(name) for name in names):
-                return op
+                return READS_BACK if op.id == "copy" and row.direction == "DtoH" else op
     return OTHER

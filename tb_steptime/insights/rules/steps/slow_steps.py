@@ -29,6 +29,11 @@ REGULAR = 3
 #: The segment of what no record explains: Python.
 _OUTSIDE = "nothing_recorded"
 
+#: Steps that are longer by nearly as much as each other, by this share.
+_ALIKE = 0.1
+#: Segments that are longer where a step does more: kernels, exchanges, copies, and ops that launch them.
+_WORK = ("kernel", "communication", "memory", "launch_latency", "cpu_")
+
 #: Segments that make no step slow here: waits for batches have cards of their own, a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
 
@@ -40,7 +45,9 @@ def slow_steps(facts: Facts) -> Insight | None:
     Similar pattern: the first recorded step, which begins with an idle GPU, or with work from before the recording, and
     does what comes once: it is not counted. Steps that wait for their batch: without that. Without launch calls a step
     ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
-    a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too.
+    a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
+    update of the weights every few steps, or an evaluation: such steps do more, and are longer by as much as each other
+    or come at equal distances.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
@@ -55,7 +62,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     slow = _slow(facts.host)
     if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
         return None
-    if facts.host.device is None and not _is_regular(facts.host, slow):
+    if (not _outside_regularly(facts.host, slow)) if facts.host.device is None else _do_more(facts.host, slow):
         return None
     own = [_own_ns(step) for step in facts.host.steps[1:]]
     usual_ns = statistics.median(own)
@@ -91,11 +98,25 @@ def _slow(host: HostResult) -> list[Grown]:
     return sorted(slow, key=lambda step: -step.excess_ns)
 
 
-def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
+def _outside_regularly(host: HostResult, slow: list[Grown]) -> bool:
     """Whether the loop itself does something now and then: outside ops, at equal distances."""
+    return _is_regular(host, slow) and all(_is_outside(each) for each in slow)
+
+
+def _do_more(host: HostResult, slow: list[Grown]) -> bool:
+    """Whether the loop computes more in these steps, so that they have to be longer."""
+    alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
+    return (alike or _is_regular(host, slow)) and all(_is_work(each) for each in slow)
+
+
+def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
     places = [place for place, step in enumerate(host.steps) if step.name in {each.step for each in slow}]
     distances = {later - place for place, later in itertools.pairwise(places)}
-    return len(places) >= REGULAR and len(distances) == 1 and all(_is_outside(each) for each in slow)
+    return len(places) >= REGULAR and len(distances) == 1
+
+
+def _is_work(step: Grown) -> bool:
+    return sum(part.excess_ns for part in step.grown if part.id.startswith(_WORK)) >= OWN_FRACTION * step.excess_ns
 
 
 def _is_outside(step: Grown) -> bool:

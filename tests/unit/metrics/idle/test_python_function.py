@@ -9,8 +9,10 @@ from tests.drawn.timeline import timeline
 
 NAMES = {
     "m": "train.py(80): main", "p": "data.py(41): preprocess", "n": "data.py(7): normalize", "c": "data.py(9): crop",
-    "t": "torch/nn/functional.py(3): gelu", "o": "aten::sub",
+    "t": "torch/nn/functional.py(3): gelu", "o": "aten::sub", "g": "/usr/lib/python3.12/queue.py(154): get",
+    "l": "<built-in method acquire of _thread.lock object at 0x7f5a944a2a00>",
 }  # fmt: skip
+GET, LOCK = "queue.py(154): get", NAMES["l"]
 PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
 
 
@@ -34,6 +36,12 @@ PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
             PythonFunction("0", 0, 14_000, 15_000, NORMALIZE, 10_000),
         ),
         ("python | nnn.ccc.nnn.... |", None),
+        # nothing of the user's: what it waits for is known by Python's library
+        (
+            "python | ggg.gggggg.ggg. |\npython | .l..lllll..ll.. |",
+            PythonFunction("0", 0, 14_000, 15_000, GET, 12_000, LOCK, 8_000),
+        ),
+        ("python | .tttttttttttt.. |", None),
     ],
 )  # fmt: skip
 def test_the_function_that_holds_most_of_what_is_outside_of_ops(rows: str, expected: PythonFunction | None):

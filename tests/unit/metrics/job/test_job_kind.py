@@ -66,6 +66,15 @@ def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, p
     assert job_kind(trace).purpose == purpose
 
 
+def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
+    trace = timeline(
+        f"user Optimizer.zero_grad#SGD.zero_grad | zz{'..' * MANY} |\nop | ..{'a.' * MANY} |", names={"a": "aten::mm"}
+    )
+    kind = job_kind(trace)
+    assert kind.purpose == "training"
+    assert kind.evidence[0] == JobEvidence("optimizer_steps", 1, "Optimizer.zero_grad#SGD.zero_grad")
+
+
 def test_without_ops_the_names_of_kernels_show_a_training():
     trace = timeline(
         "kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": "cudnn::bn_bw_1C11_dgrad_kernel"}
@@ -101,6 +110,12 @@ def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, exec
         names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
         calls={"g": "cudaGraphLaunch"},
     )
+    assert job_kind(trace).execution == execution
+
+
+@pytest.mark.parametrize(("kernels", "execution"), [("tteee", "unknown"), ("tttee", "compiled")])
+def test_without_launches_a_few_names_of_inductor_are_not_the_whole_job(kernels, execution):
+    trace = timeline(f"kernel 7 | {kernels} |", names={"t": "triton_poi_fused_add_0"})
     assert job_kind(trace).execution == execution
 
 
