@@ -162,6 +162,26 @@ test("bandwidth stands beside the link's peak where that is told", async () => {
   ]);
 });
 
+test("groups of one name and other ranks have rows of their own", async () => {
+  const first = { ...JOB.collectives[0]!, ranks: 2, members: [0, 1] };
+  const collectives = [first, { ...first, members: [2, 3], transfer_ns: 2 * first.transfer_ns }];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives } })));
+  await picture();
+  expect(rowsOf("Collectives of the job").map((row) => row.split("|")[5])).toEqual(["30.0 ms", "15.0 ms"]);
+  const hints = [...document.querySelectorAll("[data-hint^='Process group']")].map((each) =>
+    each.getAttribute("data-hint")!.replace(/\s/g, " "),
+  );
+  expect(hints).toEqual(["Process group 0, 2 ranks (ranks 2, 3).", "Process group 0, 2 ranks (ranks 0, 1)."]);
+});
+
+test("of parameters that FSDP gathers it says how much prefetching hides", async () => {
+  const gathered = { ...JOB.collectives[0]!, kind: "all_gather", role: "fsdp" as const, prefetched: 0.85 };
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives: [gathered] } })));
+  await picture();
+  const role = document.querySelector("[data-hint^='Process group']");
+  expect(role!.getAttribute("data-hint")).toMatch(/Prefetching hides 85.0.% of their time\.$/);
+});
+
 test("while ranks are read it says how many are, and shows those", async () => {
   await openTab(OPEN, server(ranksPage({ read: 3, found: 8 })));
   await picture();
