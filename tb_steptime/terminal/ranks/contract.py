@@ -76,7 +76,8 @@ class LateGroupReport(msgspec.Struct, frozen=True):
 
 
 class CollectiveReport(msgspec.Struct, frozen=True):
-    """Collectives of one kind, size, type and group, matched over the ranks. count: a step; transfer_ns, wait_ns: a
+    """Collectives of one kind, size, type and group, matched over the ranks. members: these, as groups of other ranks
+    may have the same name; count: a step; transfer_ns, wait_ns: a
     step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
     define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
 
@@ -84,6 +85,7 @@ class CollectiveReport(msgspec.Struct, frozen=True):
     role: Role
     group: str | None
     ranks: int
+    members: list[int]
     dtype: str | None
     bytes: int | None
     count: float

@@ -117,6 +117,7 @@ def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
         role=row.role,
         group=row.group,
         ranks=row.ranks,
+        members=row.members,
         dtype=row.dtype,
         bytes=row.bytes,
         count=row.count / steps,
