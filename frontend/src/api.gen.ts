@@ -967,7 +967,8 @@ export interface EvidenceRow {
 /**
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
  * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
- * a range of FSDP launches them, else "".
+ * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
+ * recorded; sends: it is a send.
  */
 export interface ExchangeClass {
   kind: string;
@@ -976,6 +977,8 @@ export interface ExchangeClass {
   dtype: string | null;
   site: string;
   wrapper: string;
+  peer: number | null;
+  sends: boolean;
 }
 
 /**
@@ -1004,8 +1007,9 @@ export interface ExchangeTime {
 /**
  * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
  * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
- * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
- * collectives of later steps, which are not kept.
+ * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. sequence: how
+ * many of its group there were before, -1 where not recorded; empty where it is of none. left_out: collectives of
+ * later steps, which are not kept.
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -1015,6 +1019,7 @@ export interface Exchanges {
   start: PackedColumn;
   length: PackedColumn;
   exposed: PackedColumn;
+  sequence: PackedColumn;
   left_out: number;
 }
 
@@ -1396,7 +1401,7 @@ export interface Jitter {
  * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
  * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
  * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
- * gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+ * told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
  */
 export interface JobCollective {
   kind: string;
@@ -1477,6 +1482,7 @@ export interface JobRanks {
   groups: GroupRow[];
   collectives: JobCollective[];
   messages: Messages[];
+  pairs: MessagePair[];
   exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
@@ -1976,9 +1982,28 @@ export interface MemoryStep {
 }
 
 /**
- * Sends and receives of one size, which are between two ranks and so not matched. Their time includes the wait
- * for the other side. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in which any
- * rank sends or receives anything.
+ * Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
+ * which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
+ * what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
+ * computation hides.
+ */
+export interface MessagePair {
+  group: string | null;
+  source: number;
+  target: number;
+  bytes: number | null;
+  steps: number;
+  count: number;
+  transfer_ns: number;
+  sender_wait_ns: number;
+  receiver_wait_ns: number;
+  exposed_ns: number;
+}
+
+/**
+ * Sends and receives of one size, of all ranks, whether or not the other side is known (`MessagePair`). Their time
+ * includes the wait for it. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in
+ * which any rank sends or receives anything.
  */
 export interface Messages {
   group: string | null;

@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.ranks.bandwidth import bus_factor
+from tb_steptime.ranks.links import Links
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import GroupRow, JobCollective, Role
 from tb_steptime.ranks.roles import full_name, role_of_class, role_of_group
@@ -37,11 +38,9 @@ class _Row:
     role: Role
 
 
-def collective_rows(
-    matched: Sequence[Matched], spans: Sequence[RankSpan], link_rate: float | None
-) -> list[JobCollective]:
-    """Most exposed first. link_rate: the peak of a link that the user gave, bytes a second."""
-    rows = [_row(each, spans, link_rate) for found in matched for each in _alike(found)]
+def collective_rows(matched: Sequence[Matched], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
+    """Most exposed first."""
+    rows = [_row(each, spans, links) for found in matched for each in _alike(found)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
@@ -94,13 +93,14 @@ def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
     return np.array([numbers.setdefault(key(one), len(numbers)) for one in found.classes], np.int64)
 
 
-def _row(each: _Row, spans: Sequence[RankSpan], link_rate: float | None) -> JobCollective:
+def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     found, first = each.found, each.first
     length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(found.members)
     size = np.array([-1 if one.bytes is None else one.bytes for one in found.classes], np.int64)[found.of[each.rows]]
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
+    peak = links.peak([spans[place].host for place in found.members.tolist()])
     return JobCollective(
         kind=first.kind,
         label=KIND_LABELS[first.kind],
@@ -119,7 +119,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], link_rate: float | None) -> JobC
         transfer_p50_ns=int(np.median(transfer)),
         algorithm_rate=rate,
         bus_rate=None if rate is None or bus is None else rate * bus,
-        of_peak=None if rate is None or bus is None or not link_rate else rate * bus / link_rate,
+        of_peak=None if rate is None or bus is None or peak is None else rate * bus / peak,
         prefetched=1 - exposed / running if each.role == "fsdp" and first.kind == "all_gather" and running else None,
     )
 

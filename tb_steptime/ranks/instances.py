@@ -33,7 +33,7 @@ class GroupKey:
 @dataclass(frozen=True, eq=False)
 class Instances:
     """Of one rank, in the order of steps and of start. step: place among the job's steps; group, of: places in groups
-    and classes; start: epoch time, length, exposed: ns."""
+    and classes; start: epoch time, length, exposed: ns; sequence: as `Exchanges` have it, -1 where not recorded."""
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
@@ -43,6 +43,7 @@ class Instances:
     start: Int64
     length: Int64
     exposed: Int64
+    sequence: Int64
 
 
 _NO_GROUP = GroupKey(None, (), None)
@@ -73,6 +74,7 @@ def _instances(span: RankSpan, kept: Exchanges, step: Int32, first: int, past: i
     wanted = (step >= first) & (step < past)
     of, length, exposed = (unpacked(column)[wanted] for column in (kept.of, kept.length, kept.exposed))
     groups = [len(kept.groups) if each.group is None else each.group for each in kept.classes]
+    sequence = unpacked(kept.sequence) if kept.sequence.count else np.full(len(step), -1, np.int64)
     return Instances(
         groups=[*_keys(kept), _NO_GROUP],
         classes=kept.classes,
@@ -82,6 +84,7 @@ def _instances(span: RankSpan, kept: Exchanges, step: Int32, first: int, past: i
         start=unpacked(kept.start)[wanted] * START_UNIT_NS + span.origin_ns,
         length=length,
         exposed=np.where(exposed < 0, length, exposed),
+        sequence=sequence[wanted],
     )
 
 

@@ -18,10 +18,12 @@ from tb_steptime.ranks.delays.together import late_group
 from tb_steptime.ranks.delays.turns import causes_of_turns
 from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
+from tb_steptime.ranks.links import Links, told_links
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import members
 from tb_steptime.ranks.messages import messages
+from tb_steptime.ranks.pairs import message_pairs
 from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
@@ -29,18 +31,19 @@ from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
 
 
-def job_ranks(spans: Sequence[RankSpan], link_rate: float | None = None) -> JobRanks:
-    """Of at least one span, in any order. link_rate: the peak of a link that the user gave, bytes a second. Raises what
-    reading results raises."""
-    return job_with_waits(spans, link_rate)[0]
+def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks:
+    """Of at least one span, in any order. links: None for what the environment tells. Raises what reading results
+    raises."""
+    return job_with_waits(spans, links)[0]
 
 
-def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) -> tuple[JobRanks, StepWaits | None]:
+def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tuple[JobRanks, StepWaits | None]:
     """The same with the waits of each step, in the order of the job's ranks and steps; None where nothing is
     matched."""
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
     exchanged = _Exchanged.of(found.spans, names)
+    links = links or told_links()
     job = JobRanks(
         world_size=found.world_size,
         ranks=[_row(span) for span in found.spans],
@@ -52,11 +55,12 @@ def job_with_waits(spans: Sequence[RankSpan], link_rate: float | None = None) ->
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
-        notes=[*found.notes, *_notes(exchanged)],
+        pairs=message_pairs(exchanged.ranks, [span.rank for span in found.spans], len(names)),
+        notes=[*found.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
         return job, None
-    return _with_exchanges(job, exchanged, link_rate), exchanged.waits
+    return _with_exchanges(job, exchanged, links), exchanged.waits
 
 
 def _row(span: RankSpan) -> RankRow:
@@ -115,14 +119,15 @@ class _Exchanged:
         return step_waits(self.arrivals, self.steps)
 
 
-def _with_exchanges(job: JobRanks, found: _Exchanged, link_rate: float | None) -> JobRanks:
+def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     clocks, offsets = align(found.matching.matched, len(found.spans))
     late = _late(found)
-    collectives = collective_rows(found.matching.matched, found.spans, link_rate)
+    collectives = collective_rows(found.matching.matched, found.spans, links)
     group = _late_group(found)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
     waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
-    balance = balance_of(late[0] if late else None, group, waits_ns, step_ns, straggles=_straggles(found, late))
+    first, ranks = late[0] if late else None, len(found.spans)
+    balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     return msgspec.structs.replace(
         job,
         ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],

@@ -3,6 +3,15 @@ on the others, where all have equally many, and they agree in kind and bytes.
 
     rank 0   step 5   [all-reduce 25][all-reduce 7]       matched       step 6   [all-reduce 25]    not: rank 1 has two
     rank 1   step 5     [all-reduce 25][all-reduce 7]                   step 6   [all-reduce 25][all-reduce 7]
+
+Current releases of PyTorch number the collectives of a group, on all of its ranks alike ("Seq"). Where all ranks have
+these numbers, equal ones are the same collective, whatever else a recording lost:
+
+    rank 0   step 6   [41][42][43]        41 and 43 are matched, in whatever order they run
+    rank 1   step 6       [41][43]        42 is not: rank 1 lost it
+
+Figures are means over steps, to which a step in which something is lost would add too little: where other steps are
+whole, only those are matched.
 """
 
 from __future__ import annotations
@@ -16,12 +25,17 @@ import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.instances import GroupKey, Instances
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Bool, Int64
 
 #: Between two ranks, and not of a group as a whole; or not known to be of one.
 NOT_MATCHED = ("send_receive", "unknown")
 #: Of these each rank may exchange another number of bytes.
 _UNEVEN = ("all_to_all", "gather", "scatter")
+
+
+#: Of one rank: its collectives, and which of them.
+_Rows = tuple[Instances, Int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +60,8 @@ class Matched:
 @dataclass(frozen=True)
 class Matching:
     """matched: one for each group of at least two ranks that were recorded. unlike: collectives of steps that all ranks
-    of the group have, which differ over ranks in number, kind or bytes; alone: of groups with one recorded rank."""
+    of the group have, which some of them lack, or which differ over ranks in kind or bytes; alone: of groups with one
+    recorded rank."""
 
     matched: list[Matched]
     unlike: int
@@ -77,10 +92,7 @@ def _match_group(
     group: GroupKey, members: list[tuple[int, Int64]], ranks: Sequence[Instances], steps: int
 ) -> tuple[Matched, int]:
     """And how many of these collectives do not match."""
-    counts = np.array([np.bincount(ranks[place].step[rows], minlength=steps) for place, rows in members])
-    everywhere = counts.min(axis=0) > 0
-    equal = everywhere & (counts.min(axis=0) == counts.max(axis=0))
-    of = [(ranks[place], rows[equal[ranks[place].step[rows]]]) for place, rows in members]
+    of, unlike = _together([(ranks[place], rows) for place, rows in members], steps)
     classes: dict[ExchangeClass, int] = {}
     numbers = np.stack([_numbered(each, rows, classes) for each, rows in of], axis=1)
     agree, alike = _agreement(list(classes), numbers)
@@ -88,18 +100,43 @@ def _match_group(
     def column(name: str) -> Int64:
         return np.stack([getattr(each, name)[rows] for each, rows in of], axis=1)[agree]
 
-    unlike = int(counts.max(axis=0)[everywhere & ~equal].sum()) + int((~agree).sum())
     return Matched(
         group=group,
         classes=list(classes),
         members=np.array([place for place, _ in members], np.int64),
-        step=of[0][0].step[of[0][1]][agree],
+        step=of[0][0].step[of[0][1]][agree].astype(np.int64),
         of=numbers[agree, 0],
         alike=alike[agree],
         start=column("start"),
         length=column("length"),
         exposed=column("exposed"),
-    ), unlike
+    ), unlike + int((~agree).sum())
+
+
+def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
+    """Of each rank the rows to be matched, in one order for all; and how many are not, of steps that all recorded."""
+    step = np.concatenate([each.step[rows] for each, rows in of])
+    numbers = [each.sequence[rows] for each, rows in of]
+    numbered = all((number >= 0).any() for number in numbers)
+    sequence = np.concatenate(numbers) if numbered else np.zeros(len(step), np.int64)
+    rank = np.repeat(np.arange(len(of)), [len(rows) for _, rows in of])
+    same = Groups.of(step, sequence)
+    counts = np.bincount(same.place * len(of) + rank, minlength=len(same) * len(of)).reshape(-1, len(of))
+    equal = (counts.min(axis=1) == counts.max(axis=1)) & (sequence[same.first] >= 0)
+    recorded = np.bincount(step * len(of) + rank, minlength=steps * len(of)).reshape(-1, len(of)).min(axis=1) > 0
+    whole = recorded & (np.bincount(step[same.first], ~equal, minlength=steps) == 0)
+    equal &= whole[step[same.first]] | (not whole.any())
+    kept = [_in_order(rows, same.place[rank == number], equal) for number, (_, rows) in enumerate(of)]
+    return (
+        [(each, rows) for (each, _), rows in zip(of, kept, strict=True)],
+        int(counts.max(axis=1)[recorded[step[same.first]] & ~equal].sum()),
+    )
+
+
+def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
+    """Those of places that all ranks have, by place; of one place as they come."""
+    in_order: Int64 = rows[np.argsort(place, kind="stable")][equal[np.sort(place)]]
+    return in_order
 
 
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:

@@ -1,4 +1,4 @@
-"""Sends and receives, which two ranks share: not matched, but summed apart from what whole groups exchange.
+"""Sends and receives, which two ranks share: summed apart from what whole groups exchange. `pairs` has both sides.
 
 rank 0   send 8 MB |==|     |==|
 rank 1   receive   |====|   |===|      2 ranks, 4 of 8 MB: how long each takes includes the wait for the other side

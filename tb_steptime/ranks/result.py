@@ -107,7 +107,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
     algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
     times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
-    gave, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+    told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
     """
 
     kind: str
@@ -143,9 +143,9 @@ class ExchangeTime(msgspec.Struct, frozen=True):
 
 
 class Messages(msgspec.Struct, frozen=True):
-    """Sends and receives of one size, which are between two ranks and so not matched. Their time includes the wait
-    for the other side. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in which any
-    rank sends or receives anything."""
+    """Sends and receives of one size, of all ranks, whether or not the other side is known (`MessagePair`). Their time
+    includes the wait for it. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in
+    which any rank sends or receives anything."""
 
     group: str | None
     bytes: int | None
@@ -155,6 +155,24 @@ class Messages(msgspec.Struct, frozen=True):
     running_ns: int
     exposed_ns: int
     hidden_ns: int
+
+
+class MessagePair(msgspec.Struct, frozen=True):
+    """Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
+    which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
+    what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
+    computation hides."""
+
+    group: str | None
+    source: int
+    target: int
+    bytes: int | None
+    steps: int
+    count: int
+    transfer_ns: int
+    sender_wait_ns: int
+    receiver_wait_ns: int
+    exposed_ns: int
 
 
 class Clocks(msgspec.Struct, frozen=True):
@@ -248,6 +266,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     groups: list[GroupRow] = []
     collectives: list[JobCollective] = []
     messages: list[Messages] = []
+    pairs: list[MessagePair] = []
     exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []

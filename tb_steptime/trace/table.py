@@ -182,16 +182,25 @@ class CollectiveTable:
     event            int32, row of the event table, ascending
     name, dtype      int32, rows of `Trace.collective_texts`: "allreduce", "_allgather_base", "BFloat16"; -1 = not said
     group            likewise: the name of the process group, which numbers it
+    members          likewise: its ranks as they are spelled, "[0, 1, 2, 3]"; of more than 30 some are left out
+    description      likewise: what the group's maker calls it, "default_pg"
     elements         int64, of the larger of what this rank sends and receives; -1 = not said
     group_size       int32, ranks of the group; -1 = not said
+    sequence         int64, "Seq" of NCCL: how many of the group there were before, which all of its ranks count alike;
+                     sends and receives each rank counts for itself; -1 = not said
+    peer             int32, the rank that a send goes to or a receive is from; -1 = not said
     """
 
     event: Int32
     name: Int32
     dtype: Int32
     group: Int32
+    members: Int32
+    description: Int32
     elements: Int64
     group_size: Int32
+    sequence: Int64
+    peer: Int32
 
     def __len__(self) -> int:
         return len(self.event)
@@ -235,8 +244,8 @@ def no_memory() -> MemoryTable:
 
 
 def no_collectives() -> CollectiveTable:
-    nothing = np.empty(0, np.int32)
-    return CollectiveTable(nothing, nothing, nothing, nothing, nothing.astype(np.int64), nothing)
+    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
+    return CollectiveTable(narrow, narrow, narrow, narrow, narrow, narrow, nothing, narrow, nothing, narrow)
 
 
 def no_sequences() -> SequenceTable:

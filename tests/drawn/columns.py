@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -117,19 +117,43 @@ def with_hierarchies(trace: Trace, given: Mapping[str, str]) -> Trace:
     return replace(trace, hierarchies=table, hierarchy_texts=StringTable(texts))
 
 
+class Exchange(NamedTuple):
+    """What PyTorch says of a collective. None, -1: not said."""
+
+    name: str
+    dtype: str
+    elements: int
+    group: str
+    group_size: int
+    members: str | None = None
+    description: str | None = None
+    sequence: int = -1
+    peer: int = -1
+
+
 def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
-    """given: collective, type, elements, group and its ranks of the ops and kernels of a character."""
+    """given: of the ops and kernels of a character, an `Exchange` or its first five."""
     kinds = (Kind.CPU_OP, Kind.KERNEL)
     rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
-    texts = list(dict.fromkeys(text for name, dtype, _, group, _ in given.values() for text in (name, dtype, group)))
-    told = [given[events[row].char] for row in rows]
+    known = {char: Exchange(*one) for char, one in given.items()}
+    words = (text for one in known.values() for text in (one.name, one.dtype, one.group, one.members, one.description))
+    texts = list(dict.fromkeys(text for text in words if text is not None))
+    told = [known[events[row].char] for row in rows]
+
+    def number(text: str | None) -> int:
+        return -1 if text is None else texts.index(text)
+
     table = CollectiveTable(
         event=_column(rows, np.int32),
-        name=_column([texts.index(one[0]) for one in told], np.int32),
-        dtype=_column([texts.index(one[1]) for one in told], np.int32),
-        group=_column([texts.index(one[3]) for one in told], np.int32),
-        elements=_column([one[2] for one in told], np.int64),
-        group_size=_column([one[4] for one in told], np.int32),
+        name=_column([number(one.name) for one in told], np.int32),
+        dtype=_column([number(one.dtype) for one in told], np.int32),
+        group=_column([number(one.group) for one in told], np.int32),
+        members=_column([number(one.members) for one in told], np.int32),
+        description=_column([number(one.description) for one in told], np.int32),
+        elements=_column([one.elements for one in told], np.int64),
+        group_size=_column([one.group_size for one in told], np.int32),
+        sequence=_column([one.sequence for one in told], np.int64),
+        peer=_column([one.peer for one in told], np.int32),
     )
     return replace(trace, collectives=table, collective_texts=StringTable(texts))
 

@@ -34,6 +34,14 @@ def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str 
     return list(zip(names, *told, table.elements.tolist(), table.group_size.tolist(), strict=True))
 
 
+def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, int, int]]:
+    """Name of the op or kernel; the ranks of its group and what it is called, None where not said; Seq, the peer."""
+    table, texts = trace.collectives, [*trace.collective_texts.strings, None]
+    told = ([texts[number] for number in column.tolist()] for column in (table.members, table.description))
+    names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
+    return list(zip(names, *told, table.sequence.tolist(), table.peer.tolist(), strict=True))
+
+
 def stacks_of(trace: Trace) -> list[tuple[str, str]]:
     """Name and call stack of the ops that say one."""
     table, texts = trace.stacks, trace.stack_texts

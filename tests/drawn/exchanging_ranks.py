@@ -1,6 +1,7 @@
 """Ranks drawn by what they exchange: a letter is a collective of its kind, size and length.
 
 rank(0, "aab aab")     steps of two a and one b
+rank(1, "a.b aab")     the second one is lost
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
-from tb_steptime.metrics.communication.packed import packed
+from tb_steptime.metrics.communication.packed import PackedColumn, packed
 from tb_steptime.ranks.spans import RankSpan
 
 STEP_NS = 1_000_000
@@ -30,10 +31,14 @@ def rank(
     groups: tuple[ExchangeGroup, ...] = (GROUP,),
     first_step: int = 1,
     exposed: int = -1,
+    first_number: int | None = None,
 ) -> RankSpan:
-    """Letters of a step begin 1 us apart. lengths: ns by letter, 100 for others; exposed: of each, -1 for all of it."""
+    """Letters of a step begin 1 us apart. lengths: ns by letter, 100 for others; exposed: of each, -1 for all of it;
+    first_number: Seq of the first letter or dot, None where no Seq is recorded."""
     known = dict(classes or {"a": A, "b": B})
-    letters = [(step, letter) for step, word in enumerate(drawn.split()) for letter in word if letter != "."]
+    places = [(step, letter) for step, word in enumerate(drawn.split()) for letter in word]
+    letters = [(step, letter) for step, letter in places if letter != "."]
+    numbers = [(first_number or 0) + number for number, (_, letter) in enumerate(places) if letter != "."]
     steps = len(drawn.split())
     length = [(lengths or {}).get(letter, 100) for _, letter in letters]
     kept = Exchanges(
@@ -44,6 +49,7 @@ def rank(
         start=packed(np.array([step * 1000 + place for place, (step, _) in enumerate(letters)], np.int64)),
         length=packed(np.array(length, np.int64)),
         exposed=packed(np.full(len(letters), exposed, np.int64)),
+        sequence=PackedColumn() if first_number is None else packed(np.array(numbers, np.int64)),
     )
     step_ns = np.full(steps, STEP_NS, np.int64)
     return RankSpan(

@@ -13,6 +13,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
 from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.links import Links
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 from tb_steptime.trace.table import Float64
@@ -21,9 +22,9 @@ from tests.truth.simulate.rank_jobs import EPOCH_NS, Ns, Ran
 MS = 1_000_000
 
 
-def job_of(ran: Ran, link_rate: float | None = None) -> JobRanks:
+def job_of(ran: Ran, links: Links | None = None) -> JobRanks:
     """By the summaries that its ranks would have."""
-    return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], link_rate)
+    return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], links)
 
 
 def job_on_hosts(ran: Ran, ranks_each: int) -> JobRanks:

@@ -13,8 +13,11 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
+from tb_steptime.ranks.links import Links
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.terminal.printer import plain
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
-from tests.truth.simulate.rank_jobs import Declared, run, write
+from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64, 256])
@@ -78,8 +81,19 @@ def test_a_late_host_is_named(ranks: int, each: int):
     assert (alone.balance, alone.late_group) == ("straggler", None)
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 8])
-@pytest.mark.parametrize("steps", [3, 5, 10])
+def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
+    """3 ms are 7 % of the step: less than what four steps of few ranks show."""
+    few, many = (job_of(run(Declared(ranks, steps=5, late={1: 3 * MS}, spread_ns=20_000))) for ranks in (4, 16))
+    assert (many.balance, many.late[0].rank, many.late[0].late_steps) == ("straggler", 1, 4)
+    assert few.balance == "imbalance"
+    assert plain(ranks_headline(few).verdict) == (
+        "Ranks wait 2.2 ms a step for each other (5 % of it). Rank 1 is the latest in all 4 steps, which may be chance."
+    )
+    assert next(card.id for card in judge_job(many)) == "straggler"
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8, 32])
+@pytest.mark.parametrize("steps", [3, 4, 5, 10])
 def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
     """One rank is the latest of few steps by chance in a good part of the recordings."""
     jobs = [job_on_hosts(run(Declared(ranks, steps, spread_ns=5 * MS, seed=seed)), ranks // 2) for seed in range(8)]
@@ -124,7 +138,7 @@ def test_one_long_pause_is_no_straggler():
 
 @pytest.mark.parametrize("ranks", [2, 8, 256])
 def test_bandwidth_is_that_of_the_link(ranks: int):
-    job = job_of(run(Declared(ranks, bus_rate=25e9, spread_ns=MS, late={1: 4 * MS})), link_rate=50e9)
+    job = job_of(run(Declared(ranks, bus_rate=25e9, spread_ns=MS, late={1: 4 * MS})), links=Links(50e9))
     assert {row.bytes for row in job.collectives} == {26_214_400, 8_388_608}
     for row in job.collectives:
         assert row.bus_rate == pytest.approx(25e9, rel=0.02)
@@ -181,16 +195,33 @@ def test_what_a_rank_costs_the_others_is_one_number(spread_ms: int, late_ms: int
     assert balance == "imbalance" or written == max(table)
 
 
-def test_the_same_of_traces_that_are_read(tmp_path: Path):
+def read_job(declared: Declared, folder: Path) -> tuple[Ran, JobRanks]:
     """The whole way: Kineto's JSON, the analyses, the job."""
-    ran = run(Declared(3, late={2: 6 * MS}, spread_ns=50_000, clocks_ns=3 * MS))
-    write(ran, tmp_path)
-    found = spans_of_files(sorted(tmp_path.iterdir()))
+    ran = run(declared)
+    write(ran, folder)
+    found = spans_of_files(sorted(folder.iterdir()))
     jobs = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
     assert len(jobs) == 1
-    job = job_ranks(rank_spans(jobs[0]))
+    return ran, job_ranks(rank_spans(jobs[0]))
+
+
+def test_the_same_of_traces_that_are_read(tmp_path: Path):
+    ran, job = read_job(Declared(3, late={2: 6 * MS}, spread_ns=50_000, clocks_ns=3 * MS), tmp_path)
     assert [row.wait_ns for row in job.ranks] == ran.waits().tolist()
     assert (job.balance, job.late[0].rank) == ("straggler", 2)
     assert (job.late[0].causes[0].id, job.late[0].causes[0].name) == ("slower_kernels", "gemm")
     assert job.late[0].causes[0].factor == pytest.approx(46 / 40, rel=0.02)
     assert [row.clock_offset_ns for row in job.ranks] == pytest.approx((-ran.clock).tolist(), abs=1_000)
+
+
+def test_what_recordings_lost_does_not_make_others_wait(tmp_path: Path):
+    """Three all-reduces a step. Rank 2 starts within the fourth step; in the fifth each rank loses one, and not the
+    same: as many of the same size, which the order would match."""
+    lost = {0: {12}, 1: {13}, 2: {*range(10), 14}}
+    declared = Declared(3, late={1: 6 * MS}, spread_ns=50_000, numbered=True, lost=lost, bucket_bytes=(8_388_608,) * 3)
+    ran, job = read_job(declared, tmp_path)
+    waits = sum(each.end - each.transfer - each.start for each in ran.meetings[15:])
+    assert [(row.matched, row.wait_ns) for row in job.ranks] == [(9, wait) for wait in waits.tolist()]
+    assert [note.id for note in job.notes] == ["collectives_unlike", "collectives_of_some_steps"]
+    assert (job.balance, job.late[0].rank) == ("straggler", 1)
+    assert job.late[0].wait_ns == pytest.approx(6 * MS, rel=0.02)

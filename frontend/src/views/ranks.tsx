@@ -13,6 +13,7 @@ import { JobCollectives } from "./ranks/collectives";
 import { useRankMap } from "./ranks/map_data";
 import { MapPicture } from "./ranks/map_picture";
 import { Messages } from "./ranks/messages";
+import { MessagePairs } from "./ranks/pairs";
 import { type MapRow, rowsOf } from "./ranks/rows";
 import { Waits } from "./ranks/waits";
 import { ToDo } from "./to_do";
@@ -68,6 +69,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       />
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
+      <MessagePairs job={job} name={name} tab={tab} />
       {job.unmatched === null && (
         <p class="quiet">
           <Sentence phrase={titleOf(page, "clocks")} />

@@ -127,9 +127,12 @@ test("ranks that take turns have no why of their own: it is that of the late ran
 test("sends and receives are a table of their own, a step and rank", async () => {
   const sent = { group: "1", bytes: 8_000_000, ranks: 2, steps: 2, count: 8, running_ns: 80e6 };
   const messages = [{ ...sent, exposed_ns: 60e6, hidden_ns: 20e6 }];
-  await openTab(OPEN, server(ranksPage({ job: { ...JOB, messages } })));
+  const waits = { transfer_ns: 20e6, sender_wait_ns: 0, receiver_wait_ns: 40e6, exposed_ns: 60e6 };
+  const pairs = [{ group: "1", source: 0, target: 1, bytes: 8_000_000, steps: 2, count: 4, ...waits }];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, messages, pairs } })));
   await picture();
   expect(rowsOf("Sends and receives")).toEqual(["8.0 MB|2|2|20.0 ms|75.0 %"]);
+  expect(rowsOf("Sends with their receives")).toEqual(["rank 0 to rank 1|8.0 MB|2|10.0 ms|0 ms|20.0 ms"]);
 });
 
 test("a collective opens to its sizes and their bandwidth", async () => {
@@ -146,6 +149,37 @@ test("a collective opens to its sizes and their bandwidth", async () => {
   ]);
   const bandwidth = screen.getByRole("img", { name: /^Bus bandwidth of all-reduce/ });
   expect(bandwidth.getAttribute("aria-label")).toMatch(/26.MB 6.90.GB\/s, 1.0.MB 1.00.GB\/s$/);
+});
+
+test("bandwidth stands beside the link's peak where that is told", async () => {
+  const [first, ...others] = JOB.collectives;
+  const told = { ...first!, of_peak: 0.138 };
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives: [told, ...others] } })));
+  await picture();
+  expect(rowsOf("Collectives of the job").map((row) => row.split("|").slice(-2))).toEqual([
+    ["6.90 GB/s", "13.8 %"],
+    ["–", "–"],
+  ]);
+});
+
+test("groups of one name and other ranks have rows of their own", async () => {
+  const first = { ...JOB.collectives[0]!, ranks: 2, members: [0, 1] };
+  const collectives = [first, { ...first, members: [2, 3], transfer_ns: 2 * first.transfer_ns }];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives } })));
+  await picture();
+  expect(rowsOf("Collectives of the job").map((row) => row.split("|")[5])).toEqual(["30.0 ms", "15.0 ms"]);
+  const hints = [...document.querySelectorAll("[data-hint^='Process group']")].map((each) =>
+    each.getAttribute("data-hint")!.replace(/\s/g, " "),
+  );
+  expect(hints).toEqual(["Process group 0, 2 ranks (ranks 2, 3).", "Process group 0, 2 ranks (ranks 0, 1)."]);
+});
+
+test("of parameters that FSDP gathers it says how much prefetching hides", async () => {
+  const gathered = { ...JOB.collectives[0]!, kind: "all_gather", role: "fsdp" as const, prefetched: 0.85 };
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, collectives: [gathered] } })));
+  await picture();
+  const role = document.querySelector("[data-hint^='Process group']");
+  expect(role!.getAttribute("data-hint")).toMatch(/Prefetching hides 85.0.% of their time\.$/);
 });
 
 test("while ranks are read it says how many are, and shows those", async () => {

@@ -136,9 +136,26 @@ def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
 
 
 def _taking_turns(job: JobRanks) -> Phrase:
+    always = always_latest(job)
+    if always is not None:
+        who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))
+        return joined(who, joined(always, phrase("."), by=""))
     return phrase(
         "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
         **_mean_wait(job),
+    )
+
+
+def always_latest(job: JobRanks) -> Phrase | None:
+    """Of ranks that are not known to take turns: in few steps one is the latest in all by chance. Without a full
+    stop."""
+    late = job.late[0] if job.late else None
+    if late is None or late.late_steps < late.steps:
+        return None
+    return phrase(
+        "Rank {rank} is the latest in all {steps} steps, which may be chance",
+        rank=rank_name(late.rank),
+        steps=count(late.steps),
     )
 
 
@@ -162,6 +179,12 @@ def _unmatched(job: JobRanks) -> Phrase:
     means = [row.mean_step_ns for row in job.ranks]
     if len(means) < 2:
         return joined(phrase("[Which rank delays the others is not known.]"), why)
+    if job.pairs:
+        return phrase(
+            "[Ranks send to each other; no collectives of them are matched.] A step takes {most} on the slowest of "
+            "them. How long each waits for messages is in the table of sends and receives.",
+            most=ns(max(means)),
+        )
     spread = phrase(
         "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
         least=ns(min(means)),
@@ -193,7 +216,7 @@ def _waits_title(job: JobRanks) -> Phrase:
             late=count(job.late_group.late_steps),
             steps=count(job.late_group.steps),
         )
-    if job.balance == "imbalance":
+    if job.balance == "imbalance" and late.last_share < 1:
         return phrase(
             "Different ranks arrive last, most often rank {rank}: at {share} of the collectives",
             rank=rank_name(late.rank),

@@ -30,12 +30,13 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Int32, Int64, Kind, StringTable, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in
 
 #: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = re.compile(r"(?:gloo|mpi):")
 #: PyTorch's row for the arguments of a collective: its name tells nothing of the kind.
 _ARGUMENTS = "record_param_comms"
+_SEND = re.compile(r"i?send(?:_coalesced)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ class Collectives:
     """One entry for each, by start. event: row of the event table, a kernel or, without a GPU, a mark of the host.
 
     kind: place in KINDS. bytes: of the larger of what this rank sends and receives; -1 where the trace does not say.
-    group, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: ranks, -1 likewise.
+    group, members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: ranks, -1 likewise;
+    sequence, peer as a `CollectiveTable` has them. sends: goes to the peer; what is from it does not.
     """
 
     event: Int64
@@ -54,6 +56,11 @@ class Collectives:
     group: Int32
     group_size: Int32
     dtype: Int32
+    members: Int32
+    description: Int32
+    sequence: Int64
+    peer: Int32
+    sends: Bool
 
     def __len__(self) -> int:
         return len(self.event)
@@ -65,7 +72,7 @@ def find_collectives(trace: Trace) -> Collectives:
     on_device = has_device_activity(trace)
     event = _kernels(trace) if on_device else _host_marks(trace)
     call = _calls(trace, event) if on_device else event
-    mark, said = _marks(trace, call), _arguments(trace, event, call)
+    mark, said, of_op = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
     return Collectives(
         event=event,
@@ -76,6 +83,11 @@ def find_collectives(trace: Trace) -> Collectives:
         group=_at(table.group, said).astype(np.int32),
         group_size=_at(table.group_size, said).astype(np.int32),
         dtype=_at(table.dtype, said).astype(np.int32),
+        members=_either(table.members, said, of_op).astype(np.int32),
+        description=_either(table.description, said, of_op).astype(np.int32),
+        sequence=_either(table.sequence, said, of_op),
+        peer=_either(table.peer, said, of_op).astype(np.int32),
+        sends=_sends(trace, _at(table.name, said)),
     )
 
 
@@ -105,11 +117,12 @@ def _calls(trace: Trace, event: Int64) -> Int64:
     return launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
 
 
-def _arguments(trace: Trace, event: Int64, call: Int64) -> Int64:
-    """The row of the table of collectives that says what each exchanges, its own or that of the op around its call."""
+def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
+    """The row of the table of collectives that says what each exchanges, its own or that of the op around its call; and
+    that of the op."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
-    return _place(rows, np.where(np.isin(event, rows), event, around))
+    return _place(rows, np.where(np.isin(event, rows), event, around)), _place(rows, around)
 
 
 def _place(rows: Int64, wanted: Int64) -> Int64:
@@ -122,6 +135,12 @@ def _at(column: Int32 | Int64, place: Int64) -> Int64:
     values, known = np.full(len(place), -1, np.int64), np.flatnonzero(place >= 0)
     values[known] = column[place[known]]
     return values
+
+
+def _either(column: Int32 | Int64, place: Int64, of_op: Int64) -> Int64:
+    """What is not said at the place is the op's: PyTorch's releases wrote more and more of it on kernels."""
+    own = _at(column, place)
+    return np.where(own >= 0, own, _at(column, of_op))
 
 
 def _marks(trace: Trace, call: Int64) -> Int64:
@@ -144,6 +163,12 @@ def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
     for one in distinct_in(name[name >= 0]).tolist():
         kinds[one] = kind_of(texts[one])
     return kinds[name]
+
+
+def _sends(trace: Trace, argument: Int64) -> Bool:
+    names = [_SEND.fullmatch(text) is not None for text in trace.collective_texts.strings]
+    sends: Bool = np.array([*names, False], bool)[argument]
+    return sends
 
 
 def _bytes(trace: Trace, said: Int64, mark: Int64) -> Int64:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.group_ranks import listed_ranks
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launched_by_fsdp, launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
@@ -19,7 +20,7 @@ from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: In so many of them what is the same on all ranks shows; more would make summaries large.
 MOST = 8_000
@@ -44,7 +45,8 @@ class ExchangeGroup(msgspec.Struct, frozen=True):
 class ExchangeClass(msgspec.Struct, frozen=True):
     """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
     id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
-    a range of FSDP launches them, else ""."""
+    a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
+    recorded; sends: it is a send."""
 
     kind: str
     group: int | None
@@ -52,14 +54,17 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     dtype: str | None
     site: str
     wrapper: str = ""
+    peer: int | None = None
+    sends: bool = False
 
 
 class Exchanges(msgspec.Struct, frozen=True):
     """Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
 
     of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
-    exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. left_out:
-    collectives of later steps, which are not kept.
+    exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. sequence: how
+    many of its group there were before, -1 where not recorded; empty where it is of none. left_out: collectives of
+    later steps, which are not kept.
     """
 
     groups: list[ExchangeGroup] = []
@@ -69,6 +74,7 @@ class Exchanges(msgspec.Struct, frozen=True):
     start: PackedColumn = PackedColumn()
     length: PackedColumn = PackedColumn()
     exposed: PackedColumn = PackedColumn()
+    sequence: PackedColumn = PackedColumn()
     left_out: int = 0
 
 
@@ -81,7 +87,7 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
     groups, group = _groups(trace, found, kept)
     alike = Groups.of(found.kind[kept], group, found.bytes[kept], found.dtype[kept], site[kept],
-                      by_fsdp[kept].astype(np.uint8))  # fmt: skip
+                      by_fsdp[kept].astype(np.uint8), found.peer[kept], found.sends[kept].astype(np.uint8))  # fmt: skip
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
         groups=groups,
@@ -94,8 +100,13 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
         start=packed(found.start[kept] // START_UNIT_NS),
         length=packed(length),
         exposed=packed(np.where(exposed == length, -1, exposed)),
+        sequence=_sequence(found.sequence[kept]),
         left_out=len(order) - len(kept),
     )
+
+
+def _sequence(sequence: Int64) -> PackedColumn:
+    return packed(sequence) if (sequence >= 0).any() else PackedColumn()
 
 
 def _whole_steps(steps: Int64, most: int) -> int:
@@ -129,22 +140,32 @@ def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[Exchang
     alike = Groups.of(found.group[kept], found.group_size[kept])
     groups: list[ExchangeGroup] = []
     place = np.full(len(alike), -1, np.int64)
-    for number, row in enumerate(kept[alike.first].tolist()):
-        group = _group(trace, int(found.group[row]), int(found.group_size[row]))
+    for number in range(len(alike)):
+        group = _group(trace, found, kept[alike.place == number])
         if group is not None and len(groups) < MOST_GROUPS:
             place[number] = len(groups)
             groups.append(group)
     return groups, place[alike.place]
 
 
-def _group(trace: Trace, text: int, size: int) -> ExchangeGroup | None:
+def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | None:
+    """Of collectives that name it alike. What the head of the file does not say of it, its collectives may."""
+    text, size = int(found.group[alike[0]]), int(found.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
     name = trace.collective_texts[text] if text >= 0 else _only(list(listed))
     if name is None:
         return None
     known = listed.get(name)
     ranks = list(known.ranks) if known else []
-    return ExchangeGroup(name, size if size >= 0 else len(ranks) or None, known.description if known else "", ranks)
+    ranks = ranks or listed_ranks(_said(trace, found.members[alike]), size)
+    description = known.description if known else _said(trace, found.description[alike])
+    return ExchangeGroup(name, size if size >= 0 else len(ranks) or None, description, ranks)
+
+
+def _said(trace: Trace, texts: Int32) -> str:
+    """What all of them say that say anything; "" where these differ."""
+    said = distinct_in(texts[texts >= 0]).tolist()
+    return trace.collective_texts[said[0]] if len(said) == 1 else ""
 
 
 def _only(names: list[str]) -> str | None:
@@ -163,6 +184,8 @@ def _class(
         dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
         site=site,
         wrapper=wrapper,
+        peer=int(found.peer[row]) if found.peer[row] >= 0 else None,
+        sends=bool(found.sends[row]),
     )
 
 

@@ -45,8 +45,21 @@ COLUMNS = (
     ),
     Metric(
         "job_message_ns", "Time", Unit.NS,
-        "Of sends and receives on each rank, with the wait for the other side, which is not known apart.",
+        "Of sends and receives on each rank, with the wait for the other side.",
         colour="comm",
+    ),
+    Metric(
+        "job_pair_transfer_ns", "Transfer", Unit.NS,
+        "Of sends and the receives that take them, the shorter of both: from when both sides are ready.", colour="comm",
+    ),
+    Metric(
+        "job_sender_wait_ns", "Sender waits", Unit.NS,
+        "What a send takes longer than its receive: the other rank was not ready to receive.", colour="comm",
+    ),
+    Metric(
+        "job_receiver_wait_ns", "Receiver waits", Unit.NS,
+        "What a receive takes longer than its send: the other rank had nothing to send yet. In a pipeline it is the "
+        "time for which a stage has no input.", colour="comm",
     ),
     Metric("job_exposed", "Exposed", Unit.FRACTION, "How much of its time no computation runs beside."),
     Metric(
@@ -57,5 +70,10 @@ COLUMNS = (
         "job_bus_rate", "Bus bandwidth", Unit.BYTES_PER_SECOND,
         "Algorithm bandwidth times what each link carries of the size, as nccl-tests define it: 2 (n-1)/n for an "
         "all-reduce of n ranks. It can be held against the bandwidth of the link.", short="Bus",
+    ),
+    Metric(
+        "job_of_peak", "Of the link's peak", Unit.FRACTION,
+        "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of it.",
+        short="Of peak",
     ),
 )  # fmt: skip

@@ -22,6 +22,7 @@ from tb_steptime.ranks.delays.steady import (
     is_explained,
     is_steady,
     worth_naming_ns,
+    worth_naming_one_ns,
 )
 from tb_steptime.ranks.result import Balance, LateGroup, LateRank
 from tb_steptime.ranks.spans import RankSpan
@@ -35,16 +36,15 @@ WORTH_NAMING = 0.05
 
 
 def balance_of(
-    first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, *, straggles: bool
+    first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, ranks: int, *, straggles: bool
 ) -> Balance:
-    """first: the rank that makes the others wait most, straggles: by more than chance (`is_straggler`); group: those
-    that are late together; waits_ns: of the median rank in the median step; step_ns: of the job."""
+    """first: the rank that makes the others wait most, of so many, straggles: by more than chance (`is_straggler`);
+    group: those that are late together; waits_ns: of the median rank in the median step; step_ns: of the job."""
     if first is None:
         return "balanced"
-    worth = worth_naming_ns(first.steps, step_ns)
-    if straggles and first.gain_ns >= worth:
+    if straggles and first.gain_ns >= worth_naming_one_ns(first, ranks, step_ns):
         return "straggler"
-    if group is not None and group.gain_ns >= worth:
+    if group is not None and group.gain_ns >= worth_naming_ns(first.steps, step_ns):
         return "late_ranks"
     return "imbalance" if waits_ns >= LEAST_SHARE * step_ns else "balanced"
 

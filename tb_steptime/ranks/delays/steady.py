@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.ranks.result import LateRank
 from tb_steptime.trace.table import Int64
 
 #: One rank is the reason where so much of all waits ends with its arrival, in so many of the steps.
@@ -25,6 +26,8 @@ _STEADY = ((16, 0.5), (5, 0.7), (0, 0.8))
 EXPLAINED, _HALF_OF_USUAL = 0.5, 0.5
 #: Of so few steps it has to cost more of the step to be named.
 FEW_STEPS = 5
+#: But where it is the latest in all of them, and of so many ranks one would be by chance in fewer recordings than this.
+_UNLIKELY = 0.01
 #: Exposed waits below this share of the step are no matter; of few steps below the second.
 LEAST_SHARE, LEAST_SHARE_OF_FEW = 0.03, 0.10
 
@@ -46,3 +49,16 @@ def is_explained(cost: Int64, excess: Int64) -> bool:
 def worth_naming_ns(steps: int, step_ns: float) -> float:
     """What a rank has to make the others wait a step, in a recording of so many matched steps."""
     return (LEAST_SHARE_OF_FEW if steps < FEW_STEPS else LEAST_SHARE) * step_ns
+
+
+def worth_naming_one_ns(late: LateRank, ranks: int, step_ns: float) -> float:
+    """The same of one of so many ranks.
+
+    >>> late = LateRank(5, 1.0, late_steps=4, steps=4, caused_share=1.0, wait_ns=0, own_wait_ns=0, gain_ns=0)
+    >>> worth_naming_one_ns(late, 4, 1000), worth_naming_one_ns(late, 64, 1000)
+    (100.0, 30.0)
+    """
+    chance = float(ranks) ** (1 - late.steps)
+    if late.late_steps == late.steps and chance < _UNLIKELY:
+        return LEAST_SHARE * step_ns
+    return worth_naming_ns(late.steps, step_ns)

@@ -76,14 +76,16 @@ class LateGroupReport(msgspec.Struct, frozen=True):
 
 
 class CollectiveReport(msgspec.Struct, frozen=True):
-    """Collectives of one kind, size, type and group, matched over the ranks. count: a step; transfer_ns, wait_ns: a
+    """Collectives of one kind, size, type and group, matched over the ranks. members: these, as groups of other ranks
+    may have the same name; count: a step; transfer_ns, wait_ns: a
     step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
-    define them."""
+    define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
 
     kind: str
     role: Role
     group: str | None
     ranks: int
+    members: list[int]
     dtype: str | None
     bytes: int | None
     count: float
@@ -92,6 +94,21 @@ class CollectiveReport(msgspec.Struct, frozen=True):
     exposed_share: float | None
     algorithm_rate: float | None
     bus_rate: float | None
+    of_peak: float | None
+
+
+class MessagesReport(msgspec.Struct, frozen=True):
+    """Sends of one size from rank source to rank target, each with the receive that takes it. All a step: count;
+    transfer_ns: the shorter of both sides; what it takes longer at one side is that side's wait."""
+
+    source: int
+    target: int
+    group: str | None
+    bytes: int | None
+    count: float
+    transfer_ns: int
+    sender_wait_ns: int
+    receiver_wait_ns: int
 
 
 class JobReport(msgspec.Struct, frozen=True):
@@ -114,6 +131,7 @@ class JobReport(msgspec.Struct, frozen=True):
     late_together: LateGroupReport | None
     imbalance_causes: list[LateCauseReport]
     collectives: list[CollectiveReport]
+    messages: list[MessagesReport]
     clock_residual_ns: int | None
     insights: list[InsightReport]
     notes: list[NoteReport]

@@ -8,7 +8,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank
+from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank, MessagePair
 from tb_steptime.terminal.contract import NoteReport
 from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.ranks.contract import (
@@ -18,6 +18,7 @@ from tb_steptime.terminal.ranks.contract import (
     LateCauseReport,
     LateGroupReport,
     LateRankReport,
+    MessagesReport,
     RankReport,
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
@@ -53,6 +54,7 @@ def job_report(found: FoundJob) -> JobReport:
         late_together=None if job.late_group is None else _late_together(job.late_group),
         imbalance_causes=_causes(job.imbalance_causes),
         collectives=[collective_report(each, job) for each in job.collectives],
+        messages=[messages_report(each) for each in job.pairs],
         clock_residual_ns=job.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(job)],
         notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in map(worded, job.notes)],
@@ -115,6 +117,7 @@ def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
         role=row.role,
         group=row.group,
         ranks=row.ranks,
+        members=row.members,
         dtype=row.dtype,
         bytes=row.bytes,
         count=row.count / steps,
@@ -123,4 +126,18 @@ def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
         exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
         algorithm_rate=row.algorithm_rate,
         bus_rate=row.bus_rate,
+        of_peak=row.of_peak,
+    )
+
+
+def messages_report(pair: MessagePair) -> MessagesReport:
+    return MessagesReport(
+        source=pair.source,
+        target=pair.target,
+        group=pair.group,
+        bytes=pair.bytes,
+        count=pair.count / pair.steps,
+        transfer_ns=pair.transfer_ns // pair.steps,
+        sender_wait_ns=pair.sender_wait_ns // pair.steps,
+        receiver_wait_ns=pair.receiver_wait_ns // pair.steps,
     )

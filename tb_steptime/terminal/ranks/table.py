@@ -21,14 +21,15 @@ from tb_steptime.terminal.printer import (
     rate,
     render,
 )
-from tb_steptime.terminal.ranks.contract import CollectiveReport, RankReport
+from tb_steptime.terminal.ranks.contract import CollectiveReport, MessagesReport, RankReport
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.ranks.report import collective_report, rank_reports
+from tb_steptime.terminal.ranks.report import collective_report, messages_report, rank_reports
 from tb_steptime.terminal.rows import columns, shortened
 
 #: Rows of a table; what is beyond them is one line.
 TABLE_ROWS = 16
 _RANK_HEADS = ("Rank", "mean step", "waits for others", "makes others wait", "arrives last")
+_MESSAGE_HEADS = ("Messages", "size", "calls", "transfer", "sender waits", "receiver waits")
 _HEADS = ("Collective", "for", "ranks", "size", "calls", "transfer", "wait", "exposed", "bus")
 
 
@@ -38,6 +39,7 @@ def job_table(found: FoundJob, width: int) -> str:
         [_top(found), *_headline(found, width)],
         _ranks(rank_reports(found)),
         _collectives([collective_report(row, found.ranks) for row in found.ranks.collectives]),
+        _messages([messages_report(pair) for pair in found.ranks.pairs]),
         _advice(found, width),
     )
     text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
@@ -81,7 +83,11 @@ def _collectives(rows: Sequence[CollectiveReport]) -> Iterator[str]:
     if not rows:
         return
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
-    yield from columns([_HEADS, *(_collective(row) for row in shown)])
+    table = [_HEADS, *(_collective(row) for row in shown)]
+    if any(row.of_peak is not None for row in rows):
+        of_peak = ["of peak", *(_or_unknown(percent_exact, row.of_peak) for row in shown)]
+        table = [(*cells, last) for cells, last in zip(table, of_peak, strict=True)]
+    yield from columns(table)
     if more:
         yield f"{counted(len(more), 'more row')}"
 
@@ -98,6 +104,26 @@ def _collective(row: CollectiveReport) -> tuple[str, ...]:
         duration(row.wait_ns),
         _or_unknown(percent_exact, row.exposed_share),
         _or_unknown(rate, row.bus_rate),
+    )
+
+
+def _messages(rows: Sequence[MessagesReport]) -> Iterator[str]:
+    if not rows:
+        return
+    shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
+    yield from columns([_MESSAGE_HEADS, *(_message(row) for row in shown)])
+    if more:
+        yield f"{counted(len(more), 'more row')}"
+
+
+def _message(row: MessagesReport) -> tuple[str, ...]:
+    return (
+        f"rank {row.source} to {row.target}",
+        _or_unknown(nbytes, row.bytes),
+        number(row.count),
+        duration(row.transfer_ns),
+        duration(row.sender_wait_ns),
+        duration(row.receiver_wait_ns),
     )
 
 

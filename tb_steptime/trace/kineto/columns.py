@@ -29,6 +29,7 @@ NO_DURATION = -(2**62)
 ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+_EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
 class Labels(dict[tuple[Any, ...], int]):
@@ -68,8 +69,8 @@ class Columns:
     with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
                         `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
-    collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
-                        `exchanged` and `group` are rows of `exchange_texts`
+    collective          row of each op or kernel that says its collective, for `elements` to `group_size`, of which
+                        those of `_EXCHANGE_WORDS` are rows of `exchange_texts`
     memory              what the allocator said, in columns of their own
     pairs               events whose end is an event of its own and has not come yet
     after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
@@ -90,11 +91,11 @@ class Columns:
         self.on_device, self.with_inputs = array("q"), array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
-        self.registers = array("i")
+        self.registers, self.group_size = array("i"), array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
         self.exchange_texts = Words()
-        self.collective, self.elements = array("q"), array("q")
-        self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
+        self.collective, self.elements, self.exchange_number, self.peer = (array("q") for _ in range(4))
+        self.exchange, self.exchanged, self.group, self.members, self.purpose = (array("i") for _ in range(5))
         self.memory = MemoryColumns()
         self.after_2021 = False
         self.begin()
@@ -244,18 +245,18 @@ class Columns:
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
         """Rows of a block, and of these that say of which collective they are: few, in most traces none."""
-        names = [arg.collective for arg in args]
+        names = [arg.exchange for arg in args]
         if names.count(None) == len(names):
             return
         said = [index for index, name in enumerate(names) if isinstance(name, str)]
         some, number = [args[index] for index in said], self.exchange_texts.number
         self.collective.frombytes(rows[said].tobytes())
-        self.exchange += array("i", [number(arg.collective) for arg in some])
-        self.exchanged += array("i", [number(arg.dtype) for arg in some])
-        self.group += array("i", [number(arg.group) for arg in some])
+        for word in _EXCHANGE_WORDS:
+            getattr(self, word).extend([number(getattr(arg, word)) for arg in some])
         self.group_size += small_integers([arg.group_size for arg in some])
-        sent, received = (integers([getattr(arg, of) for arg in some]) for of in ("elements_in", "elements_out"))
-        self.elements += array("q", map(max, sent, received))
+        self.exchange_number += integers([arg.exchange_number for arg in some])
+        for column, ends in (("elements", ("elements_in", "elements_out")), ("peer", ("to_rank", "from_rank"))):
+            getattr(self, column).extend(map(max, *(integers([getattr(arg, end) for arg in some]) for end in ends)))
 
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None

@@ -46,6 +46,8 @@ _LIMITS = {
     "bytes": Limit(TOO_MANY_BYTES, _SIZES),
     "elements": Limit(TOO_MANY_BYTES, _SIZES),
     "group_size": Limit(2**24, _SIZES),
+    "exchange_number": Limit(2**62, _IDS),
+    "peer": Limit(2**24, _IDS),
     "registers": Limit(2**12, _LAUNCHES),
     "shared_memory": Limit(2**30, _LAUNCHES),
     "blocks_per_sm": Limit(2**32, _LAUNCHES),

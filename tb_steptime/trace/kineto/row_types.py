@@ -37,12 +37,17 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
     stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
     hierarchy: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
-    collective: Any = msgspec.field(default=None, name="Collective name")
+    exchange: Any = msgspec.field(default=None, name="Collective name")
     elements_in: Any = msgspec.field(default=-1, name="In msg nelems")
     elements_out: Any = msgspec.field(default=-1, name="Out msg nelems")
-    dtype: Any = None
+    exchanged: Any = msgspec.field(default=None, name="dtype")
     group: Any = msgspec.field(default=None, name="Process Group Name")
     group_size: Any = msgspec.field(default=-1, name="Group size")
+    members: Any = msgspec.field(default=None, name="Process Group Ranks")
+    purpose: Any = msgspec.field(default=None, name="Process Group Description")
+    exchange_number: Any = msgspec.field(default=-1, name="Seq")
+    to_rank: Any = msgspec.field(default=-1, name="Dst Rank")
+    from_rank: Any = msgspec.field(default=-1, name="Src Rank")
 
 
 NO_ARGS = Args()

@@ -35,12 +35,16 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(
         ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
     ),
-    **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
+    **dict.fromkeys(("grid", "block", "shared_memory", "sequence", "peer"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
 _STACK_COLUMNS = ("stack",)
 _HIERARCHY_COLUMNS = ("hierarchy",)
-_COLLECTIVE_COLUMNS = ("exchange", "exchanged", "group", "elements", "group_size")
+#: And what the table calls them.
+_COLLECTIVE_COLUMNS = {
+    "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
+    "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
+}  # fmt: skip
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -81,7 +85,7 @@ class Tables:
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
         self._hierarchies = _some(columns, _HIERARCHY_COLUMNS, place[columns.take("nested")])
-        self._collectives = _some(columns, _COLLECTIVE_COLUMNS, place[columns.take("collective")])
+        self._collectives = _some(columns, tuple(_COLLECTIVE_COLUMNS), place[columns.take("collective")])
         self._drop(far)
         self.duplicate_count = self._drop_duplicates()
         self.impossible = columns.impossible
@@ -137,14 +141,7 @@ class Tables:
 
     def collectives(self) -> CollectiveTable:
         of = self._collectives
-        return CollectiveTable(
-            event=of["event"],
-            name=of["exchange"],
-            dtype=of["exchanged"],
-            group=of["group"],
-            elements=of["elements"],
-            group_size=of["group_size"],
-        )
+        return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
 
     def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)

@@ -29,7 +29,9 @@ SIMULATED = "Simulated by `tests/truth/simulate/rank_jobs.py`; no machine ran th
 @dataclass(frozen=True)
 class Declared:
     """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes
-    in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks."""
+    in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks. numbered:
+    collectives say their number, as those of current PyTorch. lost: rank -> numbers of those that its recording has
+    not."""
 
     ranks: int
     steps: int = 8
@@ -41,6 +43,8 @@ class Declared:
     clocks_ns: int = 0
     group_name: str = "0"
     seed: int = 0
+    numbered: bool = False
+    lost: dict[int, set[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +147,14 @@ def _computing(ran: Ran, rank: int) -> list[dict[str, object]]:
 def _reduces(ran: Ran, rank: int) -> list[dict[str, object]]:
     events = []
     for number, meeting in enumerate(ran.meetings):
+        if number in ran.declared.lost.get(rank, ()):
+            continue
         id, step = 50_000 + number, meeting.step
         call = ([0, *ran.step_end][step]) + 3_500 + number % len(ran.declared.bucket_bytes) * 5_000
         facts = {"Collective name": "allreduce", "In msg nelems": meeting.bytes // 4, "Group size": ran.declared.ranks,
                  "Out msg nelems": meeting.bytes // 4, "dtype": "Float",
                  "Process Group Name": ran.declared.group_name}  # fmt: skip
+        facts |= {"Seq": 1000 + number} if ran.declared.numbered else {}
         events.append(_event("cudaLaunchKernelExC", "cuda_runtime", call, call + 1_000, 1, correlation=id))
         begin = int(meeting.start[rank])
         events.append(_event(_NCCL, "kernel", begin, meeting.end, 9, correlation=id, device=0, stream=9, **facts))

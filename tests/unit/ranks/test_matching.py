@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
+from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.instances import instances_of
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match
@@ -55,6 +62,55 @@ def test_other_sizes_are_not_matched_but_where_ranks_may_send_what_they_like():
     few, many = (ExchangeClass("all_to_all", 0, size, "Float", "forward.model") for size in (100, 900))
     found = matching(rank(0, "a", classes={"a": few}), rank(1, "a", classes={"a": many}))
     assert (told(found), found.matched[0].alike.tolist()) == ([[(0, "all_to_all")]], [False])
+
+
+def test_with_numbers_a_rank_that_starts_later_is_matched_from_there():
+    late = rank(1, "..b ab", first_number=7, lengths={"b": 300})
+    found = matching(rank(0, "aab ab", first_number=7), late)
+    assert (told(found), found.unlike) == ([[(1, "all_reduce"), (1, "all_gather")]], 3)  # the first step is not whole
+    assert found.matched[0].length.tolist() == [[100, 100], [100, 300]]
+    found = matching(rank(0, "aab", first_number=7), rank(1, "..b", first_number=7, lengths={"b": 300}))
+    assert (told(found), found.unlike) == ([[(0, "all_gather")]], 2)
+
+
+def test_with_numbers_all_but_what_a_rank_lost_is_matched():
+    found = matching(*(rank(place, drawn, first_number=41) for place, drawn in enumerate(["aaab", "a.ab", "aaa."])))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_reduce")]], 2)
+
+
+def test_equally_many_are_not_the_same_where_their_numbers_differ():
+    """Each lost one, and not the same."""
+    drawn = ["aa.a", "a.aa"]
+    found = matching(*(rank(place, letters, first_number=0) for place, letters in enumerate(drawn)))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_reduce")]], 2)
+    assert told(matching(rank(0, "aa", first_number=0), rank(1, "aa", first_number=90))) == [[]]
+
+
+def test_ranks_of_a_release_without_numbers_are_matched_in_order():
+    found = matching(rank(0, "ab aab", first_number=3), rank(1, "ab ab"))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_gather")]], 3)
+
+
+def test_a_number_in_another_step_is_another_collective():
+    found = matching(rank(0, "aa a", first_number=0), rank(1, "a aa", first_number=0))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (1, "all_reduce")]], 2)
+
+
+def test_of_a_number_that_several_have_all_are_matched_or_none():
+    """As those that `_coalescing_manager` runs as one."""
+    both = [rank(0, "aab", first_number=0), rank(1, "aab", first_number=0)]
+    same = [with_numbers(span, [5, 5, 6]) for span in both]
+    assert told(matching(*same)) == [[(0, "all_reduce"), (0, "all_reduce"), (0, "all_gather")]]
+    found = matching(same[0], with_numbers(rank(1, "ab", first_number=0), [5, 6]))
+    assert (told(found), found.unlike) == ([[(0, "all_gather")]], 2)
+
+
+def with_numbers(span: RankSpan, numbers: list[int]) -> RankSpan:
+    """Seq of each."""
+    result = span.results["ranks"]
+    assert isinstance(result, RanksResult)
+    kept = msgspec.structs.replace(result.exchanges, sequence=packed(np.array(numbers, np.int64)))
+    return replace(span, results={"ranks": RanksResult(kept)})
 
 
 def test_groups_are_told_apart_by_name_and_ranks():

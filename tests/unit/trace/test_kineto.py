@@ -18,7 +18,7 @@ from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, rea
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -283,6 +283,21 @@ def test_what_collectives_say_of_themselves() -> None:
         ("ncclDevKernel_AllGather_RING_LL", "_allgather_base", "BFloat16", "3", 1608704, 8),
         ("record_param_comms", "wait", "Byte", None, 0, 1),
         ("ncclDevKernel_Generic", "allreduce", None, "0", -1, -1),
+        ("record_param_comms", "send", "Float", "5", 64, 2),
+        ("record_param_comms", "recv", "Float", "5", 64, 2),
+    ]
+
+
+def test_what_collectives_say_of_their_group_their_place_in_it_and_the_other_side() -> None:
+    """Seq came to the kernel in PyTorch 2.12; the last has a rank that cannot be."""
+    trace = read("collective_arguments.json")
+    assert groups_of(trace) == [
+        ("record_param_comms", "[0, 1, 2, 3, 4, 5, 6, 7]", "mesh_tp", -1, -1),
+        ("ncclDevKernel_AllGather_RING_LL", None, None, 41, -1),
+        ("record_param_comms", None, None, -1, -1),
+        ("ncclDevKernel_Generic", None, None, -1, -1),
+        ("record_param_comms", "[2, 3]", None, 17, 3),
+        ("record_param_comms", None, None, -1, -1),
     ]
 
 

@@ -16,7 +16,7 @@ import pytest
 from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.event_columns import collectives_of, inputs_of, memory_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
 from tests.drawn.real_traces import REAL, read_real
 
 PLAIN_KINDS = {
@@ -55,6 +55,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     ops = [event for event, row in zip(complete, rows, strict=True) if row[0] == Kind.CPU_OP]
     assert Counter(sequences_of(trace)) == Counter(_plain_arguments(ops, "Sequence number", "Fwd thread id"))
     assert Counter(collectives_of(trace)) == Counter(_plain_collectives(complete))
+    assert Counter(groups_of(trace)) == Counter(_plain_groups(complete))
     assert memory_of(trace) == _plain_memory(
         plain["traceEvents"], trace.origin_ns - int(plain.get("baseTimeNanoseconds", 0))
     )
@@ -141,6 +142,19 @@ def _plain_collectives(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
             *(args.get(key) for key in ("Collective name", "dtype", "Process Group Name")),
             max(args["In msg nelems"], args["Out msg nelems"]),
             args["Group size"],
+        )
+        for name, args in told
+        if "Collective name" in args
+    ]
+
+
+def _plain_groups(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    told = [(event["name"], event.get("args", {})) for event in events]
+    return [
+        (
+            name,
+            *(args.get(key) for key in ("Process Group Ranks", "Process Group Description")),
+            *(args.get(key, -1) for key in ("Seq", "Dst Rank")),
         )
         for name, args in told
         if "Collective name" in args

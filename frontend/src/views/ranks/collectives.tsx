@@ -9,7 +9,7 @@ import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
-import { bytes, counted, DASH, type Scale, scaleFor } from "../../format";
+import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
@@ -156,9 +156,21 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
     },
     rate("algorithm_rate", "job_algorithm_rate"),
     rate("bus_rate", "job_bus_rate"),
+    ...(job.collectives.some(({ of_peak }) => of_peak !== null)
+      ? [
+          {
+            id: "of_peak",
+            ...columnHead(meanings, "job_of_peak"),
+            width: "76px",
+            figures: { of: ({ most }: Exchange) => most.of_peak, unit: "fraction" as const },
+            missing: NO_PEAK,
+          },
+        ]
+      : []),
   ];
 }
 
+const NO_PEAK = "The link's peak is not told, or the trace does not record how many bytes they exchange.";
 const NO_SIZE = "The trace does not record how many bytes they exchange.";
 
 function sizesText(sizes: readonly JobCollective[]): string {
@@ -168,12 +180,15 @@ function sizesText(sizes: readonly JobCollective[]): string {
   return most === least ? most : `${least} – ${most}`;
 }
 
-/** Which process group, of which ranks, and what shows what it is for. */
-function groupHint({ group, ranks }: JobCollective, { groups }: JobRanks, meanings: Meanings): string {
-  const known = groups.find(({ name }) => name === group);
-  const members = known ? ` (ranks ${known.ranks.join(", ")})` : "";
+/** Which process group, of which ranks, and what shows what it is for; of gathered parameters what is hidden of them.
+ * Groups of other ranks may have the same name. */
+function groupHint(row: JobCollective, { groups }: JobRanks, meanings: Meanings): string {
+  const { group, ranks, members: of, prefetched } = row;
+  const known = groups.find((each) => each.name === group && each.ranks.join() === of.join());
+  const members = of.length > 0 ? ` (ranks ${of.join(", ")})` : "";
   const shown = known ? ` ${sentence(meanings.explain(known.shown_by))}` : "";
-  return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}`;
+  const hidden = prefetched === null ? "" : ` Prefetching hides ${percent(prefetched)} of their time.`;
+  return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}${hidden}`;
 }
 
 interface SizesProps {

@@ -17,7 +17,7 @@ export interface Exchange {
 export function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
   const groups = new Map<string, JobCollective[]>();
   for (const each of collectives) {
-    const key = [each.kind, each.group, each.ranks, each.dtype].join("\n");
+    const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have that name
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   return [...groups].map(([key, sizes]) => {

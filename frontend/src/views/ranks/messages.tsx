@@ -1,4 +1,5 @@
-/** What ranks send to each other: a row for each group and size. Their waits are not known, so they stand apart. */
+/** What ranks send to each other: a row for each group and size, with the waits for the other side, which may be
+ * unknown. */
 
 import type { JobRanks, Messages as Sent } from "../../api.gen";
 import type { TableData } from "../../components/data_table";

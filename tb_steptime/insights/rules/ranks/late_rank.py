@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.wording.ranks import (
+    always_latest,
     cause_text,
     cause_words,
     first_cause,
@@ -194,7 +195,7 @@ def imbalance(job: JobRanks) -> Insight | None:
             id="imbalance",
             title=phrase("Give all ranks equally much work in each step"),
             why=_why_turns(job),
-            how=_HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK,
+            how=_how_turns(job),
             gain_ns=job.imbalance_gain_ns,
             formula=_IMBALANCE_GAIN,
             why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
@@ -203,11 +204,20 @@ def imbalance(job: JobRanks) -> Insight | None:
     )
 
 
+def _how_turns(job: JobRanks) -> str | None:
+    if always_latest(job):
+        return None
+    return _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK
+
+
 def _loads(job: JobRanks) -> bool:
     return any(cause.id == "data_loading" for cause in job.imbalance_causes)
 
 
 def _why_turns(job: JobRanks) -> Phrase:
+    if always := always_latest(job):
+        who = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
+        return joined(who, joined(always, phrase("."), by=""))
     who = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
         wait=ns(mean_wait_ns(job)),

@@ -27,15 +27,20 @@ RANK_NOTES: dict[str, NoteWords] = {
         "Collectives are matched in the steps that all ranks of their group recorded.",
     ),
     "collectives_unlike": NoteWords(
-        "[{count}] of {all} collectives differ from rank to rank in order, kind or size.",
+        "[{count}] of {all} collectives differ from rank to rank in order, kind or size, or some rank lacks (it|them).",
         "(It is|They are) in no figure of transfers, waits and late ranks.",
     ),
     "collectives_alone": NoteWords(
         "[{count}] (collective is|collectives are) of groups with one recorded rank, or with more than the group has.",
         "What (it waits|they wait) for is not known.",
     ),
+    "links_not_read": NoteWords(
+        "The peak rates of links in TB_STEPTIME_LINKS cannot be read.",
+        "Bandwidths are held against none. Write `machine=450 network=50`, in GB/s of each GPU in one direction.",
+    ),
     "collectives_of_some_steps": NoteWords(
         "Collectives of [{count}] of {all} steps are matched over ranks.",
-        "Of a job with many of them the first steps are kept: waits and transfers are of these.",
+        "Waits and transfers are of these. Of very many the first steps are kept, and steps in which ranks differ are "
+        "left out.",
     ),
 }

@@ -29,13 +29,14 @@ NUMBERED = {
     **dict.fromkeys(("shapes", "dtypes", "settings"), "inputs"),
     "stack": "stacks",
     "hierarchy": "hierarchies",
-    **dict.fromkeys(("exchange", "exchanged", "group"), "exchanges"),
+    **dict.fromkeys(("exchange", "exchanged", "group", "members", "purpose"), "exchanges"),
     **dict.fromkeys(("memory._thread", "pairs.stray_thread"), "threads"),
 }
 PLAIN = frozenset(
     {
         *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
         *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
+        *("exchange_number", "peer"),
         *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
         *("memory._device_type", "memory._device", "pairs.stray_time"),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tb_steptime.metrics.communication import exchanges as module
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, exchanges
 from tb_steptime.metrics.communication.packed import unpacked
@@ -11,7 +13,7 @@ from tests.drawn.timeline import timeline
 REDUCE, GATHER = ("allreduce", "Float", 1024, "1", 2), ("_allgather_base", "Half", 512, "0", 4)
 
 
-def two_steps(job: Job | None = None) -> Trace:
+def two_steps(job: Job | None = None, reduce: tuple[Any, ...] = REDUCE, gather: tuple[Any, ...] = GATHER) -> Trace:
     """The second reduction is launched in step 0 and runs in step 1, as where the host is ahead."""
     return timeline(
         """
@@ -20,7 +22,7 @@ def two_steps(job: Job | None = None) -> Trace:
         kernel 7 | .kkk...............m.n.. |
         nccl 9   | ...rrrr....rrr..ggg..... |
         """,
-        exchanges={"r": REDUCE, "g": GATHER},
+        exchanges={"r": reduce, "g": gather},
         job=job,
     )
 
@@ -42,6 +44,43 @@ def test_alike_collectives_are_described_once():
         ExchangeClass("all_gather", 1, 1024, "Half", "forward.model"),
     ]
     assert unpacked(kept.of).tolist() == [0, 0, 1]
+
+
+def test_what_the_file_does_not_list_its_collectives_may_say():
+    reduce, gather = (*REDUCE, "[2, 3]", "mesh_tp", 70), (*GATHER, "[0, 1, ..., 3]", "default_pg", 9)
+    for job in (None, Job(groups=(ProcessGroup("0", "default_pg", (0, 1, 2, 3)),))):
+        kept = exchanges(two_steps(job, reduce, gather))
+        assert kept.groups == [
+            ExchangeGroup("1", 2, "mesh_tp", [2, 3]),
+            ExchangeGroup("0", 4, "default_pg", [0, 1, 2, 3]),
+        ]
+    assert unpacked(kept.sequence).tolist() == [70, 70, 9]
+    assert exchanges(two_steps()).sequence.count == 0
+
+
+def test_sends_know_where_they_go_and_receives_where_they_are_from():
+    """The kernel of an older release says its collective, and only its op the other side."""
+    said = ("Float", 64, "5", 4, "[0, 1, 2, 3]", "mesh_pp")
+    kept = exchanges(
+        timeline(
+            """
+            step    | 00000000000000000000 |
+            op      | SSS.RRR............. |
+            runtime | .s...r.............. |
+            nccl 9  | ..sss...rrrr........ |
+            """,
+            names={**dict.fromkeys("SR", "record_param_comms"), **dict.fromkeys("sr", "ncclDevKernel_SendRecv")},
+            exchanges={
+                "S": ("send", *said, 4, 2), "R": ("recv", *said, 5, 0),
+                "s": ("send", *said[:4]), "r": ("recv", *said[:4]),
+            },
+        )
+    )  # fmt: skip
+    assert [(each.kind, each.sends, each.peer, each.bytes) for each in kept.classes] == [
+        ("send_receive", False, 0, 256),
+        ("send_receive", True, 2, 256),
+    ]
+    assert (unpacked(kept.of).tolist(), unpacked(kept.sequence).tolist()) == ([1, 0], [4, 5])
 
 
 def test_only_whole_steps_are_kept():

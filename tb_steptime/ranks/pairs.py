@@ -1,0 +1,112 @@
+"""Sends and the receives that take them: the n-th from one rank to another in a step is the n-th that the other
+receives from it, where both have equally many of the same bytes.
+
+    rank 0   send to 1         |====|      |====|       transfer: the shorter of both
+    rank 1   receive from 0  |------|      |====|       what it takes longer on the other side is that side's wait:
+                             rank 1 waits 2 for rank 0  the receiver was ready before the sender, or the sender before
+
+Each rank numbers its own sends and receives of a group ("Seq"), so numbers of two ranks say nothing of each other. But
+where a rank's own numbers leave one out, its recording lost one, and which is not known: steps beside are not matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.ranks.instances import GroupKey, Instances
+from tb_steptime.ranks.result import MessagePair
+from tb_steptime.trace.table import Bool, Int64
+
+#: One side: of a rank, the rows of its sends to another, or of its receives from it.
+_Side = tuple[Instances, Int64]
+
+
+def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
+    """Longest waits first. numbers: of the ranks in the job; steps: of the job."""
+    place = {number: place for place, number in enumerate(numbers)}
+    found = []
+    for source, each in zip(numbers, ranks, strict=True):
+        for group, target in _partners(each, sends=True):
+            if target in place and target != source:
+                sent, taken = _side(each, group, target, True), _side(ranks[place[target]], group, source, False)
+                found += _pairs(group, (source, target), _in_order(sent, taken, steps))
+    return sorted(
+        found, key=lambda row: (-row.sender_wait_ns - row.receiver_wait_ns, row.source, row.target, row.bytes or 0)
+    )
+
+
+def _partners(each: Instances, *, sends: bool) -> list[tuple[GroupKey, int]]:
+    """Groups, and in each the ranks at the other side."""
+    ends = [(each.groups[len(each.groups) - 1 if one.group is None else one.group], one.peer) for one in each.classes
+            if one.kind == "send_receive" and one.sends == sends]  # fmt: skip
+    return [(group, peer) for group, peer in dict.fromkeys(ends) if group.name is not None and peer is not None]
+
+
+def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
+    """In steps of which nothing of the group was lost."""
+    mine = np.array([one == group for one in each.groups], bool)[each.group]
+    messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of] & mine
+    wanted = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
+    rows = np.flatnonzero(messages & wanted)
+    return each, rows[~np.isin(each.step[rows], _broken_steps(each, np.flatnonzero(messages)))]
+
+
+def _broken_steps(each: Instances, rows: Int64) -> Int64:
+    """Steps at the sides of a number that is missing; none where the messages have no numbers."""
+    number = each.sequence[rows]
+    in_order = rows[np.argsort(number, kind="stable")]
+    gap = np.flatnonzero(np.diff(np.sort(number)) > 1)
+    steps: Int64 = each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)
+    return steps
+
+
+def _in_order(sent: _Side, taken: _Side, steps: int) -> tuple[_Side, _Side]:
+    """The rows of steps in which both have equally many, which agree in bytes."""
+    counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, taken)]
+    equal = counts[0] == counts[1]
+    sent, taken = (_of_steps(side, equal) for side in (sent, taken))
+    unlike = _bytes(*sent) != _bytes(*taken)
+    equal[sent[0].step[sent[1][unlike]]] = False
+    return _of_steps(sent, equal), _of_steps(taken, equal)
+
+
+def _of_steps(side: _Side, wanted: Bool) -> _Side:
+    each, rows = side
+    return each, rows[wanted[each.step[rows]]]
+
+
+def _bytes(each: Instances, rows: Int64) -> Int64:
+    return np.array([-1 if one.bytes is None else one.bytes for one in each.classes], np.int64)[each.of[rows]]
+
+
+def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> list[MessagePair]:
+    """One for each size."""
+    size, step = _bytes(*sides[0]), sides[0][0].step[sides[0][1]]
+    length, exposed = ([column(each)[rows] for each, rows in sides] for column in (_length, _exposed))
+    steps = len(np.unique(step))
+    transfer = np.minimum(*length)
+    return [
+        MessagePair(
+            group=group.name,
+            source=ends[0],
+            target=ends[1],
+            bytes=None if one < 0 else one,
+            steps=steps,
+            count=int((size == one).sum()),
+            transfer_ns=int(transfer[size == one].sum()),
+            sender_wait_ns=int((length[0] - transfer)[size == one].sum()),
+            receiver_wait_ns=int((length[1] - transfer)[size == one].sum()),
+            exposed_ns=sum(int(each[size == one].sum()) for each in exposed),
+        )
+        for one in np.unique(size).tolist()
+    ]
+
+
+def _length(each: Instances) -> Int64:
+    return each.length
+
+
+def _exposed(each: Instances) -> Int64:
+    return each.exposed
