@@ -26,6 +26,7 @@ from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.pairs import message_pairs
 from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.text import Note, Reason, count
 from tb_steptime.trace.table import Float64, Int64
@@ -103,7 +104,9 @@ class _Exchanged:
     @staticmethod
     def of(spans: Sequence[RankSpan], names: Sequence[str]) -> _Exchanged:
         ranks = instances_of(spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
-        return _Exchanged(spans, names, ranks, match(ranks, len(names)))
+        step_ns = float(np.median([span.mean_step_ns for span in spans]))
+        matching = of_the_same_steps(match(ranks, len(names)), [span.host for span in spans], step_ns)
+        return _Exchanged(spans, names, ranks, matching)
 
     @cached_property
     def steps(self) -> Int64:
@@ -207,6 +210,8 @@ def _notes(found: _Exchanged) -> list[Note]:
     notes = []
     if unlike:
         notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))
+    if found.matching.shifted:
+        notes.append(Note("ranks_number_steps_differently", {"count": count(found.matching.shifted)}))
     if found.matching.alone:
         notes.append(Note("collectives_alone", {"count": count(found.matching.alone)}))
     if 0 < len(found.steps) < len(found.names) - FEWEST_STEPS:

@@ -43,7 +43,7 @@ class Matched:
     """Collectives of one group, m of them, on n of its ranks. members: places of these among the job's ranks.
 
     step, of: (m,), place among the job's steps and in classes; alike: (m,), all ranks exchange as many bytes.
-    start (epoch time), length, exposed: (m, n), ns.
+    start (epoch time), length, exposed: (m, n), ns. by_number: not by order.
     """
 
     group: GroupKey
@@ -55,17 +55,19 @@ class Matched:
     start: Int64
     length: Int64
     exposed: Int64
+    by_number: bool = False
 
 
 @dataclass(frozen=True)
 class Matching:
     """matched: one for each group of at least two ranks that were recorded. unlike: collectives of steps that all ranks
     of the group have, which some of them lack, or which differ over ranks in kind or bytes; alone: of groups with one
-    recorded rank."""
+    recorded rank; shifted: of groups whose ranks number their steps differently."""
 
     matched: list[Matched]
     unlike: int
     alone: int
+    shifted: int = 0
 
 
 def match(ranks: Sequence[Instances], steps: int) -> Matching:
@@ -92,7 +94,8 @@ def _match_group(
     group: GroupKey, members: list[tuple[int, Int64]], ranks: Sequence[Instances], steps: int
 ) -> tuple[Matched, int]:
     """And how many of these collectives do not match."""
-    of, unlike = _together([(ranks[place], rows) for place, rows in members], steps)
+    rows_of = [(ranks[place], rows) for place, rows in members]
+    of, unlike = _together(rows_of, steps)
     classes: dict[ExchangeClass, int] = {}
     numbers = np.stack([_numbered(each, rows, classes) for each, rows in of], axis=1)
     agree, alike = _agreement(list(classes), numbers)
@@ -110,15 +113,15 @@ def _match_group(
         start=column("start"),
         length=column("length"),
         exposed=column("exposed"),
+        by_number=_have_numbers(rows_of),
     ), unlike + int((~agree).sum())
 
 
 def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
     """Of each rank the rows to be matched, in one order for all; and how many are not, of steps that all recorded."""
     step = np.concatenate([each.step[rows] for each, rows in of])
-    numbers = [each.sequence[rows] for each, rows in of]
-    numbered = all((number >= 0).any() for number in numbers)
-    sequence = np.concatenate(numbers) if numbered else np.zeros(len(step), np.int64)
+    numbers = np.concatenate([each.sequence[rows] for each, rows in of])
+    sequence = numbers if _have_numbers(of) else np.zeros(len(step), np.int64)
     rank = np.repeat(np.arange(len(of)), [len(rows) for _, rows in of])
     same = Groups.of(step, sequence)
     counts = np.bincount(same.place * len(of) + rank, minlength=len(same) * len(of)).reshape(-1, len(of))
@@ -131,6 +134,10 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
         [(each, rows) for (each, _), rows in zip(of, kept, strict=True)],
         int(counts.max(axis=1)[recorded[step[same.first]] & ~equal].sum()),
     )
+
+
+def _have_numbers(of: list[_Rows]) -> bool:
+    return all((each.sequence[rows] >= 0).any() for each, rows in of)
 
 
 def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:

@@ -15,7 +15,7 @@ from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
-from tests.drawn.exchanging_ranks import A, B, rank
+from tests.drawn.exchanging_ranks import STEP_NS, A, B, rank
 
 EXCHANGED = {"a": A, "b": B}
 
@@ -132,6 +132,18 @@ def test_sends_and_what_no_name_tells_are_not_matched():
     assert [(row.bytes, row.count, row.running_ns, row.exposed_ns, row.hidden_ns) for row in job.messages] == [
         (64, 2, 200, 80, 120)
     ]
+
+
+def test_ranks_of_a_host_that_number_their_steps_differently_are_not_matched():
+    """Rank 1 calls the step 4 that rank 0 calls 1, so what is at the same place in steps of one name is three apart."""
+    first, late = rank(0, "aa aa aa aa aa"), replace(rank(1, "aa aa aa aa aa"), origin_ns=3 * STEP_NS)
+    job = job_ranks([replace(first, host="node1"), replace(late, host="node1")])
+    assert (job.unmatched, [note.id for note in job.notes]) == (
+        Reason("no_matched_collectives"), ["ranks_number_steps_differently"]
+    )  # fmt: skip
+    assert job.notes[0].values == {"count": count(8)}
+    on_two_hosts = job_ranks([replace(first, host="node1"), replace(late, host="node2")])
+    assert [job.matched_steps for job in (on_two_hosts, job_ranks([first, late]))] == [4, 4]
 
 
 def test_the_first_of_many_steps_is_left_out():

@@ -30,6 +30,12 @@ RANK_NOTES: dict[str, NoteWords] = {
         "[{count}] of {all} collectives differ from rank to rank in order, kind or size, or some rank lacks (it|them).",
         "(It is|They are) in no figure of transfers, waits and late ranks.",
     ),
+    "ranks_number_steps_differently": NoteWords(
+        "Ranks number their steps differently: [{count}] (collective|collectives) of the same step and host (does|do) "
+        "not run at the same time.",
+        "(It is|They are) not matched, and steps of one number may not be the same step. Start the profiler on all "
+        "ranks at the same step.",
+    ),
     "collectives_alone": NoteWords(
         "[{count}] (collective is|collectives are) of groups with one recorded rank, or with more than the group has.",
         "What (it waits|they wait) for is not known.",
