@@ -16,6 +16,7 @@ from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
+from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
 from tb_steptime.insights.wording.gaps import (
@@ -69,6 +70,8 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     insights.sort(key=_place)
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
+    if not any(insight.gain_ns for insight in insights):
+        insights = [with_nothing_before(insight) for insight in insights]
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
 
 

@@ -139,6 +139,10 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
 _TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
 
 
+_LATER = "After the first fix: [up to {later} a step], as soon as the GPU limits the step."
+_WHEN_BUSY = "[Up to {later} a step], once the GPU limits the step."
+
+
 def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.tensor_cores
     if result.unknown is not None or not result.devices:
@@ -150,14 +154,8 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(verdict)
     if first.gain_ns:
         return Headline(verdict, _action(facts, first))
-    return Headline(
-        verdict,
-        phrase(
-            "After the first fix: [up to {later} a step], as soon as the GPU limits the step.",
-            later=ns(first.later_ns),
-        ),
-        "overview",
-    )
+    is_second = any(insight.gain_ns for insight in insights)
+    return Headline(verdict, phrase(_LATER if is_second else _WHEN_BUSY, later=ns(first.later_ns)), "overview")
 
 
 def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:

@@ -279,7 +279,7 @@ def _gain(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     if insight.later_ns is not None:
-        return f"up to {duration(insight.later_ns)} a step after the first fix"
+        return f"up to {duration(insight.later_ns)} a step later"
     return "no gain now" if insight.instead is None else plain(insight.instead)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
@@ -76,6 +78,19 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         evidence=_evidence(card.site),
         row=card.row or (_row_of_kernel(facts, card.site, card.view) if card.site else None),
     )
+
+
+#: How titles of cards begin that gain nothing yet: another card gains something now, or none does.
+_LATER, _WHEN_BUSY = "After the first fix: ", "Once the GPU is busy: "
+
+
+def with_nothing_before(insight: Insight) -> Insight:
+    """The card where no card gains anything now, so that there is no first fix."""
+    template = insight.title.template
+    if not template.startswith(_LATER):
+        return insight
+    title = msgspec.structs.replace(insight.title, template=_WHEN_BUSY + template.removeprefix(_LATER))
+    return msgspec.structs.replace(insight, title=title)
 
 
 def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | None:
