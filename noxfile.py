@@ -78,7 +78,7 @@ def stores(session: nox.Session) -> None:
     emulators = session.create_tmp()
     session.run("npm", "install", "--silent", "--prefix", emulators, "azurite", external=True)
     session.env["PATH"] = f"{emulators}/node_modules/.bin:{session.env['PATH']}"
-    session.run("python", "-m", "pytest", "-q", "tests/process/test_other_stores.py")
+    session.run("python", "-m", "pytest", "-q", "tests/process/test_remote.py")
 
 
 @nox.session(python="3.12")

@@ -22,6 +22,8 @@ _WITH_PARAMETERS = ("http", "https")
 
 #: Where stores say when a file was last changed.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+#: In milliseconds.
+_WEBHDFS_MS = "modificationTime"
 _MARKS = ("ETag", "etag", "md5Hash", "generation", "content_md5")
 
 
@@ -41,7 +43,7 @@ class RemoteStat(NamedTuple):
     def of(cls, told: Mapping[str, Any]) -> RemoteStat:
         """told: what fsspec knows of a file."""
         mark = next((told[key] for key in _MARKS if told.get(key)), "")
-        time = next((told[key] for key in _TIMES if told.get(key)), None)
+        time = next((told[key] for key in _TIMES if told.get(key)), told.get(_WEBHDFS_MS, 0) / 1000)
         return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
 
 
@@ -122,7 +124,8 @@ class RemotePath:
             return file.read()
 
     def write_bytes(self, content: bytes) -> None:
-        """A reader sees the old file or the whole new one, where the store can do that. Raises OSError."""
+        """A reader sees the old file or the whole new one where the store can do that, else for a moment none.
+        Raises OSError."""
         system, inner = system_of(self.url, str(self))
         with said_plainly(str(self)):
             if puts_whole(self.url):
@@ -131,6 +134,8 @@ class RemotePath:
             folder, slash, name = inner.rpartition("/")
             before = f"{folder}{slash}.{name}.tmp"
             system.pipe_file(before, content)
+            if system.exists(inner):  # HDFS and SMB move nothing onto a file, and WebHDFS does not say so
+                system.rm(inner)
             system.mv(before, inner)
 
     def _parts(self) -> tuple[str, str]:

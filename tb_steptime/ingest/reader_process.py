@@ -34,6 +34,9 @@ _ENDING_SECONDS = 5.0
 #: So much of a failed process's last words go to the log.
 _LAST_WORDS_BYTES = 8_000
 
+#: Made before there are threads: see `files.decoders`.
+_MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
 REPORT = "Please report it with the message in TensorBoard's log; the other traces stay usable."
 
 
@@ -86,7 +89,7 @@ def listen(job: Job, process: subprocess.Popen[bytes]) -> Message | None:
     with _Watch(process) as watch:
         for line in process.stdout:
             watch.heard = time.monotonic()
-            message = msgspec.json.decode(line, type=Message)
+            message = _MESSAGES.decode(line)
             if isinstance(message, Far):
                 job.far = message
     return message

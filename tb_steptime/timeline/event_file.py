@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.files.decoders import decoder
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
 from tb_steptime.trace.table import Int32, Int64, UInt8
@@ -116,7 +117,7 @@ class EventFile:
     @staticmethod
     def open(folder: Path) -> EventFile:
         """Raises OSError, ValueError, msgspec.MsgspecError where it is not whole, as on a full disk."""
-        head = msgspec.json.decode((folder / _HEAD).read_bytes(), type=Head)
+        head = decoder(Head).decode((folder / _HEAD).read_bytes())
         mapped = np.memmap(folder / _COLUMNS, np.uint8, "r")
         for name, lies in head.columns.items():
             _refuse_outside(name, lies, mapped.nbytes)

@@ -1,4 +1,5 @@
-"""Directories of a store, read over the network from a server of this machine: S3 as moto plays it, and plain HTTP."""
+"""Directories of a store, read over the network from a server of this machine: S3 as moto plays it, plain HTTP, and the
+other stores as their emulators play them, where these are installed."""
 
 import http.server
 import json
@@ -14,11 +15,16 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.files import reading
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.serve.store import Store
 from tests.drawn.bucket import empty_bucket, put, s3_server
+from tests.drawn.emulators import azure_store, google_store
 from tests.drawn.small_trace import write_trace
+from tests.drawn.webhdfs import web_hdfs_store
+
+STORES = {"gs": google_store, "az": azure_store, "webhdfs": web_hdfs_store}
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +106,38 @@ def test_a_connection_that_is_cut_is_one_error_with_the_way_out(tmp_path, capsys
 
 @pytest.mark.live
 def test_tensorboard_opens_a_bucket(bucket, tmp_path):
-    """As a command of its own, whose reader of scalars is TensorBoard's business."""
     trace = put(bucket / "a" / "host.1.pt.trace.json.gz", tmp_path)
-    command = [sys.executable, "-m", "tests.browser.tensorboard_with_ours", "--logdir", str(bucket), "--port", "0"]
+    opened_by_tensorboard(bucket)
+    assert trace.with_name(trace.name + ".steptime").is_file()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("kind", STORES)
+def test_other_stores_are_read_and_written_as_folders_are(kind, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    local = write_trace(tmp_path / "logs" / "a" / "host.1.pt.trace.json", steps=6_000, rank=2)
+    (tmp_path / "store").mkdir()
+    with STORES[kind](tmp_path / "store", monkeypatch) as store:
+        logs = any_path(f"{store}/logs")
+        trace = put(logs / "a" / local.name, tmp_path / "first", steps=3)
+        assert cli.main(["index", str(logs)]) == 0
+        trace.write_bytes(local.read_bytes())
+        for place in (local.parent.parent, logs):
+            assert cli.main(["index", str(place)]) == 0
+        assert capsys.readouterr().out == "1 summary file written, 0 up to date, 0 failed\n" * 3
+        assert trace.parent.names() == [local.name, f"{local.name}.steptime"]
+        assert cli.main(["index", str(logs)]) == 0
+        assert capsys.readouterr().out == "0 summary files written, 1 up to date, 0 failed\n"
+        assert cli.main(["summarize", str(local.parent.parent)]) == cli.main(["summarize", str(logs)]) == 0
+        said = capsys.readouterr().out.splitlines()
+        assert said[: len(said) // 2] == said[len(said) // 2 :]
+        opened_by_tensorboard(logs)
+    assert not [file for file in (tmp_path / "cache").rglob("*") if local.stat().st_size <= file.stat().st_size]
+
+
+def opened_by_tensorboard(logs):
+    """As a command of its own, whose reader of scalars is TensorBoard's business."""
+    command = [sys.executable, "-m", "tests.browser.tensorboard_with_ours", "--logdir", str(logs), "--port", "0"]
     with subprocess.Popen([*command, "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True) as board:
         try:
             address = next(match[0] for line in board.stderr if (match := re.search(r"http://[\d.:]+/", line)))
@@ -111,13 +146,11 @@ def test_tensorboard_opens_a_bucket(bucket, tmp_path):
                 assert time.monotonic() < end
                 time.sleep(0.2)
             (span,) = index["runs"][0]["workers"][0]["spans"]
-            assert (
-                asked(address, f"view?span={span['id']}&view=overview")["head"]["file"] == "a/host.1.pt.trace.json.gz"
-            )
+            file = asked(address, f"view?span={span['id']}&view=overview")["head"]["file"]
+            assert re.fullmatch(r"a/host\.1\.pt\.trace\.json(\.gz)?", file)
             assert "very-secret" not in json.dumps(index)
         finally:
             board.terminate()
-    assert trace.with_name(trace.name + ".steptime").is_file()
 
 
 def asked(address, route):

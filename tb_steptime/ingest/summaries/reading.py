@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.decoders import decoder
 from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
@@ -71,7 +72,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
         try:
             line, _ = first_member(member, MAX_MEMBER_BYTES)
             if self.head.format == FORMAT:
-                return msgspec.json.decode(line, type=_kinds()[view])
+                return decoder(_kinds()[view]).decode(line)
             return upgraded(line, self.head.format, view, _kinds()[view])
         except (ValueError, zlib.error) as error:
             raise DamagedSummary(f"{self.path}: {error}") from error
@@ -169,7 +170,7 @@ def _head_line(path: Path) -> tuple[bytes, int]:
 
 
 def _format(line: bytes) -> int:
-    return msgspec.json.decode(line, type=_Format).format
+    return decoder(_Format).decode(line).format
 
 
 def _newer(path: str, format: int) -> TraceError:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tb_steptime.files.decoders import decoder
 from tb_steptime.ingest.summaries import from_0_1
 from tb_steptime.ingest.summaries.fitting import fitted
 from tb_steptime.ingest.summaries.layout import FORMAT, SummaryHead
@@ -35,12 +36,13 @@ _CODES = from_0_1.CODES
 def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
     """A view's result, or the head, of this or an earlier format. Raises ValueError where it does not fit the type."""
     if format == FORMAT:
-        return msgspec.json.decode(line, type=kind)
+        return decoder(kind).decode(line)
     result = msgspec.json.decode(line)
     if format not in _STEPS or not isinstance(result, dict):
         raise ValueError(f"no release wrote such a result in format {format}")
     for earlier in range(format, FORMAT):
         result = _stepped(earlier, view, result)
+    decoder(kind)  # so that another thread may convert to it, too
     return msgspec.convert(fitted(result, kind, _CODES), kind)
 
 

@@ -9,6 +9,7 @@ from tb_steptime.files import systems
 from tb_steptime.files.paths import address, any_path, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, problem_of
 from tb_steptime.files.remote import RemotePath, RemoteStat
+from tests.drawn.webhdfs import web_hdfs_server
 
 
 def test_an_address_answers_as_a_path_does():
@@ -94,9 +95,17 @@ def test_what_stores_raise_is_said_in_our_words():
     assert not any("secret" in str(each) + each.hint for each in said)
 
 
-@pytest.mark.parametrize("folder", ["local", "memory"])
-def test_a_file_is_written_whole_wherever_it_is(folder, tmp_path):
-    place = (tmp_path if folder == "local" else any_path(f"memory://{tmp_path.name}")) / "new" / "a.txt"
+@pytest.fixture(params=["local", "memory", "webhdfs"])
+def folder(request, tmp_path):
+    if request.param != "webhdfs":
+        yield tmp_path if request.param == "local" else any_path(f"memory://{tmp_path.name}")
+        return
+    with web_hdfs_server() as port:
+        yield any_path(f"webhdfs://127.0.0.1:{port}/logs")
+
+
+def test_a_file_is_written_whole_wherever_it_is(folder):
+    place = folder / "new" / "a.txt"
     write_whole(place, b"one")
     write_whole(place, b"two")
     assert (place.read_bytes(), place.stat().st_size) == (b"two", 3)
@@ -115,6 +124,7 @@ def test_times_and_marks_as_stores_tell_them():
         "ab",
     )
     assert RemoteStat.of({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
+    assert RemoteStat.of({"length": 5, "size": 5, "modificationTime": 12_700}) == (5, 12_000_000_000, "")
     assert RemoteStat.of({}) == (0, 0, "")
 
 

@@ -56,11 +56,14 @@ def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
 
 
 def test_a_job_with_something_to_do_shows_that():
-    trace = timeline("""
+    trace = timeline(
+        """
         step          | 000000000011111111112222222222 |
         loader single | lllll.....lllll.....lllll..... |
         runtime       | .....k.........k.........k.... |
-        kernel 7      | ......kkkk......kkkk......kkkk |""")
+        kernel 7      | ......kkkk......kkkk......kkkk |""",
+        cell_ns=MS,
+    )
     judgement = judged(trace)
     assert Severity.MAJOR in {insight.severity for insight in judgement.insights}
     assert judgement.largest is None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights import judge, judge_trends
-from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import A100, timeline
@@ -28,6 +30,8 @@ def repeated(line: str, times: int = 4) -> str:
 
 STEPS = "111111111122222222223333333333444444444455555555556666666666"
 
+MS = 1_000_000
+
 WAITING = f"""
     step          | {STEPS[:40]} |
     loader single | {repeated("llll......")} |
@@ -36,10 +40,26 @@ WAITING = f"""
 
 
 def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
-    insight = card(judged(WAITING), "no_workers")
+    insight = card(judged(WAITING, cell_ns=2 * MS), "no_workers")
     assert insight is not None
-    assert (insight.gain_ns, insight.severity, insight.view) == (4_000, Severity.MAJOR, "data_loading")
+    assert (insight.gain_ns, insight.severity, insight.view) == (8 * MS, Severity.MAJOR, "data_loading")
     assert insight.how == "DataLoader(..., num_workers=2)"
+
+
+@pytest.mark.parametrize(
+    ("cell_ns", "confidence", "severity"),
+    [
+        (1_250_000, Confidence.HIGH, Severity.MAJOR),
+        (1_249_000, Confidence.MEDIUM, Severity.MAJOR),
+        (500_000, Confidence.MEDIUM, Severity.MAJOR),
+        (499_000, Confidence.LOW, Severity.MINOR),
+    ],
+)
+def test_batches_that_take_as_long_to_receive_are_a_hint(cell_ns: int, confidence: Confidence, severity: Severity):
+    """Those of a dataset in memory: of four cells each."""
+    insight = card(judged(WAITING, cell_ns=cell_ns), "no_workers")
+    assert insight is not None
+    assert (insight.confidence, insight.severity) == (confidence, severity)
 
 
 def test_the_timeline_opens_with_the_step_of_the_first_cards_longest_evidence():

@@ -47,7 +47,7 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
 
 
 def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
-    results = {a.id: a.analyse(steps_that_wait([6] * 6, work=4, loader="loader single")) for a in ANALYSES}
+    results = {a.id: a.analyse(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000)) for a in ANALYSES}
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (

@@ -22,6 +22,9 @@ WORTH_LINE = 0.3
 
 #: Scripts and examples set up to eight workers; a longer period of the waits is as often that of a slow batch.
 LIKELY_WORKERS = 8
+#: To take a batch from a worker costs the main process about a millisecond: its queue, and tensors in shared memory.
+#: Of the shorter batches it may be all; of the others a part.
+_TINY_BATCH_NS, _SHORT_BATCH_NS = 2_000_000, 5_000_000
 _RECORD_FIRST = phrase("Record the workers before you change their number")
 
 _BY_CURVE = phrase(
@@ -31,6 +34,7 @@ _BY_CURVE = phrase(
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
+_SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase("Workers keep up on average, but slow batches block those behind them. More prefetched ones help.")
@@ -41,7 +45,8 @@ def no_workers(facts: Facts) -> Insight | None:
     card.
 
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
-    no case of this rule.
+    no case of this rule. A dataset in memory, whose batches take a few milliseconds: workers may gain little, so it
+    is a hint, or a less certain card.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -59,9 +64,14 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns
     how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
-    return loader_card(
-        facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, Confidence.HIGH, MARKS_AGREE, how=how)
-    )
+    return loader_card(facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how))
+
+
+def _sure(batch_ns: float | None) -> tuple[Confidence, Phrase]:
+    """That worker processes save what the main process takes for a batch."""
+    if batch_ns is None or batch_ns >= _SHORT_BATCH_NS:
+        return Confidence.HIGH, MARKS_AGREE
+    return Confidence.LOW if batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
 
 
 def more_workers(facts: Facts) -> Insight | None:
