@@ -21,7 +21,7 @@ from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.links import Links, told_links
 from tb_steptime.ranks.matching import Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
-from tb_steptime.ranks.members import members
+from tb_steptime.ranks.members import Members, members
 from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.pairs import message_pairs
 from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
@@ -43,7 +43,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     matched."""
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
-    exchanged = _Exchanged.of(found.spans, names)
+    exchanged = _Exchanged.of(found, names)
     links = links or told_links()
     job = JobRanks(
         world_size=found.world_size,
@@ -102,11 +102,12 @@ class _Exchanged:
     matching: Matching
 
     @staticmethod
-    def of(spans: Sequence[RankSpan], names: Sequence[str]) -> _Exchanged:
-        ranks = instances_of(spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
-        step_ns = float(np.median([span.mean_step_ns for span in spans]))
-        matching = of_the_same_steps(match(ranks, len(names)), [span.host for span in spans], step_ns)
-        return _Exchanged(spans, names, ranks, matching)
+    def of(job: Members, names: Sequence[str]) -> _Exchanged:
+        ranks = instances_of(job.spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
+        step_ns = float(np.median([span.mean_step_ns for span in job.spans]))
+        found = match(ranks, len(names), job.world_size)
+        matching = of_the_same_steps(found, [span.host for span in job.spans], step_ns)
+        return _Exchanged(job.spans, names, ranks, matching)
 
     @cached_property
     def steps(self) -> Int64:

@@ -70,8 +70,8 @@ class Matching:
     shifted: int = 0
 
 
-def match(ranks: Sequence[Instances], steps: int) -> Matching:
-    """Of the job's ranks in order, over so many steps."""
+def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None) -> Matching:
+    """Of the job's ranks in order, over so many steps. world_size: of the job, None where not known."""
     members: dict[GroupKey, list[tuple[int, Int64]]] = defaultdict(list)
     for place, each in enumerate(ranks):
         exchanged = np.array([one.kind not in NOT_MATCHED for one in each.classes], bool)
@@ -81,13 +81,18 @@ def match(ranks: Sequence[Instances], steps: int) -> Matching:
                 members[each.groups[group]].append((place, rows))
     matched, unlike, alone = [], 0, 0
     for group, of in members.items():
-        if len(of) < 2 or (not group.ranks and group.size and len(of) > group.size):
+        if len(of) < 2 or _may_be_several(group, len(of), world_size):
             alone += max(len(rows) for _, rows in of)
             continue
         found, unlike_here = _match_group(group, of, ranks, steps)
         matched.append(found)
         unlike += unlike_here
     return Matching(matched, unlike, alone)
+
+
+def _may_be_several(group: GroupKey, recorded: int, world_size: int | None) -> bool:
+    """Whether groups of other ranks may have this name: its ranks are not listed, and the job has more."""
+    return not group.ranks and bool(group.size) and max(recorded, world_size or 0) > (group.size or 0)
 
 
 def _match_group(

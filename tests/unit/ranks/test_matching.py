@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
+import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
@@ -122,6 +123,14 @@ def test_groups_are_told_apart_by_name_and_ranks():
 def test_groups_of_one_name_whose_ranks_are_not_listed_may_be_several():
     found = matching(*(rank(number, "aa", groups=(ExchangeGroup("1", 2),)) for number in range(4)))
     assert (found.matched, found.alone) == ([], 2)
+
+
+@pytest.mark.parametrize(("world_size", "matched"), [(4, 0), (2, 1), (None, 1)])
+def test_two_ranks_of_a_larger_job_may_be_of_two_groups_of_one_name(world_size: int | None, matched: int):
+    """As ranks 0 and 2 of four, of which 0 and 1 are a group, and 2 and 3."""
+    spans = [replace(rank(number, "aa", groups=(ExchangeGroup("1", 2),)), world_size=world_size) for number in (0, 2)]
+    job = job_ranks(spans)
+    assert (job.matched_steps, "collectives_alone" in [note.id for note in job.notes]) == (matched, not matched)
 
 
 def test_sends_and_what_no_name_tells_are_not_matched():

@@ -37,7 +37,7 @@ RANK_NOTES: dict[str, NoteWords] = {
         "ranks at the same step.",
     ),
     "collectives_alone": NoteWords(
-        "[{count}] (collective is|collectives are) of groups with one recorded rank, or with more than the group has.",
+        "[{count}] (collective is|collectives are) of groups with one recorded rank, or whose name others may have.",
         "What (it waits|they wait) for is not known.",
     ),
     "links_not_read": NoteWords(
