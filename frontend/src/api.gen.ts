@@ -22,7 +22,6 @@ export type SpanTitleId =
   | "tile.tensor_core_share"
   | "tile.data_loading_exposed"
   | "tile.host_bound_share"
-  | "split"
   | `split.${number}`
   | `kernels.${number}`
   | `kernel_time.${number}`

@@ -66,6 +66,9 @@ NOT_YET: dict[str, set[str]] = {
         "slow_steps.over_median_ns", "grown.excess_ns",
         "unknown.code",  # of memory, which it did not measure
         "cpu",  # what ops compute without a GPU
+        "grown",  # slow steps of a job on the CPU
+        "ranges.path",  # an optimizer's range has its own name, which was shortened to "step"
+        *(f"{of}.sampler_ns" for of in ("recorded", "causes.overhead")),  # drawing rows of a batch
         "devices.tables",  # kernels by module and line
         "devices.roofline", "devices.details.sites",  # limits, and all places that launch a kernel
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on

@@ -1,7 +1,6 @@
 /** How much kernel time runs on tensor cores, could, or not known; which kernels, and why. */
 
 import { Chips } from "../components/chips";
-import { Sentence } from "../components/sentence";
 import { useStepSelection } from "./choices";
 import { type SpanViewProps, titleOf } from "./props";
 import { hiddenBins } from "./tensor_cores/bin_keys";
@@ -74,16 +73,6 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             other={split}
           />
         </>
-      )}
-      {device === undefined && result.unknown && (
-        <section class="unknown">
-          <h2>
-            <Sentence phrase={titleOf(page, "split")} />
-          </h2>
-          <p class="quiet">
-            <Sentence phrase={tab.meanings.explain(result.unknown)} />
-          </p>
-        </section>
       )}
     </div>
   );

@@ -56,7 +56,7 @@ def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
         hidden = "Most of the wait costs nothing: the GPU works meanwhile"
         steps = "Most of the wait leaves the GPU idle" if 2 * mean.exposed_ns >= mean.wait_ns else hidden
         lanes = (
-            "The GPU has no work while the loader produces batches"
+            "The GPU has no work while the loader is waited for"
             if exposed
             else "The batch is ready before the GPU needs it"
         )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
-from tb_steptime.text import phrase
 
 
 def tensor_core_titles(facts: Facts) -> Titles:
-    """ "split.<device>", "kernels.<device>" and "kernel_time.<device>"; "split" alone where there is no GPU."""
+    """ "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
     devices = facts.tensor_cores.devices
-    if not devices:
-        return {"split": phrase("Does kernel time use tensor cores?")}
     times = {f"kernel_time.{each.device}": kernel_time(facts, each.device, each.total.kernel_ns) for each in devices}
     splits = {
         f"split.{each.device}": split_title(each.total, each.share_low is not None, facts.job.vendor)

@@ -10,7 +10,7 @@ from tb_steptime.metrics.catalogue import METRICS, TILES
 #: By view of one span.
 _BY_VIEW = {
     "overview": ("steps", *(f"tile.{metric}" for metric in TILES)),
-    "tensor_cores": ("split", "split.<number>", "kernels.<number>", "kernel_time.<number>"),
+    "tensor_cores": ("split.<number>", "kernels.<number>", "kernel_time.<number>"),
     "gpu": (
         "time_bins.<number>", "split.<number>", "kernels.<number>", "kernel_time.<number>", "roofline.<number>",
         "no_lines", "no_modules",

@@ -101,10 +101,10 @@ def test_a_gpu_that_only_copies():
     assert titles_of(trace, "gpu")["time_bins.0"] == "No kernel runs on this GPU within the steps"
 
 
-def test_without_a_gpu_only_the_question_is_left():
+def test_without_a_gpu_the_headline_says_so_alone():
     trace = timeline("step | 00001111 |\n op | aaaaaaaa |")
     assert titles_of(trace, "gpu") == {}
-    assert titles_of(trace, "tensor_cores") == {"split": "Does kernel time use tensor cores?"}
+    assert titles_of(trace, "tensor_cores") == {}
 
 
 def test_each_gpu_has_its_own_titles():
