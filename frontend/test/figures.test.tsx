@@ -221,7 +221,7 @@ describe("Tensor cores", () => {
 
   test("without a device leaves the reason to the headline", () => {
     expect(words(<TensorCores page={coresPage([], because("no_gpu_activity"))} tab={tab()} compared={null} />)).toBe(
-      "",
+      "|",
     );
   });
 });
