@@ -173,7 +173,7 @@ def _rows(trace: Trace, by: By) -> list[KernelGroup]:
 
 def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[Any]]) -> list[str]:
     if by == "op":
-        return [op or reason for op, reason in zip(columns["op"], columns["no_op"], strict=True)]
+        return [reason if op is None else op for op, reason in zip(columns["op"], columns["no_op"], strict=True)]
     if by == "module":
         return [module or NO_MODULE_WORDS for module in columns["module"]]
     if by == "line":

@@ -94,7 +94,7 @@ class _Kernels(NamedTuple):
 
     def waste(self, chosen: Bool, gain: Float64) -> Waste:
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
-        leading = int(np.bincount(names, gain[chosen]).argmax()) if chosen.any() else None
+        leading = int(names[np.bincount(names, gain[chosen])[names].argmax()]) if chosen.any() else None
         sums = (int(chosen.sum()), int(self.dur[chosen].sum()), float(gain[chosen].sum()))
         count, total_ns, gain_ns = (value / len(find_steps(self.trace).steps) for value in sums)
         if leading is None:

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu.occupancy import filling, rounds
-from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity
+from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity, kernel_rows
 from tb_steptime.metrics.kernels.details import LaunchLengths, kernel_details, lengths
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns, sm_active
 from tb_steptime.metrics.kernels.table import COLUMNS, By, KernelGroup, kernel_table
+from tb_steptime.metrics.kernels.waste import _Kernels
 from tb_steptime.metrics.operators.op_costs import outside_ops, own_costs
 from tb_steptime.metrics.operators.op_tree import op_tree
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
@@ -485,3 +486,23 @@ def test_every_column_has_a_meaning_and_is_a_field():
     }
     split = {"tensor_core_ns", "matmul_like_ns", "unknown_ns", "other_ns", "gain_ns"}
     assert numbers - split <= {column.id for column in COLUMNS}
+
+
+def test_an_op_without_a_name_has_an_empty_one():
+    trace = timeline(
+        """
+        step     | 0000 |
+        op       | aaaa |
+        runtime  | .x.. |
+        kernel 7 | ..xx |""",
+        names={"a": "", "x": GEMM},
+    )
+    assert [(row.name, row.op) for row in kernel_table(trace, "op")] == [("", "")]
+
+
+def test_kernels_that_lose_nothing_have_a_name_among_them():
+    """Clocks of whole microseconds may write lengths of 0, so that no name has more of the gain than another."""
+    trace = timeline("step | 0000 |\n runtime | .xy. |\n kernel 7 | ..xy |", names={"x": "first", "y": "second"})
+    rows, nothing = kernel_rows(trace, 0), np.zeros(2)
+    waste = _Kernels(trace, rows, nothing.astype(np.int64)).waste(np.ones(2, bool), nothing)
+    assert (waste.count, waste.gain_ns, waste.name) == (2, 0, "first")
