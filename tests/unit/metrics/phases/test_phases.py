@@ -306,7 +306,7 @@ def test_named_ranges_are_a_tree_with_what_they_launch():
     assert rows == [
         RangeRow(["outer"], "forward", 1, 8_000, 4_000, 5_000, 6_000, 3),
         RangeRow(["outer", "inner"], "forward", 2, 4_000, 4_000, 4_000, 3_000, 2),
-        RangeRow(["step"], "optimizer", 1, 1_000, 1_000, 1_000, 4_000, 1),
+        RangeRow(["Optimizer.step"], "optimizer", 1, 1_000, 1_000, 1_000, 4_000, 1),
     ]
 
 
