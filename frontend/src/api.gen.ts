@@ -246,7 +246,7 @@ export interface BlockingPlace {
  * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
- * copied.
+ * copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most.
  */
 export interface BlockingRow {
   op: string | null;
@@ -270,6 +270,7 @@ export interface BlockingRow {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+  collective: string | null;
 }
 
 /** What would have to become faster first. */

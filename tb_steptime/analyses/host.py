@@ -7,6 +7,7 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
+from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
@@ -124,7 +125,8 @@ def analyse(trace: Trace) -> HostResult:
 def _of_device(trace: Trace, device: int) -> HostResult:
     aggregates = step_aggregates(trace, device)
     mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
-    launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
+    launches, queue = launch_figures(trace, device), queue_levels(trace, device)
+    rows = blocking_rows(trace, device, waited_collectives(trace))
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)

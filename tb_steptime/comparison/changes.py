@@ -34,7 +34,7 @@ def changes_made(base: Side, candidate: Side) -> list[KnownChange]:
     return [change for change in KNOWN_CHANGES if change.made(base, candidate)]
 
 
-_WAITS = ("sync_bubble", "hidden_sync_backward", "hidden_sync_optimizer")
+_WAITS = ("sync_bubble", "synchronous_exchange", "hidden_sync_backward", "hidden_sync_optimizer")
 _PRODUCTS = ("tensor_cores_unused", "alignment")
 
 KNOWN_CHANGES = (

@@ -28,6 +28,11 @@ test("names what blocks, and for backward the forward line that made it", () => 
   );
 });
 
+test("says which call waits for what ranks exchange", () => {
+  const exchanged = { ...BLOCKED, blocking: [{ ...BLOCKING, collective: "all-reduce" }] };
+  expect(drawn(exchanged, {}, titles)).toContain("|aten::_local_scalar_dense|, in aten::item, waits for all-reduce|");
+});
+
 test("a filter that finds no call says so", () => {
   const page = drawn(BLOCKED, { calls: "nothing" }, titles);
   expect(page).toContain("|0 of 1|");

@@ -45,6 +45,7 @@ from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, 
 from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
+from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
@@ -71,6 +72,7 @@ RULES: dict[Rule, Gain] = {
     loader_jitter: Gain.DISJOINT,
     loader_overhead: Gain.DISJOINT,
     sync_bubble: Gain.DISJOINT,
+    synchronous_exchange: Gain.DISJOINT,
     hidden_sync_backward: Gain.DISJOINT,
     hidden_sync_optimizer: Gain.DISJOINT,
     pageable_copies: Gain.DISJOINT,

@@ -50,7 +50,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     module and line of the forward pass that made it, None elsewhere or where it is not known.
     count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
     worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
-    copied.
+    copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most.
     """
 
     op: str | None
@@ -74,6 +74,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     worst_step: str
     worst_start_ns: int
     worst_end_ns: int
+    collective: str | None = None
 
 
 class Bubbles(NamedTuple):
@@ -135,13 +136,13 @@ def step_at(trace: Trace, instants: Int64) -> Int64:
     return np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)
 
 
-def blocking_rows(trace: Trace, device: int) -> list[BlockingRow]:
-    """Groups that are alike in one row, most bubble first, then longest blocked."""
+def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:
+    """Groups that are alike in one row, most bubble first, then longest blocked. collective: which each waits for."""
     groups, bubble = blocking_groups(trace), bubbles(trace, device)
     if not len(groups):
         return []
     blocked = blocked_ns(trace, device)
-    standing = _standing(trace, groups)
+    standing = _standing(trace, groups, collective or Words(np.full(len(groups), -1, np.int32), ()))
     _, place = np.unique(standing.keys(groups), axis=0, return_inverse=True)
     place = place.reshape(-1)
     columns = (np.ones(len(groups), np.int64), blocked, bubble.idle_ns, np.maximum(groups.bytes, 0))
@@ -168,6 +169,7 @@ class _Standing(NamedTuple):
     forward_op: Int64
     site: UInt8
     direction: Words
+    collective: Words
     module: Words
     source: Words
     forward_module: Words
@@ -175,12 +177,11 @@ class _Standing(NamedTuple):
 
     def keys(self, groups: Groups) -> Int64:
         """(groups, columns): alike rows stand alike and make the same calls."""
-        words = (self.direction, self.module, self.source, self.forward_module, self.forward_source)
-        columns = (*self[:5], groups.kind, *groups.names.T, *(each.number for each in words))
+        columns = (*self[:5], groups.kind, *groups.names.T, *(words.number for words in self[5:]))
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
 
-def _standing(trace: Trace, groups: Groups) -> _Standing:
+def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     forward = forward_of(trace, groups.call).astype(np.int64)
     outer_op = outermost(trace, trace.events.rows(Kind.CPU_OP), groups.op)
     rows = (groups.op, outer_op, innermost(trace, user_ranges(trace), groups.call), forward)
@@ -190,8 +191,9 @@ def _standing(trace: Trace, groups: Groups) -> _Standing:
     ]  # asked for once: it is slow
     here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
     return _Standing(
-        op, outer, user_range, made_by, site_of(trace, groups.call), directions(trace, groups.copy), *here, *there
-    )
+        op, outer, user_range, made_by, site_of(trace, groups.call), directions(trace, groups.copy), collective,
+        *here, *there,
+    )  # fmt: skip
 
 
 def _halves(count: int) -> tuple[slice, slice]:
@@ -214,6 +216,7 @@ def _row(
         count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),
         _mean(nbytes, len(steps)) if nbytes else None, device,
         steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
+        standing.collective[worst],
     )  # fmt: skip
 
 

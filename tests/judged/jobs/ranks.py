@@ -9,13 +9,15 @@ from tests.judged.jobs.healthy import EDGES, GRAPHS, STEP, WAITS
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import MI300X, Section
 from tests.truth.simulate.jobs.compiled import compiled_step
-from tests.truth.simulate.jobs.ranks import after_backward, all_reduce, overlapped
+from tests.truth.simulate.jobs.ranks import after_backward, all_reduce, joined, overlapped
+from tests.truth.simulate.jobs.transfers import read_back
 from tests.truth.simulate.jobs.transformer import training_step
 
 NOT_TRUE = f"{GRAPHS} {WAITS} {EDGES} sync_bubble"
 EXPOSED = "exposed_communication|many_small_collectives|collectives_on_compute_stream"
 SMALL_ONES = "many_small_collectives|exposed_communication"
 BUCKETS = (all_reduce(12_000_000, 2 * MS),) * 4
+HIDDEN = (all_reduce(6_000_000, MS // 2),) * 4
 
 RANKS: tuple[LabelledJob, ...] = (
     job(
@@ -85,7 +87,7 @@ RANKS: tuple[LabelledJob, ...] = (
             "ranks_hidden_compiled", "gpu", may="exposed_communication", never=NOT_TRUE,
             why="Under torch.compile, buckets of 0.5 ms hidden by the backward pass.",
         ),
-        overlapped(compiled_step(SMALL), (all_reduce(6_000_000, MS // 2),) * 4),
+        overlapped(compiled_step(SMALL), HIDDEN),
         ranks=8,
     ),
     job(
@@ -93,7 +95,7 @@ RANKS: tuple[LabelledJob, ...] = (
             "ranks_hidden_amd", "gpu", may="exposed_communication", never=NOT_TRUE,
             why="The same in eager mode on HIP.",
         ),
-        overlapped(STEP, (all_reduce(6_000_000, MS // 2),) * 4),
+        overlapped(STEP, HIDDEN),
         ranks=8,
         gpu=MI300X,
     ),
@@ -104,6 +106,27 @@ RANKS: tuple[LabelledJob, ...] = (
         ),
         (*STEP[:4], Section((all_reduce(1, 20_000),)), *STEP[4:]),
         ranks=2,
+    ),
+    job(
+        Label(
+            "ranks_mean_loss", "sync gpu", main="synchronous_exchange", may="exposed_communication",
+            never=f"{NOT_TRUE} {GRAPHS} long_stretches",
+            why="After the update the loss is all-reduced, which waits 0.5 ms for the other ranks, and read; then 5 ms "
+            "of Python for a log.",
+        ),
+        (*overlapped(STEP, HIDDEN), Section((all_reduce(1, MS // 2),)), joined(), read_back(),
+         Section((), stop_ns=5 * MS)),
+        ranks=8,
+    ),
+    job(
+        Label(
+            "ranks_own_loss", "sync gpu", main="sync_bubble", may="exposed_communication",
+            never=f"{GRAPHS} {WAITS} {EDGES} synchronous_exchange",
+            why="Each rank reads its own loss after the update; gradients are exchanged before that, by another "
+            "thread. Then 5 ms of Python for a log.",
+        ),
+        (*overlapped(STEP, HIDDEN), read_back(), Section((), stop_ns=5 * MS)),
+        ranks=8,
     ),
     job(
         Label(

@@ -349,10 +349,35 @@ def test_a_read_value_is_worth_its_bubble_and_not_its_length():
     assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
 
 
+def test_a_value_that_ranks_exchange_is_read_less_often_on_all_of_them():
+    rows = [blocking(100 * US, collective="all-reduce"), blocking(30 * US)]
+    host = host_result([site(FORWARD, late(130), bubble=130 * US)], blocking=rows)
+    insight, own = card(host, "synchronous_exchange"), card(host, "sync_bubble")
+    assert insight is not None
+    assert own is not None
+    assert (insight.gain_ns, own.gain_ns, insight.confidence) == (100 * US, 30 * US, Confidence.HIGH)
+    assert plain(insight.title) == "Read less often what ranks exchange"
+    assert plain(insight.why) == (
+        "aten::item in train.py(54): step waits for an all-reduce of all ranks, then the GPU is idle for 100 µs a step."
+    )
+    barrier = card(host_result(blocking=[blocking(100 * US, collective="barrier")]), "synchronous_exchange")
+    assert barrier is not None
+    assert plain(barrier.title) == "Remove barriers from the loop"
+
+
+def test_what_ranks_exchange_at_inference_cannot_be_read_later():
+    host = host_result(blocking=[blocking(100 * US, collective="broadcast")])
+    of_inference = {each.id for each in judged(host, JobKind(purpose="inference")).insights}
+    assert of_inference >= {"sync_bubble"}
+    assert "synchronous_exchange" not in of_inference
+
+
 def test_a_card_with_long_names_fits():
     long = {"op": "aten::" + "long_" * 9, "outer_op": None, "source": "train.py(1054): " + "long_" * 9}
-    rows = [blocking(123_400 * US, **long), blocking(50 * US, **long, phase="backward", site=NODES), blocking(US)]
-    for id in ("sync_bubble", "hidden_sync_backward"):
+    read, exchanged = blocking(123_400 * US, **long), blocking(123_400 * US, **long, collective="send and receive")
+    of_pass = blocking(50 * US, **long, phase="backward", site=NODES)
+    rows = [read, exchanged, of_pass, blocking(US), blocking(US, collective="all-reduce")]
+    for id in ("sync_bubble", "synchronous_exchange", "hidden_sync_backward"):
         insight = card(host_result(blocking=rows), id)
         assert insight is not None
         assert len(plain(insight.why)) <= 160

@@ -185,13 +185,14 @@ function columnsOf(
   ];
 }
 
-/** The op, and quietly the one around it. */
+/** The op, and quietly the one around it and the collective that it waits for. */
 function Op({ row }: { row: BlockingRow }) {
-  const around = row.outer_op !== row.op ? row.outer_op : null;
+  const around = row.outer_op !== row.op && row.outer_op && `in ${row.outer_op}`;
+  const more = [around, row.collective && `waits for ${row.collective}`].filter(Boolean);
   return (
-    <span data-hint={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
+    <span data-hint={[row.op, ...more].filter(Boolean).join("\n")}>
       {row.op ?? "outside any op"}
-      {around && <span class="faint">, in {around}</span>}
+      {more.length > 0 && <span class="faint">, {more.join(", ")}</span>}
     </span>
   );
 }
@@ -232,6 +233,7 @@ function tableOf(rows: readonly BlockingRow[]): TableData {
     "Forward op",
     "Forward module",
     "Forward source",
+    "Waits for",
   ].map((label) => ({ label }));
   return {
     columns: [
@@ -254,6 +256,7 @@ function tableOf(rows: readonly BlockingRow[]): TableData {
       row.forward_op,
       row.forward_module,
       row.forward_source,
+      row.collective,
       row.count,
       row.blocked_ns,
       row.bubble_ns,
@@ -275,6 +278,7 @@ export function blockingKey(row: BlockingRow): string {
     row.forward_op,
     row.forward_module,
     row.forward_source,
+    row.collective,
     row.device,
   ].join("\n");
 }

@@ -7,6 +7,7 @@ import re
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import shortened
 
@@ -30,10 +31,24 @@ def pageable(host: HostResult) -> list[BlockingRow]:
     return [row for row in host.blocking if _is_pageable(row)]
 
 
-def plain(host: HostResult) -> list[BlockingRow]:
+def exchanged(host: HostResult, job: JobKind) -> list[BlockingRow]:
+    """Waits of a training script for what ranks exchange just before."""
+    return [row for row in _asked_for(host) if _is_exchanged(row, job)]
+
+
+def plain(host: HostResult, job: JobKind) -> list[BlockingRow]:
     """All others: waits that the training script asks for."""
+    return [row for row in _asked_for(host) if not _is_exchanged(row, job)]
+
+
+def _asked_for(host: HostResult) -> list[BlockingRow]:
     rows = [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) is None]
     return [row for row in rows if not _is_pageable(row)]
+
+
+def _is_exchanged(row: BlockingRow, job: JobKind) -> bool:
+    """At inference the ranks agree on what to compute next, which cannot come later."""
+    return row.collective is not None and job.purpose != "inference"
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:

@@ -15,7 +15,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
     Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
-    counts. A wait for work from before the recording is set aside.
+    counts. A wait for work from before the recording is set aside. A wait for other ranks: `synchronous_exchange`.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -27,7 +27,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
 
     Left out: idle time before the call, and waits for the loader.
     """
-    rows = plain(facts.host)
+    rows = plain(facts.host, facts.job)
     if not rows:
         return None
     op = waiting_op(rows[0])
