@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,10 +31,18 @@ def measure_file(
     whole_recording: bool = False,
     keep_paths: bool = False,
     processes: int = 1,
+    needed_then: Sequence[str] = (),
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
-    `measure_trace`; processes: how many may work. Raises TraceError with text for the user."""
-    trace = read_file(path, on_progress, whole_recording=whole_recording, processes=processes, meanwhile=_get_ready)
+    `measure_trace`; processes: how many may work; needed_then: names of modules that the caller needs for the result,
+    which are imported while other processes read a large file. Raises TraceError with text for the user."""
+    trace = read_file(
+        path,
+        on_progress,
+        whole_recording=whole_recording,
+        processes=processes,
+        meanwhile=partial(_get_ready, needed_then),
+    )
     return measure_trace(trace, leave_out, keep_paths=keep_paths, processes=processes)[1]
 
 
@@ -50,9 +59,14 @@ def measure_trace(
     return trace, measured if keep_paths else without_private_paths(measured)
 
 
-def _get_ready() -> None:
+#: numpy imports its masked arrays, 15 ms, when it first looks for a median.
+_NEEDED = ("tb_steptime.analyses", "numpy.ma")
+
+
+def _get_ready(needed_then: Sequence[str]) -> None:
     """Import what measures, which takes as long as reading 100 MB: while other processes read already."""
-    importlib.import_module("tb_steptime.analyses")
+    for module in (*_NEEDED, *needed_then):
+        importlib.import_module(module)
 
 
 def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:

@@ -76,10 +76,13 @@ def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
 
 
 def measured_span(
-    span: FoundSpan, on_progress: Callable[[ReadProgress], None], leave_out: Collection[str] = UNPRINTED
+    span: FoundSpan,
+    on_progress: Callable[[ReadProgress], None],
+    leave_out: Collection[str] = UNPRINTED,
+    needed_then: Sequence[str] = (),
 ) -> MeasuredSpan:
     """From the summary file where it is of exactly this trace and release, else from the trace; either way without the
-    views to leave out. Raises TraceError."""
+    views to leave out. needed_then: see `measure_file`. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
@@ -91,7 +94,7 @@ def measured_span(
     summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) else None
     if summary is not None:
         return whole(summary, span.path, leave_out)
-    return measure_file(span.trace, on_progress, leave_out, processes=cores())
+    return measure_file(span.trace, on_progress, leave_out, processes=cores(), needed_then=needed_then)
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
 
 
+#: By format.
+_NEEDED_TO_PRINT = {
+    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.report"),
+    "table": ("tb_steptime.insights", "tb_steptime.terminal.summary_table"),
+}
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_steps(parser)
@@ -34,7 +42,8 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []
-    spans = read_each(options.paths, problems, measured_span, options.steps)
+    measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
+    spans = read_each(options.paths, problems, measure, options.steps)
     if options.format == "json":
         _print_json(spans, problems)
     else:
