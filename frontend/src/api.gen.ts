@@ -1818,6 +1818,7 @@ export interface LaunchTimes {
  * while an optimizer runs
  * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
  * fused       the optimizer has kernels that make a whole update of many tensors
+ * double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -1828,6 +1829,7 @@ export interface LaunchWaste {
   chains: FusibleChains | null;
   copies: CopiesOfKind[];
   fused: boolean;
+  double: Waste | null;
 }
 
 export interface LinkOfChain {

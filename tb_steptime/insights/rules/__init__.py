@@ -20,6 +20,7 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
 )
 from tb_steptime.insights.rules.gpu.alignment import alignment
 from tb_steptime.insights.rules.gpu.device_copies import device_copies
+from tb_steptime.insights.rules.gpu.double_precision import double_precision
 from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
 from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
@@ -101,6 +102,7 @@ RULES: dict[Rule, Gain] = {
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,
     slow_products: Gain.OVERLAPS,
+    double_precision: Gain.OVERLAPS,
     eager_attention: Gain.OVERLAPS,
     fusible_chains: Gain.OVERLAPS,
     device_copies: Gain.OVERLAPS,

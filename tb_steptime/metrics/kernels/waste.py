@@ -4,6 +4,7 @@
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
     conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
     optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
+    FP64          a product at half, or at a sixty-fourth, of the rate of FP32
 
 Figures are means per step, of the kernels that start within the span's window.
 """
@@ -26,8 +27,10 @@ from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_at
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import PERSISTENT, is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -73,6 +76,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
                 while an optimizer runs
     attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
     fused       the optimizer has kernels that make a whole update of many tensors
+    double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
     """
 
     small_grids: Waste | None
@@ -83,6 +87,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     chains: FusibleChains | None = None
     copies: list[CopiesOfKind] = []
     fused: bool = False
+    double: Waste | None = None
 
 
 class _Kernels(NamedTuple):
@@ -118,6 +123,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         fusible_chains(trace, device),
         device_copies(trace, device),
         bool(_named(kernels, lambda name: _WHOLE_UPDATE.search(name) is not None).any()),
+        _double(kernels, device),
     )
 
 
@@ -151,6 +157,26 @@ def _conversions(kernels: _Kernels) -> Waste:
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place[rows]]
     plain = kernel_bins(trace)[rows] == BINS.index("matmul_like")
     return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0), kernels.dur.astype(np.float64))
+
+
+def _double(kernels: _Kernels, device: int) -> Waste | None:
+    """Gain: the time x (1 - the peak of FP64 / that of FP32); all of it where the data sheet does not say."""
+    trace, rows = kernels.trace, kernels.rows
+    chosen = eligibility(trace).double[rows]
+    if not chosen.any():
+        return None
+    known = trace.devices.get(device)
+    peaks = peaks_of(known.name) if known else None
+    on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
+    plain, tensor = (saved_by_fp32(peaks, tensor_cores=each) for each in (False, True))
+    saved: Float64 = np.where(on_cores, tensor, plain)
+    return kernels.waste(chosen, kernels.dur * saved)
+
+
+def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
+    """Share of the time of an FP64 product that FP32, as TF32 where there is, saves at most; 1 where not known."""
+    double = (peaks.fp64_tensor if tensor_cores else peaks.fp64) if peaks else None
+    return 1.0 - double / (peaks.tf32 or peaks.fp32) if peaks and double else 1.0
 
 
 def _optimizer(kernels: _Kernels, device: int) -> Waste:

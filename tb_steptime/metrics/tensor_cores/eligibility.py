@@ -97,12 +97,14 @@ class Eligibility(NamedTuple):
     why        place in `reasons` of why it does not; -1: it does, or it is none
     gain_ns    at most, by which it would be shorter; 0 where nothing is known or nothing can be done
     rates      place in `peaks` of what the gain was computed from; -1: no gain
+    double     a product, or a stage of one, whose inputs are FP64, on whichever cores
     """
 
     eligible: Bool
     why: Int32
     gain_ns: Int64
     rates: Int32
+    double: Bool
     reasons: list[WhyNot]
     peaks: list[Rates]
 
@@ -130,7 +132,8 @@ def eligibility(trace: Trace) -> Eligibility:
     rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
     eligible = np.isin(kernel_bins(trace), (_TENSOR_CORE, _MATMUL_LIKE))
     gain = _gains(trace, rates[place] if len(cases) else place, peaks)
-    return Eligibility(eligible, why[place], gain, rates[place], reasons, peaks)
+    double = np.array([_is_double(case) for case in cases], bool)
+    return Eligibility(eligible, why[place], gain, rates[place], double[place], reasons, peaks)
 
 
 def _distinct(values: list[T | None]) -> list[T]:
@@ -206,6 +209,11 @@ def _dtype(case: _Case) -> str:
     if not named and case.answer.family == "cgemm" and case.product and _is_convolution(case.product.op):
         return "float"  # a convolution by Fourier transform: only its inner products are complex
     return named or _FAMILY_TYPES.get(case.answer.family, "")
+
+
+def _is_double(case: _Case) -> bool:
+    multiplies = case.bin in (_TENSOR_CORE, _MATMUL_LIKE) or case.answer.family in _WITHOUT_COUNTERPART
+    return multiplies and _dtype(case) == "double"
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:

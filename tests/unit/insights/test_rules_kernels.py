@@ -5,6 +5,7 @@ Each fires, names op, sizes and module, and says nothing of what only looks like
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -127,6 +128,48 @@ def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
     sizes = {"Q": ("[[128,64,33],[128,33,64]]", HALVES), "V": ("[[128,64,64],[128,64,32]]", HALVES), **SIZES}
     insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_products")
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
+
+
+# Double precision.
+
+DOUBLES = {"A": (FAST, '["double","double"]'), "B": (FAST, '["float","float"]')}
+DGEMM, ON_CORES = "volta_dgemm_64x64_nn", "sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16_stage3_kernel"
+
+
+def in_double(kernel: str, inputs: dict[str, Any] | None = DOUBLES) -> Trace:
+    names = {"A": "aten::mm", "B": "aten::mm", "a": kernel, "b": "ampere_sgemm_128x64_nn"}
+    return drawn(MULTIPLYING, names=names, inputs=inputs, cell_ns=700 * US)
+
+
+@pytest.mark.parametrize("inputs", [DOUBLES, None], ids=["by the op", "by the kernel"])
+def test_products_in_double_precision_are_told_apart_by_type_or_name(inputs):
+    insight = sure(in_double(DGEMM, inputs), "double_precision")
+    assert up_to(insight) == pytest.approx(700_000 * (1 - 9.7 / 156), abs=1)
+    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is matrix work with FP64 inputs, above all ")
+    assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
+
+
+def test_double_precision_on_tensor_cores_is_twice_as_fast():
+    insight = sure(in_double(ON_CORES), "double_precision")
+    assert up_to(insight) == pytest.approx(700_000 * (1 - 19.5 / 156), abs=1)
+
+
+def test_where_no_data_sheet_says_how_fast_it_is_all_of_the_time_is_the_bound():
+    trace = timeline(
+        MULTIPLYING,
+        names={"A": "aten::mm", "B": "aten::mm", "a": DGEMM, "b": GEMM},
+        calls={"y": "cudaStreamSynchronize"},
+        inputs=DOUBLES,
+        devices={0: replace(A100, name="NVIDIA GeForce RTX 4090")},
+        cell_ns=700 * US,
+    )
+    insight = sure(trace, "double_precision")
+    assert up_to(insight) == 700 * US
+    assert insight.gain_formula is not None and "not listed" in insight.gain_formula.template
+
+
+def test_a_sum_in_double_precision_is_no_product():
+    assert card(in_double("void at::native::reduce_kernel<512, 1, double>(int)", None), "double_precision") is None
 
 
 # Chains of elementwise kernels.

@@ -1,0 +1,71 @@
+"""Matrix products in FP64, which NumPy's arrays have unless told otherwise, at a fraction of the rate of FP32."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.metrics.kernels.waste import Waste
+from tb_steptime.metrics.work.peaks import Peaks, peaks_of
+from tb_steptime.text import Phrase, Quantity, Unit, filled, joined, ns, phrase, text
+
+_HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"
+
+
+_FORMULA = "Kernel by kernel: time x (1 - {double} / {single}), the peak TFLOP/s of {device} with FP64 and with {type}."
+_ON_TENSOR_CORES = "For FP64 on tensor cores it is {tensor} in place of {double}."
+
+
+def double_precision(facts: Facts) -> Insight | None:
+    """Fires when what FP32 would save of matrix products with FP64 inputs is worth a card.
+
+    Similar pattern: a job that needs FP64, as simulations do: the trace does not tell, so the card is a minor one.
+
+    Needs: GPU kernels; with `record_shapes=True` their ops say the type, else names of kernels may.
+
+    Jobs: those with a GPU, training and inference.
+
+    Gain: time x (1 - peak of FP64 / peak of FP32, as TF32 where the GPU has it); all of the time where the data sheet
+    of the GPU is not known or does not say its rate with FP64.
+
+    Left out: ops other than products, whose tensors have half of the bytes in FP32.
+    """
+    device = device_split(facts)
+    found = device.waste.double if device else None
+    if device is None or found is None:
+        return None
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="double_precision",
+            title=phrase("Compute in FP32 where FP64 is not needed"),
+            later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
+            why=closed(_why(found, facts.figure("kernel_sum_time") or 0.0)),
+            how=_HOW,
+            gain_ns=found.gain_ns,
+            formula=_formula(device.name, peaks_of(device.name)),
+            why_confidence=phrase("Whether the job needs FP64 is not recorded."),
+            view="tensor_cores",
+            site=found.site,
+            estimated=True,
+        ),
+    )
+
+
+def _why(found: Waste, kernels_ns: float) -> Phrase:
+    what = phrase(
+        "{time} of {kernels} kernel time a step is matrix work with FP64 inputs",
+        time=ns(found.total_ns),
+        kernels=ns(kernels_ns),
+    )
+    return joined(what, site_phrase(found.site), by=", above all ") if found.site else what
+
+
+def _formula(device: str, peaks: Peaks | None) -> Phrase:
+    if peaks is None or peaks.fp64 is None:
+        return phrase("Time a step of matrix work with FP64 inputs: how fast this GPU is with FP64 is not listed.")
+    rates = {"double": peaks.fp64, "single": peaks.tf32 or peaks.fp32, "tensor": peaks.fp64_tensor}
+    values = {name: Quantity(rate, Unit.NUMBER) for name, rate in rates.items() if rate is not None}
+    words = {"device": text(device), "type": text("TF32" if peaks.tf32 else "FP32")}
+    return filled(_FORMULA if peaks.fp64_tensor is None else f"{_FORMULA} {_ON_TENSOR_CORES}", values | words)
