@@ -37,7 +37,7 @@ EIGHTHS = tuple(name for name, size in TYPE_BYTES.items() if size == 1 and name 
 #: Elements in a unit, of the types that tensor cores take.
 _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *HALVES, *EIGHTHS)}
 
-_TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
+_PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
 #: A kernel that loads so few elements at once that its operands cannot be aligned: "align1", "align2".
 _MISALIGNED_KERNEL = re.compile(r"_?align(?:a|b|c)?([12])(?!\d)")
@@ -130,9 +130,8 @@ def eligibility(trace: Trace) -> Eligibility:
     peaks = _distinct([rates for _, rates in judged])
     why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)
     rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
-    eligible = np.isin(kernel_bins(trace), (_TENSOR_CORE, _MATMUL_LIKE))
+    eligible, double = np.isin(kernel_bins(trace), _PRODUCTS), np.array([_is_double(case) for case in cases], bool)
     gain = _gains(trace, rates[place] if len(cases) else place, peaks)
-    double = np.array([_is_double(case) for case in cases], bool)
     return Eligibility(eligible, why[place], gain, rates[place], double[place], reasons, peaks)
 
 
@@ -212,7 +211,7 @@ def _dtype(case: _Case) -> str:
 
 
 def _is_double(case: _Case) -> bool:
-    multiplies = case.bin in (_TENSOR_CORE, _MATMUL_LIKE) or case.answer.family in _WITHOUT_COUNTERPART
+    multiplies = case.bin in _PRODUCTS or case.answer.family in _WITHOUT_COUNTERPART
     return multiplies and _dtype(case) == "double"
 
 
