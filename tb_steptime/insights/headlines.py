@@ -10,7 +10,7 @@ from tb_steptime.insights.gpu_verdict import SEE_HOST, gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
-from tb_steptime.insights.wording.data_loading import main_label
+from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.vendors import matrix_units
@@ -129,8 +129,9 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
     ):
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
-    setting = f"num_workers={curve.recommended}"
-    call = f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
+    call = (
+        f"loader = DataLoader(dataset, {workers_setting(curve)},\n                    {pinned}persistent_workers=True)"
+    )
     name = main_label(facts.data_loading)
     return f"# {name}\n{call}" if name else call
 

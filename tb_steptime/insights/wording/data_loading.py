@@ -12,6 +12,9 @@ from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
 
+#: A GPU has no more cores for itself in most machines and clusters.
+USUAL_CORES = 16
+
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
 _ABOUT_ONE = 0.1
 _WITH_STACK = code("with_stack=True")
@@ -129,6 +132,17 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
         return None
     words = "If {option} is not {workers}, one batch in {workers} is slow instead."
     return phrase(words, option=code("num_workers"), workers=count(burst.workers))
+
+
+def beyond_usual_cores(curve: WorkerCurve) -> bool:
+    """Whether more workers are recommended than most machines have cores, and nothing says how many this one has."""
+    return curve.cores is None and curve.recommended > USUAL_CORES
+
+
+def workers_setting(curve: WorkerCurve) -> str:
+    """The argument of a DataLoader that sets the recommended number."""
+    number = str(curve.recommended)
+    return f"num_workers={f'min({number}, os.cpu_count())' if beyond_usual_cores(curve) else number}"
 
 
 def _curve_title(curve: WorkerCurve) -> Phrase:

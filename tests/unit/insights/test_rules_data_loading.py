@@ -84,13 +84,21 @@ def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
     """One slow batch in twelve looks like twelve workers."""
     few, many = (sure(steps_that_wait([9 * n, *[1] * (n - 1)] * 6, work=2), "more_workers") for n in (8, 12))
     assert (few.confidence, few.severity, few.how) == (
-        Confidence.MEDIUM, Severity.MAJOR, f"DataLoader(..., num_workers={few.title.values['workers'].value})",
+        Confidence.MEDIUM, Severity.MAJOR,
+        f"DataLoader(..., num_workers=min({few.title.values['workers'].value}, os.cpu_count()))",
     )  # fmt: skip
     assert (many.confidence, many.severity) == (Confidence.LOW, Severity.MINOR)
     assert plain(many.title) == "Record the workers before you change their number"
     assert "If `num_workers` is not 12, one batch in 12 is slow instead." in plain(many.why)
     assert many.how is not None
     assert "LoaderRecorder" in many.how
+
+
+def test_more_workers_than_most_machines_have_cores_are_asked_for_on_that_condition():
+    usual, beyond = (sure(steps_that_wait([late, *[1] * 3] * 6, work=2), "more_workers") for late in (20, 80))
+    assert (plain(usual.title), usual.how) == ("Use 11 workers", "DataLoader(..., num_workers=11)")
+    assert plain(beyond.title) == "Use more workers, up to 31 if there are cores for them"
+    assert beyond.how == "DataLoader(..., num_workers=min(31, os.cpu_count()))"
 
 
 def test_more_workers_need_a_stall_of_a_twentieth():

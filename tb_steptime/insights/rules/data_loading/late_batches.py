@@ -13,7 +13,7 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     loader_card,
     shares,
 )
-from tb_steptime.insights.wording.data_loading import pace, slow_batch_instead
+from tb_steptime.insights.wording.data_loading import beyond_usual_cores, pace, slow_batch_instead, workers_setting
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
 
@@ -78,8 +78,9 @@ def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough.
 
     Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
-    share too few cores: with the recorder `input_bound` says so. One slow batch in twenty leaves the waits of twenty
-    workers: where the period alone tells more than eight, the card asks to record them, and is a minor one.
+    share too few cores: with the recorder `input_bound` says so, and without it a number beyond those of most machines
+    is said with that condition. One slow batch in twenty leaves the waits of twenty workers: where the period alone
+    tells more than eight, the card asks to record them, and is a minor one.
 
     Needs: enough waits for a pattern of bursts, or the recorder's files. Where nothing of the job's GPU is recorded,
     its work may hide the waits: a minor card.
@@ -97,11 +98,14 @@ def more_workers(facts: Facts) -> Insight | None:
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
     sure = _RECORDED if result.recorded else _INFERRED
+    title = "Use {workers} (worker|workers)"
+    if beyond_usual_cores(curve):
+        title = "Use more workers, up to {workers} if there are cores for them"
     card = HostCard(
         id="more_workers",
-        title=phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
+        title=phrase(agreeing(title, number), workers=count(number)),
         why=pace(result, curve),
-        how=f"DataLoader(..., num_workers={number})",
+        how=f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
         best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,

@@ -53,7 +53,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     Similar pattern: the training itself begins: no card where the only first batch is that of the first step. A single
     epoch that begins may be the only one for hours: a minor card.
 
-    Needs: the loader's marks of an epoch's end and of the next one's start.
+    Needs: the loader's marks of an epoch's end and of the next one's start. Where nothing of the job's GPU is recorded,
+    its work may hide the waits: a minor card.
 
     Jobs: all that begin an epoch within the recorded steps, with worker processes.
 
@@ -98,7 +99,8 @@ def loader_jitter(facts: Facts) -> Insight | None:
 
     Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
 
-    Needs: the loader's marks, and enough waits to know the usual one.
+    Needs: the loader's marks, and enough waits to know the usual one. Where nothing of the job's GPU is recorded, its
+    work may hide the waits: a minor card.
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
@@ -137,7 +139,8 @@ def loader_overhead(facts: Facts) -> Insight | None:
     bursts, in which the short waits are for ready batches. A slow sampler, which draws indices in the main process: the
     recorder knows what it takes. A busy machine, which stops the main process while it receives: the median counts.
 
-    Needs: the recorder's files, or a pattern of bursts.
+    Needs: the recorder's files, or a pattern of bursts. Where nothing of the job's GPU is recorded, its work may hide
+    the waits: a minor card.
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
