@@ -44,7 +44,7 @@ class MetricBins(msgspec.Struct, frozen=True):
 
 
 class SlowStep(msgspec.Struct, frozen=True):
-    """A step whose modified z-score is over 3.5, and the part that grew most over the part's median.
+    """A slow step (`metrics.outliers`), and the part that grew most over the part's median.
 
     longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
     part has no events of its own.

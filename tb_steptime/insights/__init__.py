@@ -17,6 +17,7 @@ from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
+from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
 from tb_steptime.insights.wording.gaps import (
@@ -66,7 +67,7 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     asked = [(guarded.ask(rule.__name__, rule, facts, None), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
-    insights = [_lowered(insight) if little else insight for insight, _ in fired]
+    insights = [_lowered(insight) if little else insight for insight in without_named([each for each, _ in fired])]
     insights.sort(key=_place)
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little

@@ -8,6 +8,9 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
+#: Steps of one loop differ by some percent on any machine, and among steps that agree by a microsecond any other one
+#: stands out: a slow one takes this much longer than the median.
+SLOW_FRACTION = 0.10
 #: Makes the median absolute deviation, and the mean one, comparable to a standard deviation of normal values.
 MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
 #: With fewer values than this, median and outliers cannot be separated.
@@ -29,8 +32,9 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Which values are outliers above the rest; none where there are too few."""
+    """Which values are outliers above the rest, and by a tenth above the median; none where there are too few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
-    result: Bool = modified_z(values) > OUTLIER_Z
+    median = np.median(values)
+    result: Bool = (modified_z(values) > OUTLIER_Z) & (values - median >= SLOW_FRACTION * median)
     return result

@@ -11,7 +11,7 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.metrics.outliers import OUTLIER_Z
+from tb_steptime.metrics.outliers import OUTLIER_Z, SLOW_FRACTION
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
 
 #: A change of a mean below this share of it is called steady.
@@ -50,8 +50,10 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         "steps": _steps_title(chosen),
         "slow": _slow_title(chosen),
         "slow_rule": phrase(
-            "A step is slow if it is far longer than the median step (modified z-score over {limit}).",
+            "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
+            "step.",
             limit=Quantity(OUTLIER_Z, Unit.NUMBER),
+            share=fraction(SLOW_FRACTION),
         ),
         "time_bins": phrase("When is the GPU busy in each span?"),
     }

@@ -548,6 +548,14 @@ def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict
     return {"steps": steps, "grown": [first, Grown("4", ends[3], ends[4], (last_us - 900) * US, [part])], **changes}
 
 
+def test_where_a_card_names_the_pause_the_slow_step_is_not_told_again():
+    """The slow step lifts the mean by 80 us; a pause that explains less leaves something to look for."""
+    for idle_us, shown in ((60, {"host_stops", "slow_steps"}), (70, {"host_stops"})):
+        pause = Pause("unexplained", False, None, 1, 400 * US, idle_us * US, "2", 0, 400 * US)
+        ids = {each.id for each in judged(host_result(**slow(1_300), pauses=[pause])).insights}
+        assert ids & {"host_stops", "slow_steps"} == shown
+
+
 def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     insight = card(host_result(**slow(1_300)), "slow_steps")
     assert insight is not None

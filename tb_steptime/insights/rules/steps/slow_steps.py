@@ -15,14 +15,15 @@ from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
+from tb_steptime.metrics.outliers import SLOW_FRACTION
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
-#: Steps of one loop differ by some percent on any machine; a slow one takes this much longer than usual.
-SLOW_FRACTION = 0.10
-
 #: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
+
+#: Cards that name what makes single steps slow, and how much of the gain they have then.
+_NAMING, NEARLY_ALL = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles"), 0.8
 
 #: So many slow steps at equal distances are no chance.
 REGULAR = 3
@@ -57,7 +58,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     Gain: what the steps after the first one take beyond the median of them, without their waits for batches, mean over
     all steps.
 
-    Left out: waits for batches, and what of the recording is not judged at its beginning and end.
+    Left out: waits for batches, and what of the recording is not judged at its beginning and end. Where another card
+    names what makes them slow, this one is not shown.
     """
     slow = _slow(facts.host)
     if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
@@ -83,6 +85,12 @@ def slow_steps(facts: Facts) -> Insight | None:
             row=EvidenceRow("slow", slow[0].step),
         ),
     )
+
+
+def without_named(insights: list[Insight]) -> list[Insight]:
+    """All cards, but this one where another one has nearly all of its gain, and says why steps are slow."""
+    named_ns = max((each.gain_ns for each in insights if each.id in _NAMING), default=0)
+    return [each for each in insights if each.id != "slow_steps" or named_ns < NEARLY_ALL * each.gain_ns]
 
 
 def _slow(host: HostResult) -> list[Grown]:

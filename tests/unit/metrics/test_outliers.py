@@ -1,0 +1,23 @@
+"""Which steps stand out: beyond what their spread explains, and by a tenth of the median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_steptime.metrics.outliers import slow
+
+
+@pytest.mark.parametrize(
+    ("lengths", "found"),
+    [
+        ([100, 101, 100, 99, 100, 150], [5]),
+        ([100, 100, 100, 100, 100, 109], []),  # next to steps that agree exactly any other stands out
+        ([100, 100, 100, 100, 100, 110], [5]),
+        ([60, 80, 100, 120, 140, 160], []),  # they differ that much anyway
+        ([100, 100, 100, 50, 100, 100], []),  # fast
+        ([100, 100, 150], []),  # of three none is usual
+    ],
+)
+def test_slow_ones_stand_out_and_are_longer_by_a_tenth(lengths: list[int], found: list[int]):
+    assert np.flatnonzero(slow(np.array(lengths))).tolist() == found
