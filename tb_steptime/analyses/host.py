@@ -7,6 +7,7 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
+from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
@@ -198,9 +199,10 @@ def _bound_of_host(trace: Trace) -> Bound:
     """Without a device: by what the host does for most of the step."""
     rows = step_breakdown(trace)
     parts = mean_parts(rows, mean_duration_ns(rows))
-    computes_ns = parts.cpu_exec + parts.runtime
+    exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(rows))
+    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns
     on_cpu = job_kind(trace).device == "cpu"
-    return judge_cpu(CpuPace(parts.data_loader, parts.communication, computes_ns, parts.other, on_cpu))
+    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:

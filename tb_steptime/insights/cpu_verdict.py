@@ -25,8 +25,10 @@ def cpu_sentence(facts: Facts) -> Phrase:
         words = "A step takes {step}, and for {wait} of it the CPU waits for input data."
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if bound is Bound.COMMUNICATION:
-        words = "A step takes {step}, and for {share} of it the CPU communicates with other ranks."
-        return phrase(words, step=step, share=fraction(facts.share(parts.communication)))
+        words = "A step takes {step}, and for {share} of it the CPU only communicates with other ranks."
+        exchanged = facts.overview.communication
+        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
+        return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
     if bound is Bound.CPU:
         return _computes(facts)
     if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:

@@ -111,8 +111,9 @@ def _communicates(pace: Pace) -> bool:
 
 
 class CpuPace(NamedTuple):
-    """What a verdict rests on where no GPU is recorded, ns of the mean step. computes_ns: in ops and named ranges;
-    other_ns: in none of these. on_cpu: the job computes there, and does not launch work of a GPU."""
+    """What a verdict rests on where no GPU is recorded, ns of the mean step. communication_ns: of which no op hides
+    anything; computes_ns: in ops and named ranges; other_ns: in none of these. on_cpu: the job computes there, and does
+    not launch work of a GPU."""
 
     input_ns: int
     communication_ns: int
@@ -122,8 +123,9 @@ class CpuPace(NamedTuple):
 
 
 def judge_cpu(pace: CpuPace) -> Bound:
-    """What takes most of the step, from a tenth on; unknown where ops only launch, or Python between them takes more.
-    A wait for a batch decides nothing where a GPU of which nothing is recorded may work meanwhile.
+    """What takes most of the step, from a tenth on; unknown where ops only launch, or Python between ops takes more
+    than these, or than the exchange with other ranks, which then wait for this one. A wait for a batch decides nothing
+    where a GPU of which nothing is recorded may work meanwhile.
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """
@@ -136,5 +138,6 @@ def judge_cpu(pace: CpuPace) -> Bound:
     step_ns = sum(known.values()) + pace.other_ns
     if most_ns < IDLE_FRACTION * step_ns or not step_ns:
         return Bound.UNKNOWN
-    computes = bound is not Bound.CPU or most_ns >= pace.other_ns
-    return bound if bound is Bound.COMMUNICATION or (pace.on_cpu and computes) else Bound.UNKNOWN
+    if bound is not Bound.INPUT and most_ns < pace.other_ns:
+        return Bound.UNKNOWN
+    return bound if bound is Bound.COMMUNICATION or pace.on_cpu else Bound.UNKNOWN

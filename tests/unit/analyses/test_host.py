@@ -86,6 +86,8 @@ def test_a_span_without_a_device_tells_of_the_host():
         ("l.........", ".aaaaaaaaa", "..........", Bound.CPU),
         ("lllll.....", ".....aaaa.", "..........", Bound.INPUT),
         ("l.........", ".aaa......", "....gggggg", Bound.COMMUNICATION),
+        ("l.........", ".aaaaaaaaa", "..gggggggg", Bound.CPU),  # what ops hide
+        ("..........", ".......aaa", "....ggg...", Bound.UNKNOWN),  # the other ranks wait for this one
         ("l.........", ".aaaa.....", "..........", Bound.UNKNOWN),
         ("..........", ".a........", "..........", Bound.UNKNOWN),
     ],

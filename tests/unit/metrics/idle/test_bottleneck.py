@@ -78,6 +78,7 @@ def test_causes_sum_to_the_idle_time():
         (CpuPace(60, 0, 40, 0, on_cpu=True), Bound.INPUT),
         (CpuPace(60, 0, 40, 0, on_cpu=False), Bound.UNKNOWN),  # the GPU may work meanwhile
         (CpuPace(0, 60, 40, 0, on_cpu=False), Bound.COMMUNICATION),
+        (CpuPace(0, 40, 10, 50, on_cpu=True), Bound.UNKNOWN),  # the others wait for what this rank does outside of ops
         (CpuPace(0, 0, 60, 40, on_cpu=True), Bound.CPU),
         (CpuPace(0, 0, 60, 40, on_cpu=False), Bound.UNKNOWN),  # its ops only launch
         (CpuPace(0, 0, 40, 60, on_cpu=True), Bound.UNKNOWN),
