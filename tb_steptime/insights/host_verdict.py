@@ -15,6 +15,7 @@ from tb_steptime.insights.facts import Facts, confidence, little_is_judged, wait
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
 from tb_steptime.insights.little_verdict import sentence_of_little
 from tb_steptime.insights.rules.host.long_waits import main_wait
+from tb_steptime.insights.rules.host.unrecorded_work import hidden_in_graphs
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -45,6 +46,7 @@ _UNRECORDED = (
     "For {unrecorded} of the step {gpu} must be busy with work that this trace does not show: record again, after a "
     "warm-up."
 )
+_IN_GRAPHS = "For {unrecorded} of the step {gpu} must be busy with graphs, whose kernels this trace does not show."
 
 #: A verdict has room for a file with its line and function.
 DOING_LENGTH = 64
@@ -100,7 +102,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
-        return _unknown(idle)
+        return _unknown(facts, idle)
     if bound is Bound.MIXED and _exchange_ns(facts.host) >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
@@ -110,10 +112,10 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     return _SENTENCES[bound]
 
 
-def _unknown(idle: IdleNs) -> str:
+def _unknown(facts: Facts, idle: IdleNs) -> str:
     """By what most of it is that the trace does not show."""
     if idle.unrecorded_work > max(idle.unknown, idle.tail):
-        return _UNRECORDED
+        return _IN_GRAPHS if hidden_in_graphs(facts) else _UNRECORDED
     return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
 
 

@@ -26,13 +26,14 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 
 #: So long after its call returned a launch has reached an idle device: six times the longest that was measured.
 REACHED_NS = 50_000
@@ -72,6 +73,7 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
     """Parts of the device's gaps. None in which another device of the process works: that is waited for."""
     gaps = find_gaps(trace, device)
     found = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
+    found = found | _behind_graphs(trace, gaps)
     alone = _busy_elsewhere(trace, device).overlap_ns(found.start, found.end) == 0
     return Intervals(found.start[alone], found.end[alone])
 
@@ -91,6 +93,24 @@ def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
     begins = busy_intervals(trace, device).start[:1].tolist()  # none, where all activities are empty
     first = Intervals.union(np.full(len(begins), find_steps(trace).window[0]), np.array(begins, np.int64))
     return (waits & _blocked(trace, *WAITING)) | (waits & first)
+
+
+def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
+    """From when the launch has reached the device, where one of a graph came between it and the launch before it, and
+    the kernels of graphs are not recorded: it waits for these.
+
+    thread   [l] [graph] [l]
+    device   kk                            k
+                            uuuuuuuuuuuuuuu
+    """
+    calls, graphs = _calls(trace, gaps), graphs_without_kernels(trace)
+    launched = find_launches(trace).call
+    launching = np.append(-1, distinct_in(launched[launched >= 0]).astype(np.int64))
+    before = launching[np.searchsorted(launching, calls) - 1]
+    behind = np.searchsorted(graphs, calls) > np.searchsorted(graphs, before)
+    mine = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))
+    reached = trace.events.ends(calls[mine]) + REACHED_NS
+    return Intervals.union(np.clip(reached, gaps.start[mine], gaps.end[mine]), gaps.end[mine])
 
 
 def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:

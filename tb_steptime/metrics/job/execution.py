@@ -58,7 +58,7 @@ def compiled_ranges(trace: Trace) -> Int64:
 def execution_of(trace: Trace) -> Execution:
     """The way in which most work is launched; unknown where nothing ran. Graphs also where their kernels were not
     recorded, and no share is known."""
-    if _graphs_hide_kernels(trace):
+    if len(graphs_without_kernels(trace)):
         return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
     if shares is None:
@@ -69,10 +69,11 @@ def execution_of(trace: Trace) -> Execution:
     return Execution(leading if by_share[leading] >= LEADING_SHARE else "mixed", compiled, graphs, _evidence(trace))
 
 
-def _graphs_hide_kernels(trace: Trace) -> bool:
-    """Whether graphs are launched, and none of their kernels is in the trace."""
+def graphs_without_kernels(trace: Trace) -> Int64:
+    """Rows of the launches of graphs, where no kernel of any graph is in the trace; of other traces none."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
-    return len(calls) >= FEWEST_GRAPHS and not np.isin(find_launches(trace).call, calls).any()
+    hidden = len(calls) >= FEWEST_GRAPHS and not np.isin(find_launches(trace).call, calls).any()
+    return calls if hidden else calls[:0]
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:

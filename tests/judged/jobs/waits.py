@@ -8,7 +8,7 @@ from tests.judged.jobs.drawn import FIRST, MS, SMALL, LabelledJob, job
 from tests.judged.jobs.healthy import EDGES, GRAPHS, STEP, WAITS
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import Call, Loader, Op, Recording, Section
-from tests.truth.simulate.jobs.compiled import compiled_step
+from tests.truth.simulate.jobs.compiled import compiled_step, graph_step
 from tests.truth.simulate.jobs.cpu_only import adam_step, cpu_step
 from tests.truth.simulate.jobs.edges import compiled_in
 from tests.truth.simulate.jobs.inference import Decoding, decode_from_graph, decode_step, prompt_step
@@ -86,6 +86,23 @@ WAITING: tuple[LabelledJob, ...] = (
         ),
         decode_from_graph(Decoding(), nodes=False),
         None,
+    ),
+    job(
+        Label(
+            "decode_ahead_without_nodes", "unknown", main="unrecorded_work",
+            never=f"{NOT_TRUE} launch_graphs long_stretches sync_bubble",
+            why="The same, and nobody reads the token: copies wait behind graphs that the trace does not show.",
+        ),
+        decode_from_graph(Decoding(), nodes=False, ahead=True),
+        None,
+    ),
+    job(
+        Label(
+            "train_graph_without_nodes", "unknown", main="unrecorded_work",
+            never=f"{NOT_TRUE} launch_graphs long_stretches sync_bubble fused_optimizer",
+            why="A training whose passes are one graph without its nodes: the optimizer waits for it.",
+        ),
+        graph_step(SMALL, nodes=False),
     ),
     job(
         Label(

@@ -14,6 +14,17 @@ _HOW = """profile(
 # nvidia-smi (AMD: rocm-smi) lists other processes on the GPU"""
 
 
+_WHY = "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: "
+_BEHIND_ANYTHING = _WHY + "graphs without their kernels, earlier work, or another process."
+_BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
+_HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
+
+
+def hidden_in_graphs(facts: Facts) -> bool:
+    """Whether graphs are launched, and none of their kernels is recorded."""
+    return facts.job.execution == "graphs" and facts.job.graph_share is None
+
+
 def unrecorded_work(facts: Facts) -> Insight | None:
     """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show, or its next
     work waits for something although the process has no other GPU.
@@ -32,19 +43,16 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     idle = facts.idle
     if idle is None:
         return None
+    in_graphs = hidden_in_graphs(facts)
     unrecorded_ns = idle.unrecorded_work + (idle.dependency if len(facts.host.devices) == 1 else 0)
     if facts.share(unrecorded_ns) < WARNING_FRACTION:
         return None
     return Insight(
         id="unrecorded_work",
         severity=Severity.MINOR,
-        title=phrase("Record the GPU's work after a warm-up"),
-        why=phrase(
-            "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: graphs without "
-            "their kernels, earlier work, or another process.",
-            unrecorded=ns(unrecorded_ns),
-        ),
-        how=_HOW.format(activity=device_activity(facts.job.accelerator)),
+        title=phrase("Record the kernels of graphs") if in_graphs else phrase("Record the GPU's work after a warm-up"),
+        why=phrase(_BEHIND_GRAPHS if in_graphs else _BEHIND_ANYTHING, unrecorded=ns(unrecorded_ns)),
+        how=_HOW_OF_GRAPHS if in_graphs else _HOW.format(activity=device_activity(facts.job.accelerator)),
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

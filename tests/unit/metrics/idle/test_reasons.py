@@ -182,6 +182,26 @@ def test_launches_that_all_wait_for_unrecorded_work_are_not_late():
 
 
 @pytest.mark.parametrize(
+    ("graphs", "reason"),
+    [("g..g..g", "unrecorded_work"), ("g..g...", "dependency"), ("...g..g", "dependency")],
+    ids=["three graphs", "two may be something else", "none before the launch"],
+)
+def test_what_follows_a_graph_whose_kernels_are_not_recorded_waits_for_these(graphs: str, reason: str):
+    """The launches of later graphs come after all work, and only count them."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 60} |
+        runtime  | k.{graphs[0]}.q{"." * 46}{graphs[1:]}{"." * 3} |
+        kernel 7 | .kk{"." * 30}q{"." * 26} |""",
+        cell_ns=10_000,
+        calls={"g": "cudaGraphLaunch"},
+    )
+    found = reasons_us(trace)
+    assert found[reason][0] == 330 - (50 + 50)  # the launch returns after 50 us, and is late 50 us later
+    assert ({"dependency", "unrecorded_work"} - {reason}).isdisjoint(found)
+
+
+@pytest.mark.parametrize(
     ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [10], "unrecorded_work": [490]})]
 )
 def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: dict[str, list[int]]):
