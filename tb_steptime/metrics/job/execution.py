@@ -58,7 +58,7 @@ def compiled_ranges(trace: Trace) -> Int64:
 def execution_of(trace: Trace) -> Execution:
     """The way in which most work is launched; unknown where nothing ran. Graphs also where their kernels were not
     recorded, and no share is known."""
-    if len(graphs_without_kernels(trace)):
+    if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
         return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
     if shares is None:
@@ -72,8 +72,7 @@ def execution_of(trace: Trace) -> Execution:
 def graphs_without_kernels(trace: Trace) -> Int64:
     """Rows of the launches of graphs, where no kernel of any graph is in the trace; of other traces none."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
-    hidden = len(calls) >= FEWEST_GRAPHS and not np.isin(find_launches(trace).call, calls).any()
-    return calls if hidden else calls[:0]
+    return calls[:0] if np.isin(find_launches(trace).call, calls).any() else calls
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:
