@@ -232,6 +232,15 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
 
 
+def test_where_gpus_take_turns_a_long_wait_without_a_name_is_the_other_one_s_turn():
+    host = waited(long_gap(None, 0.2))
+    assert card(host, "long_stretches") is not None
+    assert card(msgspec.structs.replace(host, several_devices=two_gpus(1.25)), "long_stretches") is None
+    assert card(msgspec.structs.replace(host, several_devices=two_gpus(1.26)), "long_stretches") is not None
+    named = waited(long_gap("/home/me/data.py(9): crop", 0.2))
+    assert card(msgspec.structs.replace(named, several_devices=two_gpus(1.0)), "long_stretches") is not None
+
+
 def test_long_waits_of_one_step_are_no_cost_of_every_step():
     assert said(waited(long_gap("a", 0.2), steps=1), "long_stretches") is None
     assert card(waited(long_gap("a", 0.2), steps=1), "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]

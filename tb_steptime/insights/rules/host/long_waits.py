@@ -18,6 +18,7 @@ from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
+from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 
@@ -37,7 +38,8 @@ def long_stretches(facts: Facts) -> Insight | None:
 
     Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
     times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job
-    that has nothing to do, such as a server without requests: where nothing of the CPU is recorded, the card says so.
+    that has nothing to do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A
+    GPU that waits while the CPU works for another one of the process: without a name `serial_devices` alone says so.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -52,7 +54,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
     names = _names(facts, late, compiled=False)
     name = _common_name(names)
-    if not late or (name is None and facts.share(sum(late.values())) < WARNING_FRACTION):
+    unclear = name is None and (in_series(facts.host) or facts.share(sum(late.values())) < WARNING_FRACTION)
+    if not late or unclear:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     if name is not None:

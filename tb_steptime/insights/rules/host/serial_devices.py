@@ -6,6 +6,7 @@ gpu1         kkkkkk      kkkkkk      1 at a time, of 2
 
 from __future__ import annotations
 
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
@@ -32,7 +33,7 @@ def serial_devices(facts: Facts) -> Insight | None:
     Left out: what the processes need to exchange gradients.
     """
     several = facts.host.several_devices
-    if several is None or several.concurrency - 1 > SERIAL_FRACTION * (len(several.devices) - 1):
+    if several is None or not in_series(facts.host):
         return None
     return host_card(
         facts,
@@ -49,6 +50,12 @@ def serial_devices(facts: Facts) -> Insight | None:
             part="kernel",
         ),
     )
+
+
+def in_series(host: HostResult) -> bool:
+    """Whether the process has several GPUs, and they work one after another."""
+    several = host.several_devices
+    return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
 
 
 def _how(devices: int) -> str:
