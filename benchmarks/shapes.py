@@ -57,6 +57,10 @@ SHAPES: dict[str, tuple[Callable[[int], list[Event]], int]] = {
     "begins without ends": (lambda n: in_two_steps([op(k, ph="B") for k in range(n)], n / 2), 25_000),
     "ends without begins": (lambda n: in_two_steps([op(k, ph="E") for k in range(n)], n / 2), 25_000),
     "long names": (lambda n: in_two_steps([kernel(k, name=f"{k}" + "x" * 100_000) for k in range(n)], n / 2), 10),
+    "names of kernels, of 300 characters": (
+        lambda n: in_two_steps([kernel(k, name=f"k{k}" + "x" * 300) for k in range(n)], n / 2),
+        5_000,
+    ),
     "names of kernels": (lambda n: in_two_steps([kernel(k, name=f"k{k}") for k in range(n)], n / 2), 5_000),
     "names of ops": (lambda n: in_two_steps([op(k, name=f"aten::op{k}") for k in range(n)], n / 2), 5_000),
     "names of ranges": (lambda n: in_two_steps([STEP | op(k, name=f"r{k}", cat="user_annotation") for k in range(n)],

@@ -15,12 +15,18 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.reading import read_summary, whole
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.insights import judge
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.serve.wire import encode
 from tb_steptime.text import Unit
 from tb_steptime.timeline.build import write_events
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.flame import flame_page
+from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.search import Search, search_page
 from tb_steptime.trace.kineto import read_trace
 
 #: Rounding of sums of fractions.
@@ -38,16 +44,34 @@ def finding(path: Path) -> str | None:
         trace = read_trace(path)
         _, measured = measure_trace(trace)
         judge(measured.results, measured.facts.gaps)
-        encode_summary(stamp(path), measured)
         with tempfile.TemporaryDirectory() as folder:
+            summary = Path(folder) / "summary.steptime"
+            summary.write_bytes(encode_summary(stamp(path), measured))
+            whole(read_summary(summary), "summary that was just written")
             write_events(trace, Path(folder))
+            _ask_events(EventFile.open(Path(folder)))
     except TraceError as refused:
-        return None if refused.problem and refused.hint else f"a refusal without words: {refused!r}"
+        return _about(refused, path)
     except Exception as error:  # noqa: BLE001 - any of them is a finding
         return place(error)
     finally:
         logging.getLogger("tb_steptime").removeHandler(failures)
     return next(iter(failures.found), None) or next(_impossible(measured), None)
+
+
+def _about(refused: TraceError, path: Path) -> str | None:
+    """A refusal in words is right of the trace, not of what was just made of it."""
+    if str(path) not in str(refused):
+        return f"a refusal of what was just written: {refused!r}"
+    return None if refused.problem and refused.hint else f"a refusal without words: {refused!r}"
+
+
+def _ask_events(events: EventFile) -> None:
+    """What the Timeline and the flame graphs ask for first: values that were written may still fail to be drawn."""
+    first, last = events.head.first_ns, events.head.last_ns
+    encode(timeline_page(events, first, last + 1, 1))
+    encode(search_page(events, Search("e", first)))
+    encode(flame_page(events, "stack", "ran"))
 
 
 class _Failures(logging.Handler):

@@ -13,7 +13,16 @@ def test_some_mutations_give_figures_or_a_clear_refusal():
     assert wrong(range(40)) == {}
 
 
-@pytest.mark.parametrize("name", ["copies_of_another_day.json", "impossible_values.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "copies_of_another_day.json",
+        "impossible_values.json",
+        "op_without_a_name.json",
+        "optimizer_kernels_without_length.json",
+        "times_lost.json",
+    ],
+)
 def test_what_was_found_once_stays_mended(name):
     assert finding(PROJECT / "tests" / "traces" / name) is None
 

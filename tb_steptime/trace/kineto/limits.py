@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
-from tb_steptime.trace.table import Bool, Int64, MemoryTable, StringTable
+from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, StringTable, distinct_in
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
@@ -35,8 +35,11 @@ MOST_CHARACTERS = 2**14
 #: Where all longer names together are too much to read, each is cut there; few kernels' are as long.
 USUAL_CHARACTERS, MOST_OF_LONG = 2**11, 2**19
 
+#: Characters of all names of kernels, of which rules read each: forty times as many as in any trace at hand.
+MOST_OF_KERNELS = 2**21
+
 _IDS, _SIZES, _LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
-TIMES, NAMES = "impossible-times", "long-names"
+TIMES, NAMES, KERNELS = "impossible-times", "long-names", "many-kernels"
 _LIMITS = {
     "device": Limit(127, _IDS),  # of one machine, whose GPUs may be divided; each is compared with all others
     "stream": Limit(2**24, _IDS),
@@ -69,6 +72,22 @@ def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
     for number in long:
         strings[number] = f"{strings[number][:most]}… (name {number}, {len(strings[number])} characters)"
     return StringTable(strings)
+
+
+def with_fewer_kernels(
+    names: StringTable, events: EventTable, impossible: Counter[str]
+) -> tuple[StringTable, EventTable]:
+    """Kernels whose names are too much to read, behind those that come first, share one. impossible counts names."""
+    kernels = events.kind == Kind.KERNEL
+    used = distinct_in(events.name[kernels])
+    room = np.cumsum([len(names[number]) for number in used.tolist()]) <= MOST_OF_KERNELS
+    if room.all():
+        return names, events
+    rest = used[~room]
+    impossible[KERNELS] += len(rest)
+    shared = [*names.strings, f"(one of {len(rest)} more kernels)"]
+    renamed = np.where(kernels & np.isin(events.name, rest), len(names), events.name)
+    return StringTable(shared), replace(events, name=renamed.astype(np.int32))
 
 
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:

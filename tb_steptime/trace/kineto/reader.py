@@ -12,7 +12,7 @@ from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
 from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
-from tb_steptime.trace.kineto.limits import possible_memory, possible_names
+from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
 from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
@@ -123,12 +123,15 @@ class Whole:
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
+        names, events = with_fewer_kernels(
+            possible_names(strings, tables.impossible), tables.events(), tables.impossible
+        )
         trace = Trace(
             path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,
-            events=tables.events(),
+            events=events,
             kernels=tables.kernels(),
-            strings=possible_names(strings, tables.impossible),
+            strings=names,
             inputs=inputs,
             sequences=tables.sequences(),
             stacks=tables.stacks(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -351,6 +353,38 @@ def check_names_are_cut(tmp_path: Path) -> None:
     trace = read_trace(path)
     assert trace.strings.strings == ["aten::mm… (name 0, 9 characters)", "aten::mm… (name 1, 9 characters)", "aten::mm"]
     assert [(note.id, note.values["count"].value) for note in trace.notes] == [("long-names", 2)]
+
+
+def test_what_unpacks_to_a_thousand_times_its_size_is_not_held_in_memory(tmp_path: Path) -> None:
+    """64 MB of blanks in 65 kB: they stream through, as any text does that is no event."""
+    path = tmp_path / "a.pt.trace.json.gz"
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+    head, tail = '{"schemaVersion": 1, "traceEvents": [', f"{json.dumps(op)}]}}"
+    with gzip.open(path, "wt") as file:
+        file.write(head + " " * 2**26 + tail)
+    assert path.stat().st_size < 2**17
+    tracemalloc.start()
+    try:
+        trace = read_trace(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (len(trace.events), trace.json_bytes) == (1, len(head) + 2**26 + len(tail))
+    assert peak < 2**25
+
+
+def test_kernels_whose_names_are_too_much_to_read_share_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_OF_KERNELS", 8)
+    path = tmp_path / "a.pt.trace.json"
+    kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "dur": 1, "args": {"device": 0, "stream": 7}}
+    names = ["gemm", "relu", "copy", "gemm", "fill"]
+    events = [kernel | {"name": name, "ts": k} for k, name in enumerate(names)]
+    op = {"ph": "X", "cat": "cpu_op", "name": "copy", "pid": 1, "tid": 1, "ts": 9, "dur": 1}
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [*events, op]}))
+    trace = read_trace(path)
+    found = [trace.strings[name] for name in trace.events.name.tolist()]
+    assert found == ["gemm", "relu", "(one of 2 more kernels)", "gemm", "(one of 2 more kernels)", "copy"]
+    assert [(note.id, note.values["count"].value) for note in trace.notes] == [("many-kernels", 2)]
 
 
 def test_totals_and_times_of_memory_that_cannot_be(tmp_path: Path) -> None:

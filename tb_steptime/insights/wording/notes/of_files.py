@@ -79,4 +79,8 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (name is|names are) longer than any that PyTorch writes.",
         "(It is|They are) cut short here.",
     ),
+    "many-kernels": NoteWords(
+        "[{count}] (name of a kernel is|names of kernels are) more than any program has.",
+        "These kernels share one name here.",
+    ),
 }
