@@ -29,6 +29,11 @@ LOST = """() => [...document.querySelectorAll(".fill, .button")]
     : getComputedStyle(each).borderTopStyle === "none")
   .map(each => each.outerHTML.slice(0, 120))"""
 
+#: Where the bar, its first choice and its buttons are.
+BAR = """() => Object.fromEntries(Object.entries({
+    bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
+  }).map(([name, selector]) => [name, document.querySelector(selector).getBoundingClientRect().toJSON()]))"""
+
 
 def test_no_view_is_wider_than_the_window_at_200_percent(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
@@ -75,3 +80,15 @@ def test_a_view_prints_as_one_page_that_names_its_run(
     expect(page.get_by_role("navigation")).to_be_hidden()
     expect(page.get_by_text(RUN).last).to_be_visible()
     one.forgive("favicon.ico")  # a page of its own asks for one
+
+
+def test_the_buttons_stay_at_the_end_of_the_bar(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    for width in (ZOOMED_PX, 900, 1030, 1280):
+        one = tab(server, state(run=RUN), width=width)
+        one.view("overview")
+        boxes = one.frame.evaluate(BAR)
+        assert abs(boxes["share"]["top"] - boxes["run"]["top"]) < 8, f"{width} px: {boxes}"
+        assert boxes["bar"]["right"] - 32 < boxes["help"]["right"] < boxes["bar"]["right"], f"{width} px: {boxes}"
