@@ -10,8 +10,8 @@ export type TimeUnit = "auto" | "us" | "ms" | "s";
  * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it, or a
  * quarter of short times as little more. A unit that the reader wants has as many decimals as the values need.
  *
- * parts: the values are parts of a step, which is read in milliseconds; so are they, where that is enough for those that
- * hold most of it.
+ * parts: the values are parts of a step, which is read in milliseconds; so are they, where that is enough for those
+ * that hold most of it.
  */
 export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto", parts = false): Scale {
   const sizes = sizesIn(values);
