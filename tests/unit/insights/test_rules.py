@@ -152,7 +152,7 @@ def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace(
     trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
-    assert (insight.gain_ns, plain(insight.title)) == (0, "Once the GPU is busy: use the tensor cores")
+    assert (insight.gain_ns, plain(insight.title)) == (0, "If the CPU can keep up: use the tensor cores")
     assert insight.later_ns is not None
 
 
