@@ -9,8 +9,11 @@ export type TimeUnit = "auto" | "us" | "ms" | "s";
 /**
  * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it, or a
  * quarter of short times as little more. A unit that the reader wants has as many decimals as the values need.
+ *
+ * parts: the values are parts of a step, which is read in milliseconds; so are they, where that is enough for those
+ * that hold most of it.
  */
-export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto"): Scale {
+export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto", parts = false): Scale {
   const sizes = sizesIn(values);
   const largest = sizes.at(-1) ?? 0;
   const typical = sizes[Math.floor(sizes.length / 2)] ?? 0;
@@ -23,7 +26,7 @@ export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: Ti
     );
   if (unit !== "ns") return scaleFor(largest, unit);
   return wanted === "auto"
-    ? unitOfMost(sizes.length > 0 ? sizes : Float64Array.of(MS))
+    ? unitOfMost(sizes.length > 0 ? sizes : Float64Array.of(MS), parts)
     : unitScale(wantedUnit(wanted, typical));
 }
 
@@ -39,11 +42,12 @@ function sizesIn(values: ArrayLike<number | null>): Float64Array {
 }
 
 /** Of sizes in their order. Milliseconds of short times have a second decimal where the least of them need it. */
-function unitOfMost(sizes: Float64Array): Scale {
+function unitOfMost(sizes: Float64Array, parts: boolean): Scale {
   const [least, largest] = [sizes[0]!, sizes[sizes.length - 1]!];
   const [low, typical] = [sizes[Math.floor(sizes.length / 4)]!, sizes[Math.floor(sizes.length / 2)]!];
   const fits = (scale: Scale) =>
-    reads(scale, typical) && (scale.unit !== "ms" || scale.of(largest) >= FEW || scale.of(low) >= LEAST);
+    (parts && scale.unit === "ms" && scale.of(leastOfMost(sizes)) >= LEAST_PART) ||
+    (reads(scale, typical) && (scale.unit !== "ms" || scale.of(largest) >= FEW || scale.of(low) >= LEAST));
   const reached = TIMES.filter(([size]) => size <= largest).map(([size]) => scaleFor(size, "ns"));
   const found = reached.findLast(fits) ?? scaleFor(largest, "ns");
   const fine = found.unit === "ms" && !reads(found, least) && found.of(largest) < 100;
@@ -55,6 +59,20 @@ const FEW = 10;
 
 /** ms: of a shorter time, two decimals leave one digit at most. */
 const LEAST = 0.05;
+
+/** Of the sum, what is in sight; the many that hold the rest may read as little. */
+const MOST_FRACTION = 0.9;
+
+/** ms: of a longer part, two decimals leave two digits. */
+const LEAST_PART = 0.1;
+
+/** The least of the large values that together are most of the sum. */
+function leastOfMost(sizes: Float64Array): number {
+  const most = MOST_FRACTION * sizes.reduce((sum, size) => sum + size, 0);
+  let at = sizes.length - 1;
+  for (let held = sizes[at]!; held < most; held += sizes[at]!) at--;
+  return sizes[at]!;
+}
 
 const reads = (scale: Scale, value: number): boolean => !scale.number(value).startsWith("<");
 

@@ -104,7 +104,7 @@ const page: PageOf<"operators"> = {
   headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
   titles: {
     operators: plain("aten::addmm takes 77 % of the GPU's work"),
-    modules: plain("36 × Linear take 40 % of the modules' forward pass"),
+    modules: plain("The 36 Linear modules take 40 % of the modules' forward pass"),
     no_stacks: plain("Lines and call stacks are not recorded."),
   },
   insights: [],
@@ -205,7 +205,7 @@ describe("the Operators view", () => {
   });
 
   test("folded layers have the mean of a call and that of the slowest", () => {
-    expect(view()).toContain("|12 ×|Layer|12|6.0 %|0.5 ms|7.0 ms|");
+    expect(view()).toContain("|Layer|12 modules|12|6.0 %|0.5 ms|7.0 ms|");
   });
 
   test("an op that is opened has its shares by shape", () => {

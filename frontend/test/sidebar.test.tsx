@@ -31,3 +31,11 @@ test("the list of views has a share for what explains a part of the step, a dash
   expect(html).toContain('data-hint="Share of the step that waits for a batch."');
   expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
 });
+
+test("the share of the tensor cores is what misses them: a tile gives the share that is on them", () => {
+  const missed = { share: 0.38, colour: "kernel", hatched: true, reason: null, meaning: null };
+  const head = { ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: missed } };
+  expect(words(<ViewList current="overview" meanings={MEANINGS} head={head} tab={TAB} />)).toContain(
+    "|Tensor cores|38 % missed|",
+  );
+});

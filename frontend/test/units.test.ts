@@ -20,6 +20,16 @@ describe("one unit for neighbours", () => {
     expect(written([400, 300])).toEqual(["400 ns", "300 ns"]);
   });
 
+  test("is milliseconds for the parts of a step, if those that hold most of it can be read in it", () => {
+    const parts = (...values: number[]) =>
+      values.map((value) => scaleOf(values, "ns", "auto", true).text(value).replaceAll(/\s/g, " "));
+    expect(parts(6.381 * MS, 343 * US, 14 * US, 3 * US)).toEqual(["6.38 ms", "0.34 ms", "0.01 ms", "<0.01 ms"]);
+    const small = Array.from({ length: 200 }, () => 7 * US);
+    expect(parts(1.2 * MS, ...small).slice(0, 2)).toEqual(["1 200 µs", "7 µs"]);
+    expect(parts(900 * US, 20 * US)).toEqual(["900 µs", "20 µs"]);
+    expect(parts(12 * S, 100 * MS)).toEqual(["12.00 s", "0.10 s"]);
+  });
+
   test("nothing and what is not known do not choose it", () => {
     expect(written([0, 0, 0, null, 5 * MS])).toEqual(["0 ms", "0 ms", "0 ms", "–", "5.0 ms"]);
     expect(written([0, null])).toEqual(["0 ms", "–"]);

@@ -72,7 +72,7 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
-        insights = [with_nothing_before(insight) for insight in insights]
+        insights = [with_nothing_before(facts, insight) for insight in insights]
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
 
 

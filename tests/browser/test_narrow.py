@@ -12,6 +12,9 @@ from tests.browser.tab import VIEWS, state, wait_until_all_is_read
 
 RUN = "num_dataloaders_simulated"
 
+#: Its card names an op in its title, in a half of the view.
+CPU_RUN = "cpu_baseline"
+
 #: What a window of 1280 px has at 200 %.
 ZOOMED_PX = 640
 
@@ -28,6 +31,17 @@ LOST = """() => [...document.querySelectorAll(".fill, .button")]
     ? getComputedStyle(each).forcedColorAdjust !== "none"
     : getComputedStyle(each).borderTopStyle === "none")
   .map(each => each.outerHTML.slice(0, 120))"""
+
+#: Parts of a card that reach out of it, and gains that reach into its title.
+OUTSIDE = """() => [...document.querySelectorAll(".cards .meta, .cards h3, .cards .gain")]
+  .filter(each => each.getBoundingClientRect().right > each.closest("li").getBoundingClientRect().right + 1
+    || each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline")
+  .map(each => each.textContent)"""
+
+#: Where the bar, its first choice and its buttons are.
+BAR = """() => Object.fromEntries(Object.entries({
+    bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
+  }).map(([name, selector]) => [name, document.querySelector(selector).getBoundingClientRect().toJSON()]))"""
 
 
 def test_no_view_is_wider_than_the_window_at_200_percent(
@@ -75,3 +89,25 @@ def test_a_view_prints_as_one_page_that_names_its_run(
     expect(page.get_by_role("navigation")).to_be_hidden()
     expect(page.get_by_text(RUN).last).to_be_visible()
     one.forgive("favicon.ico")  # a page of its own asks for one
+
+
+def test_the_buttons_stay_at_the_end_of_the_bar(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    for width in (ZOOMED_PX, 900, 1030, 1280):
+        one = tab(server, state(run=RUN), width=width)
+        one.view("overview")
+        boxes = one.frame.evaluate(BAR)
+        assert abs(boxes["share"]["top"] - boxes["run"]["top"]) < 8, f"{width} px: {boxes}"
+        assert boxes["bar"]["right"] - 32 < boxes["help"]["right"] < boxes["bar"]["right"], f"{width} px: {boxes}"
+
+
+def test_no_card_is_wider_than_its_place(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
+    server = tensorboard(measured_demo)
+    wait_until_all_is_read(server)
+    for width in (900, 1280, 1680):
+        one = tab(server, state(view="host", run=CPU_RUN), width=width)
+        one.view("host")
+        expect(one.frame.locator(".cards h3").first).to_be_visible()
+        assert one.frame.evaluate(OUTSIDE) == [], f"{width} px"

@@ -117,6 +117,8 @@ const KEYS = {
   // what a picture shows, and what it hides
   metric: text,
   over: text,
+  /** "all": no value is left out of the axes of Trends. */
+  axis: oneOf("all"),
   strip: text,
   /** The job's own scalar, by its tag. */
   scalar: text,

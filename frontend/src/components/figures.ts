@@ -46,16 +46,19 @@ export function writersOf<Row>(
   rows: readonly Row[],
   reading: Reading,
 ): ReadonlyMap<string, Write> {
-  const groups = new Map<string, { values: (number | null)[]; unit: Unit }>();
+  const groups = new Map<string, { values: (number | null)[]; unit: Unit; parts: boolean }>();
   const keyOf = (id: string, { siblings, unit }: Figures<Row>) => (siblings ? `${siblings} ${unit}` : `column ${id}`);
   for (const { id, figures } of columns) {
     if (!figures) continue;
     const factor = factorOf(figures.adds, reading);
-    const group = groups.get(keyOf(id, figures)) ?? { values: [], unit: figures.unit };
+    const group = groups.get(keyOf(id, figures)) ?? { values: [], unit: figures.unit, parts: false };
+    group.parts ||= figures.adds !== undefined;
     for (const row of rows) group.values.push(times(figures.of(row), factor));
     groups.set(keyOf(id, figures), group);
   }
-  const scales = new Map([...groups].map(([key, { values, unit }]) => [key, scaleOf(values, unit, reading.unit)]));
+  const scales = new Map(
+    [...groups].map(([key, { values, unit, parts }]) => [key, scaleOf(values, unit, reading.unit, parts)]),
+  );
   return new Map(
     columns.flatMap(({ id, figures }) =>
       figures ? [[id, writer(figures, scales.get(keyOf(id, figures))!, reading)] as const] : [],

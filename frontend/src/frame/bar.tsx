@@ -40,15 +40,17 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
-      {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
-      {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
-      {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
-      {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
-      {simulated && (
-        <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
-          Simulated
-        </b>
-      )}
+      <div class="chosen">
+        {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
+        {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
+        {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
+        {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
+        {simulated && (
+          <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
+            Simulated
+          </b>
+        )}
+      </div>
       <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
       <Share link={() => tab.address()} summary={summary} report={report} />
       <Hints />

@@ -27,6 +27,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       key={view.id}
       title={view.title}
       shareMeaning={view.share}
+      word={SHARE_WORDS[view.id]}
       current={view.id === current}
       sidebarShare={shareOf(view)}
       meanings={meanings}
@@ -54,12 +55,14 @@ interface ViewLinkProps {
   sidebarShare: SidebarShare | null | undefined;
   /** What the share is a share of. */
   shareMeaning: string;
+  /** Follows the share. */
+  word: string | undefined;
   meanings: Meanings;
   address: string;
   open(): void;
 }
 
-function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, address, open }: ViewLinkProps) {
+function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, address, open }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
     event.preventDefault();
@@ -73,13 +76,19 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, meanings, addres
       onClick={follow}
     >
       <span>{title}</span>
-      <span class="share">{sidebarShare && (sidebarShare.share === null ? DASH : share(sidebarShare.share))}</span>
+      <span class="share">{sidebarShare && shareText(sidebarShare, word)}</span>
       {sidebarShare !== undefined && (
         <span class="share-bar">{sidebarShare && <ShareFill sidebarShare={sidebarShare} />}</span>
       )}
     </a>
   );
 }
+
+/** A bare "0 %" beside tensor cores would read as their share of the work, which a tile of the overview gives. */
+const SHARE_WORDS: Partial<Record<string, string>> = { tensor_cores: "missed" };
+
+const shareText = (sidebarShare: SidebarShare, word: string | undefined): string =>
+  sidebarShare.share === null ? DASH : [share(sidebarShare.share), word].filter(Boolean).join("\u00a0");
 
 /** What the share means; where it is not known, why. */
 const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string | undefined =>

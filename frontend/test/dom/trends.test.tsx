@@ -25,6 +25,25 @@ describe("trends of many runs", () => {
     expect(new Set(names)).toEqual(new Set(Array.from({ length: 12 }, (_, at) => `run_${at}`)));
   });
 
+  test("a run far above the others leaves the axis to them until the whole axis is wanted", async () => {
+    const server = many(3);
+    const long = trendSpan({ run: "jobs/run_1_v100", number: 1, first: 5, ms: [12_000, 12_100] });
+    const page = server.trends as { value: ReturnType<typeof trendsPage> };
+    server.trends = {
+      kind: "ready",
+      value: { ...page.value, spans: page.value.spans.map((each) => (each.run === long.run ? long : each)) },
+    };
+    await openTab("view=trends", server);
+    await legend();
+    const said = async () => [...(await picture()).querySelectorAll("text")].map(({ textContent }) => textContent);
+    expect(await said()).toContain("2\u00a0values above the axis (run_1): 12.00\u00a0s to 12.10\u00a0s");
+    press("Whole axis");
+    expect((await said()).join()).not.toContain("above");
+    expect(keys()).toMatchObject({ axis: "all" });
+    press("Whole axis");
+    expect(keys()).not.toHaveProperty("axis");
+  });
+
   test("the legend hides a run and draws it again; the one in focus stays", async () => {
     await openTab("view=trends", many(3));
     await legend();

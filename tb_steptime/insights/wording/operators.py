@@ -95,7 +95,7 @@ def _modules(result: OperatorsResult) -> Phrase:
     if most.instances == 1:
         return phrase("{module} takes {share} of the modules' forward pass", module=text(most.name), share=share)
     return phrase(
-        "{number} × {module} take {share} of the modules' forward pass",
+        "The {number} {module} modules take {share} of the modules' forward pass",
         number=count(most.instances),
         module=text(most.name),
         share=share,

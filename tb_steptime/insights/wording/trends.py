@@ -184,10 +184,12 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
         _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
     )
     label = text(metric.label)
-    if len(runs) > COMPARED_GROUPS and _metric_mean(metric, [span[3] for span in spans]) is not None:
+    if _metric_mean(metric, [span[3] for span in spans]) is None:
+        return phrase("{label} cannot be measured here", label=label)
+    if len(runs) > COMPARED_GROUPS or (len(runs) > 1 and (first is None or last is None)):
         return phrase("{label} of {number} runs", label=label, number=count(len(runs)))
     if first is None or last is None:
-        return phrase("{label} cannot be measured here", label=label)
+        return phrase("{label} is measured in some of the spans", label=label)
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
     if len(keys) == 1:
         return Phrase("{label} is {a}", values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
@@ -152,7 +153,7 @@ def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace(
     trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
-    assert (insight.gain_ns, plain(insight.title)) == (0, "Once the GPU is busy: use the tensor cores")
+    assert (insight.gain_ns, plain(insight.title)) == (0, "If the CPU can keep up: use the tensor cores")
     assert insight.later_ns is not None
 
 
@@ -252,6 +253,18 @@ def test_a_field_of_runs_is_measured_where_any_run_is():
     titles = judge_trends(spans)[1]
     assert titles["gpu_utilization"].values["number"].value == 3
     assert titles["data_loading_exposed"].template == "{label} cannot be measured here"
+
+
+def test_a_figure_that_one_run_or_span_lacks_is_measured_here():
+    without = trend(10)
+    blank = [replace(each, value=None) if each.metric == "gpu_utilization" else each for each in without.series]
+    lacking = replace(without, series=blank)
+    runs = judge_trends([("a", "w", 1, lacking), ("b", "w", 1, trend(10))])[1]["gpu_utilization"]
+    spans = judge_trends([("a", "w", 1, lacking), ("a", "w", 2, trend(10))])[1]["gpu_utilization"]
+    assert [runs.template, spans.template] == [
+        "{label} of {number} runs",
+        "{label} is measured in some of the spans",
+    ]
 
 
 def test_the_run_in_focus_is_the_one_that_titles_speak_of():

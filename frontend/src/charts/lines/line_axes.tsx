@@ -5,14 +5,25 @@ import { ValueGrid } from "../axes/value_axis";
 import type { Drawn, LineSegment } from "./line_layout";
 
 /** The unit stands on the top tick only. */
-export function AxisY({ ticks, scale, frame, y }: Drawn) {
-  return <ValueGrid ticks={ticks} y={heights(y, scale)} left={frame.left} right={frame.right} unit={scale.unit} />;
+export function AxisY({ ticks, scale, frame, tickY }: Drawn) {
+  const y = (tick: number) => Math.round(tickY(tick) * 10) / 10;
+  return <ValueGrid ticks={ticks} y={y} left={frame.left} right={frame.right} unit={scale.unit} />;
 }
 
-/** Ticks are in the scale's unit, `y` takes values as they came. */
-function heights(y: Drawn["y"], scale: Drawn["scale"]): (tick: number) => number {
-  const one = scale.of(1);
-  return (value) => Math.round(y(value / one) * 10) / 10;
+/** What is left out of the axis: where it stands, and what it is. */
+export function AxisEnd({ shelf, frame, above, small }: Drawn) {
+  if (shelf === null) return null;
+  return (
+    <g>
+      <line class="grid" stroke-dasharray="2 3" x1={frame.left} x2={frame.right} y1={shelf} y2={shelf} />
+      <text class="end" x={frame.left - 6} y={shelf + 4}>
+        above
+      </text>
+      <text class="end own" x={frame.right} y={shelf - (small ? 6 : 8)}>
+        {above}
+      </text>
+    </g>
+  );
 }
 
 /** Breaks narrower than this are room and no mark. */

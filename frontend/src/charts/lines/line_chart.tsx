@@ -9,7 +9,7 @@ import { nearest, pointerX, pointerY, typed } from "../pointer/pointing";
 import { slider } from "../pointer/slider";
 import { Tip } from "../pointer/tip";
 import { type Crowd, lineIn, NOBODY, nearestAt } from "./crowd";
-import { AxisX, AxisY, Breaks } from "./line_axes";
+import { AxisEnd, AxisX, AxisY, Breaks } from "./line_axes";
 import { EndLabels } from "./line_ends";
 import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
 import { Borders, DirectLabels, HoveredPoints, Isolated, Line, Reference, Rings, unmarkedPoints } from "./line_marks";
@@ -46,6 +46,8 @@ export function Plot(props: LineChartProps & { width: number }) {
     reference,
     hidden = NOBODY,
     overlay = null,
+    end = null,
+    above = "",
   } = props;
   const drawn = useMemo(
     () =>
@@ -64,14 +66,34 @@ export function Plot(props: LineChartProps & { width: number }) {
         named,
         bandColour,
         reference,
+        end,
+        above,
       }),
-    [width, height, segments, stops, pad, lines, hidden, overlay, scale, colour, small, named, bandColour, reference],
+    [
+      width,
+      height,
+      segments,
+      stops,
+      pad,
+      lines,
+      hidden,
+      overlay,
+      scale,
+      colour,
+      small,
+      named,
+      bandColour,
+      reference,
+      end,
+      above,
+    ],
   );
   // Neither changes while the pointer moves: the same nodes are not drawn again.
   const under = useMemo(
     () => (
       <>
         <AxisY {...drawn} />
+        <AxisEnd {...drawn} />
         <Breaks {...drawn} />
         <AxisX {...drawn} />
       </>

@@ -73,6 +73,10 @@ export interface LineChartProps {
   overlay?: Overlay | null;
   /** Lines that are drawn only while the pointer is nearest to them. */
   hidden?: Crowd;
+  /** The highest value on the axis, where some are left out of it (`cut_axis.ts`); null: none are. */
+  end?: number | null;
+  /** What is left out, as said in the picture. */
+  above?: string;
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
   hovered: string | null;
@@ -100,6 +104,8 @@ export interface Layout
   bandColour: string | null;
   hidden: Crowd;
   overlay: Overlay | null;
+  end: number | null;
+  above: string;
 }
 
 /** The same in pixels. */
@@ -110,28 +116,53 @@ export interface Drawn extends Layout {
   axis: BrokenAxis;
   xs: readonly number[];
   y(value: number): number;
+  /** In the scale's own unit. */
   ticks: readonly number[];
+  /** Of a tick. */
+  tickY(tick: number): number;
+  /** Where all stands that is above the axis; null: nothing is. */
+  shelf: number | null;
 }
 
 export function layout(props: Layout): Drawn {
-  const { small, width, height, lines, scale, segments, stops } = props;
+  const { small, width, height, lines, scale, segments, stops, end } = props;
+  const over = end === null ? 0 : small ? SMALL_OVER : OVER;
   const ends = endsWidth(props);
   const frame = small
-    ? { left: 44, right: width, top: 11, bottom: height - 20 }
-    : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10, bottom: height - 34 };
+    ? { left: 44, right: width, top: 11 + over, bottom: height - 20 }
+    : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
   const values: (number | null)[] = lines.flatMap((line) =>
     line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
   );
   values.push(...extent(props.hidden.value).map((value) => value ?? null));
-  const known = [...values, props.reference?.value ?? null].filter((value) => value !== null).map(scale.of);
+  const known = [...values, props.reference?.value ?? null]
+    .filter((value) => value !== null && (end === null || value <= end))
+    .map((value) => scale.of(value!));
   const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
   const room = small ? 0 : 6; // a ring around the highest point
-  const y = (value: number) =>
-    frame.bottom - ((scale.of(value) - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
-  return { ...props, ends, frame, axis, xs: stops.map((stop) => axis.x(stop.segment, stop.at)), y, ticks };
+  const shelf = end === null ? null : frame.top - (small ? SMALL_SHELF : SHELF);
+  const tickY = (tick: number) => frame.bottom - ((tick - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
+  const y = (value: number) => (shelf !== null && value > end! ? shelf : tickY(scale.of(value)));
+  return {
+    ...props,
+    ends,
+    frame,
+    axis,
+    xs: stops.map((stop) => axis.x(stop.segment, stop.at)),
+    y,
+    tickY,
+    ticks,
+    shelf,
+  };
 }
+
+/** Room above an axis that leaves values out, and how far over the axis these stand, px. */
+const OVER = 28;
+const SHELF = 12;
+const SMALL_OVER = 18;
+const SMALL_SHELF = 9;
 
 /** Names at the ends of lines take at most this much, and only from a picture that has it, px. */
 const MOST_ENDS = 150;

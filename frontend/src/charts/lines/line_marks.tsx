@@ -19,9 +19,29 @@ export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
       <path class={`${lineClass(line)} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
       {!dense &&
         isMarked(line, drawn) &&
-        dots.map((dot, at) => dot && <circle key={at} class={markClass(line)} cx={dot.x} cy={dot.y} r={radius} />)}
+        dots.map(
+          (dot, at) =>
+            dot &&
+            dot.y !== drawn.shelf && <circle key={at} class={markClass(line)} cx={dot.x} cy={dot.y} r={radius} />,
+        )}
+      {aboveOf(dots, drawn).map(({ x, y }) => (
+        <path key={x} class={markClass(line)} d={`M${x - ARROW},${y + ARROW}h${2 * ARROW}l${-ARROW},${-2 * ARROW}z`} />
+      ))}
     </g>
   );
+}
+
+/** Half the side of an arrow to what is above the axis, px. */
+const ARROW = 4;
+
+/** Of many close together those that stand apart. */
+function aboveOf(dots: readonly (Dot | null)[], { shelf }: Drawn): Dot[] {
+  let last = -Infinity;
+  return dots.filter((dot): dot is Dot => {
+    if (shelf === null || dot === null || dot.y !== shelf || dot.x - last < 2 * ARROW) return false;
+    last = dot.x;
+    return true;
+  });
 }
 
 const RADIUS = 3.2;

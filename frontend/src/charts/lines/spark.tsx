@@ -33,7 +33,13 @@ export function Spark({ runs, colour, width = 58, height = 22 }: SparkProps) {
     runs.slice(0, at).reduce((sum, run) => sum + run.values.length - 1 + APART + 1, 0),
   );
   return (
-    <svg class={`spark of-${colourOf(colour)}`} width={width} height={height} aria-hidden="true">
+    <svg
+      class={`spark of-${colourOf(colour)}`}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      aria-hidden="true"
+    >
       {runs.map((run, at) => (
         <SparkLine key={at} run={run} x={(step) => MARGIN + pace * (starts[at]! + step)} y={y} />
       ))}

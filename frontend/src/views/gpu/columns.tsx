@@ -63,11 +63,11 @@ export function columnsOf(
 ): Column<KernelGroup>[] {
   const longest = rows[0]?.total_ns ?? 1;
   const beside = grouping.beside ?? (rows.some((row) => row.source !== null) ? "source" : undefined);
-  const narrow = beside !== undefined && width < 1200;
+  const narrow = width < (beside === undefined ? 900 : 1200);
   const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
   let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING);
   const less = FILLING.toReversed().filter(([, wide]) => {
-    const lacks = beside !== undefined && room < (LEAST[grouping.id] ?? LEAST.name);
+    const lacks = room < (LEAST[grouping.id] ?? LEAST.name);
     if (lacks) room += wide;
     return lacks;
   });

@@ -233,8 +233,8 @@ function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
       <svg viewBox="0 0 8 8" aria-hidden="true">
         {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
       </svg>
-      {row.instances > 1 && <span class="quiet">{row.instances} ×</span>}
       <Middle name={row.name} />
+      {row.instances > 1 && <span class="quiet">{counted(row.instances, "module")}</span>}
     </span>
   );
 }

@@ -68,11 +68,12 @@ export function TrendPicture({
   overlay = null,
   tools,
 }: TrendPictureProps) {
+  const whole = tab.state.axis === "all";
   const shown = useMemo(
-    () => shownLines(metric, { runs, group, of, compared, small }, axis, changes),
-    [metric, runs, group, of, compared, small, axis, changes],
+    () => shownLines(metric, { runs, group, of, compared, small, whole }, axis, changes),
+    [metric, runs, group, of, compared, small, whole, axis, changes],
   );
-  const { lines, crowd, scale, level, measured } = shown;
+  const { lines, crowd, scale, level, measured, end, above } = shown;
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : group.length > 0 ? MANY_HEIGHT : HEIGHT;
   const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
@@ -83,7 +84,12 @@ export function TrendPicture({
       name={`${metric.id} trend`}
       table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}
-      tools={tools}
+      tools={
+        <>
+          {!small && (whole || end !== null) && <WholeAxis whole={whole} tab={tab} />}
+          {tools}
+        </>
+      }
     >
       {measured ? (
         <Hovered hover={chosen.hover}>
@@ -100,6 +106,8 @@ export function TrendPicture({
               pad={axis.pad}
               lines={lines}
               scale={scale}
+              end={end}
+              above={above}
               reference={small ? undefined : level}
               hovered={hovered}
               selected={chosen.selected}
@@ -115,6 +123,21 @@ export function TrendPicture({
         </p>
       )}
     </Picture>
+  );
+}
+
+/** Of all pictures of the view: what is left out of one is often left out of the next. */
+function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {
+  return (
+    <div class="chips">
+      <button
+        aria-pressed={whole}
+        data-hint={whole ? "Leave values far above the others out of the axes" : "Draw the axes to the highest value"}
+        onClick={() => tab.update({ axis: whole ? null : "all" })}
+      >
+        Whole axis
+      </button>
+    </div>
   );
 }
 

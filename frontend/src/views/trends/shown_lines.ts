@@ -2,9 +2,10 @@
 
 import type { Change, Metric, Unit } from "../../api.gen";
 import { type Crowd, type CrowdLine, crowdOf, valuesAt } from "../../charts/lines/crowd";
+import { type Above, axisEnd, largestShown, valuesAbove } from "../../charts/lines/cut_axis";
 import type { ChartLine, LinePoint } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
-import { count, type Scale, scaleFor, shortened, text } from "../../format";
+import { count, counted, type Scale, scaleFor, shortened, text } from "../../format";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { figuresOf, known, slowIn } from "./figures";
@@ -18,6 +19,8 @@ interface Chosen {
   of: Cast["of"];
   compared: string | null;
   small: boolean;
+  /** Nothing is left out of the axis. */
+  whole: boolean;
 }
 
 export interface Shown {
@@ -30,6 +33,9 @@ export interface Shown {
   /** The median of the run in focus. */
   level: { value: number; name: string } | undefined;
   measured: boolean;
+  /** The highest value on the axis, where it leaves some out, and what these are. */
+  end: number | null;
+  above: string;
 }
 
 type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
@@ -37,7 +43,7 @@ type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
 /** changes: of all metrics; those of this one and of the run in focus are marked. */
 export function shownLines(
   metric: Metric,
-  { runs, group, of, compared, small }: Chosen,
+  { runs, group, of, compared, small, whole }: Chosen,
   axis: TrendAxis,
   changes: readonly Change[],
 ): Shown {
@@ -54,15 +60,21 @@ export function shownLines(
   );
   // of workers, the line of their run is that of all of them
   const lines = group.length > 0 && of === "runs" ? [groupLine(crowd, axis), ...alone] : alone;
-  const values = lines
-    .flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null]))
-    .filter((value) => value !== null);
-  const scale = scaleFor(
-    values.reduce((a, b) => Math.max(a, b), 0),
-    metric.unit,
-  );
+  const measured = lines.some(({ points }) => points.some((point) => point?.value != null || point?.high != null));
+  // shares end at 100 %: none is far above
+  const end = whole || metric.unit === "fraction" ? null : axisEnd(lines, crowd);
+  const scale = scaleFor(largestShown(lines, end), metric.unit);
   const level = reference(lines, metric.unit);
-  return { lines, crowd, at: pointsByStop(lines), scale, level, measured: values.length > 0 };
+  const above = aboveText(valuesAbove(lines, crowd, end), metric.unit);
+  return { lines, crowd, at: pointsByStop(lines), scale, level, measured, end, above };
+}
+
+/** "1 value above the axis: 12.3 s" */
+function aboveText(found: Above | null, unit: Unit): string {
+  if (found === null) return "";
+  const [low, high] = [text(found.low, unit), text(found.high, unit)];
+  const of = found.name === null ? "" : ` (${shortened(found.name, NAME_LENGTH)})`;
+  return `${counted(found.count, "value")} above the axis${of}: ${low === high ? high : `${low} to ${high}`}`;
 }
 
 /** The middle of many runs at each stop, and between which values four fifths of them are. */

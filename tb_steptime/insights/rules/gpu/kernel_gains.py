@@ -83,13 +83,18 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
 #: How titles of cards begin that gain nothing yet: another card gains something now, or none does.
 _LATER, _WHEN_BUSY = "After the first fix: ", "Once the GPU is busy: "
 
+#: The same of a GPU that works nearly all the time, while the CPU is not seen to wait for it.
+_IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 
-def with_nothing_before(insight: Insight) -> Insight:
+
+def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
     """The card where no card gains anything now, so that there is no first fix."""
     template = insight.title.template
     if not template.startswith(_LATER):
         return insight
-    title = msgspec.structs.replace(insight.title, template=_WHEN_BUSY + template.removeprefix(_LATER))
+    busy = facts.share(facts.overview.mean_gpu_busy_ns or 0) >= _BUSY_FRACTION
+    opening = _IF_FASTER if busy else _WHEN_BUSY
+    title = msgspec.structs.replace(insight.title, template=opening + template.removeprefix(_LATER))
     return msgspec.structs.replace(insight, title=title)
 
 
