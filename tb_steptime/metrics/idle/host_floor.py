@@ -3,10 +3,13 @@
 wait     lll                      for the batch
 blocked           bbb             in a call that waits for the device, or for room in its full queue
 left out                    ooo   the device works off what was launched before, so how full its queue is is not known
-host     |--------------------|   floor = the step less all of them
+host     |--------------------|   floor = the step's mark on the host less all of them
+device         |--- its step: begins later, and may end much later ---|
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
@@ -43,10 +46,13 @@ def host_floor(trace: Trace) -> Figure:
     set_aside,
 )
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step less the union of the loader's waits, the blocked time, and the time in which the device
-    works off what was launched before the recording."""
+    """Per step, ns: the step's mark on the host less the union of the loader's waits, the blocked time, and the time in
+    which the device works off what was launched before the recording. A host that runs ahead is done with a step long
+    before the device is."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:
         waits = waits | set_aside(trace, device).before_recording
-    return steps.end_ns - steps.start_ns - waits.overlap_ns(steps.start_ns, steps.end_ns)
+    start = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    length = np.array([step.host_ns for step in steps.steps], np.int64)
+    return length - waits.overlap_ns(start, start + length)

@@ -150,11 +150,28 @@ def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets
 
 
 def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace():
-    trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
+    letters = "kqrs"
+    trace = timeline(
+        f"""
+        step     | {STEPS[:40]} |
+        runtime  | {"".join(f"{each}........." for each in letters)} |
+        kernel 7 | .{"".join(each * 10 for each in letters)[:39]} |""",
+        names=dict.fromkeys(letters, SGEMM["k"]),
+        kernels=dict.fromkeys(letters, SHAPE["k"]),
+        devices={0: A100},
+    )
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
     assert (insight.gain_ns, plain(insight.title)) == (0, "If the CPU can keep up: use the tensor cores")
     assert insight.later_ns is not None
+
+
+def test_a_host_that_runs_ahead_is_no_floor():
+    """One step of 39 us on the device, for which the host needs 10."""
+    trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    assert insight.gain_ns == 39_000 - 10_000
 
 
 def test_kernels_on_tensor_cores_leave_nothing_to_gain():
