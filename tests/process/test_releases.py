@@ -56,7 +56,8 @@ NOT_YET: dict[str, set[str]] = {
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
         *(f"curve.{figure}" for figure in ("floor_ns", "gain_ns", "points.step_ns")),
-        *(f"series.host_floor.{figure}" for figure in ("steps", "value")),  # of the step on the device
+        # The host floor was that of the step on the device; it is one of the tiles.
+        *(f"{place}.{figure}" for place in ("series.host_floor", "tiles") for figure in ("steps", "value")),
         "steps.slow", "slow_steps",  # among steps that agree by a microsecond any other one was slow
         # What judgement leaves out was not known; the end of a recording was all tail, and steps were slow with it.
         "steps.after_recording_ns", "steps.left_out_ns", "segments.tail.ns",
