@@ -55,7 +55,7 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
   const loader: Column<RecordedWorker> = {
     id: "loader",
     label: "Loader",
-    width: "116px",
+    width: "106px",
     order: (row) => names.place(row.loader),
     cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
   };
@@ -103,19 +103,19 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
     {
       id: "dataset",
       ...columnHead(meanings, "worker_dataset_ns"),
-      width: wide(72, 64),
+      width: wide(66, 60),
       figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "collate",
       ...columnHead(meanings, "worker_collate_ns"),
-      width: wide(72, 58),
+      width: wide(66, 58),
       figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
     },
     {
       id: "busy",
       ...columnHead(meanings, "worker_busy_share"),
-      width: wide(60, 54),
+      width: "54px",
       numeric: true,
       order: (row) => row.busy_share,
       cell: (row) => percent(row.busy_share),
@@ -123,7 +123,7 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
     {
       id: "cpu",
       ...columnHead(meanings, "worker_cpu_share"),
-      width: wide(60, 50),
+      width: wide(54, 50),
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => <span data-hint={sampledText(row)}>{percent(row.cpu_share)}</span>,
