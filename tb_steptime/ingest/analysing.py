@@ -56,9 +56,10 @@ def analyse(trace: Trace, wanted: Sequence[Analysis[Any]], processes: int = 1) -
 
 def _analysed_here(trace: Trace, wanted: Sequence[Analysis[Any]]) -> Found:
     found = {}
-    for each in sorted(wanted, key=lambda each: each.id not in _WIDE):
-        found[each.id] = _analysed(each, trace)
-        trace.let_go()
+    with trace.bounded():
+        for each in sorted(wanted, key=lambda each: each.id not in _WIDE):
+            found[each.id] = _analysed(each, trace)
+            trace.let_go()
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +126,10 @@ class Trace:
         """Have columns that wait on disk leave the memory for now. Whoever took many rows of them asks for it."""
         if self.on_disk:
             self.on_disk.let_go()
+
+    def bounded(self) -> AbstractContextManager[None]:
+        """A block in which they leave it while they are read, too, where they are many."""
+        return self.on_disk.bounded() if self.on_disk else nullcontext()
 
     def device_name(self, device: int) -> str:
         """As the trace names it; its kind and number where it does not."""

@@ -16,10 +16,10 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
-def parents(start_ns: Int64, end_ns: Int64) -> Int64:
+def parents(start_ns: Int64, end_ns: Int64) -> Int32:
     """For each row the row that encloses it most closely, -1 for none. Rows are sorted by (start, longer first)."""
     depth = _depth(start_ns, end_ns)
-    parent = np.full(len(depth), -1, np.int64)
+    parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
     levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_looking(depth, deepest)
     above = next(levels)
@@ -33,11 +33,11 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int64:
 _MANY_LEVELS = 500
 
 
-def _rows_by_looking(depth: Int64, deepest: int) -> Iterator[Int64]:
+def _rows_by_looking(depth: Int32, deepest: int) -> Iterator[Int64]:
     return (np.flatnonzero(depth == level) for level in range(deepest + 1))
 
 
-def _rows_by_sorting(depth: Int64) -> Iterator[Int64]:
+def _rows_by_sorting(depth: Int32) -> Iterator[Int64]:
     return iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
 
 
@@ -63,12 +63,12 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
     return own
 
 
-def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
+def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     """For each of these rows of the event table, ascending, the place among them of the one that encloses it most
     closely on its thread; -1 for none."""
-    on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int64)
+    on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
-        mine = np.flatnonzero(on == thread)
+        mine = np.flatnonzero(on == thread).astype(np.int32)
         start, end = trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine])
         trace.let_go()
         parent = parents(start, end)
@@ -76,10 +76,17 @@ def parent_places(trace: Trace, rows: Int32 | Int64) -> Int64:
     return place
 
 
-def _depth(start_ns: Int64, end_ns: Int64) -> Int64:
+#: Rows whose depths are found at a time, so that the places that numpy gives in 64 bits are few.
+_AT_ONCE = 2**20
+
+
+def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
     """How many rows are open when a row starts; an empty one is, for those that start with it."""
-    closed = np.searchsorted(_sorted_ends(start_ns, end_ns), start_ns, side="right")
-    return np.subtract(np.arange(len(closed)), closed, out=closed)
+    ends, depth = _sorted_ends(start_ns, end_ns), np.arange(len(start_ns), dtype=np.int32)
+    for first in range(0, len(depth), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        depth[some] -= np.searchsorted(ends, start_ns[some], side="right")
+    return depth
 
 
 def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
@@ -157,9 +164,9 @@ def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
     return result
 
 
-def _roots(parent: Int64) -> Int64:
+def _roots(parent: Int32) -> Int32:
     """Follow parents to the top, twice as far in each round."""
-    root = np.where(parent < 0, np.arange(len(parent)), parent)
+    root = np.where(parent < 0, np.arange(len(parent), dtype=np.int32), parent)
     while not np.array_equal(further := root[root], root):
         root = further
     return root

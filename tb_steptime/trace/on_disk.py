@@ -5,6 +5,7 @@ used.
                                      | a measurement reads it: its pages come into memory
                                      v
                                    let_go(): they leave it; whoever reads the column again finds it as it was
+                                   bounded(): they leave it within a measurement, too, where they are many
 
 What a measurement holds beside the columns that it reads is then all that grows with the trace. The files have no name
 from the beginning, so nothing is left behind, and where the disk is full a column stays in memory.
@@ -17,7 +18,8 @@ import copy
 import mmap
 import os
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +34,8 @@ LARGE_ROWS = 1_000_000
 _SMALL_BYTES = 1 << 20
 #: As much of files may be in memory before it is let go.
 _MOST_BYTES = 64 << 20
+#: And as much within a measurement, looked at so often: less would have it read the same pages again and again.
+_MOST_BYTES_WITHIN, _SECONDS_BETWEEN = 256 << 20, 0.02
 #: More members of a list are no columns.
 _FEW = 1_000
 
@@ -50,8 +54,28 @@ class ColumnsOnDisk:
 
     def let_go(self) -> None:
         """Have what was read of the files leave the memory, where it is much. It may be called at any time."""
-        if _mapped_bytes() > _MOST_BYTES:
-            for each in self._maps:
+        self._let_go_above(_MOST_BYTES)
+
+    @contextlib.contextmanager
+    def bounded(self) -> Iterator[None]:
+        """In this block a thread has them leave the memory while a measurement still reads them: one that looks at a
+        few columns in every row would otherwise have half a gigabyte of a trace of 10 GB."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._look, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _look(self, over: threading.Event) -> None:
+        while not over.wait(_SECONDS_BETWEEN):
+            self._let_go_above(_MOST_BYTES_WITHIN)
+
+    def _let_go_above(self, most_bytes: int) -> None:
+        if _mapped_bytes() > most_bytes:
+            for each in tuple(self._maps):
                 each.madvise(mmap.MADV_DONTNEED)
 
     def _kept(self, value: Any) -> Any:

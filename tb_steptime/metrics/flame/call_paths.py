@@ -79,7 +79,7 @@ def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
     """Of what the backward pass ran for an op, as made, the outermost has that op as its parent: it began before."""
-    around = parent_places(trace, rows).astype(np.int32)
+    around = parent_places(trace, rows)
     if where == "ran":
         return around
     forward = forward_of(trace, rows)

@@ -29,7 +29,7 @@ from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import forward_of
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64
 
 #: ns, of `launches` their number, of `*allocated` bytes. host: of the call; python: what of it is in no op; backward_*:
 #: of the nodes that its ops made; the others as for ops, of the forward pass.
@@ -49,7 +49,7 @@ class ModuleCalls:
     """
 
     row: Int64
-    around: Int64
+    around: Int32
     counts: Bool
     own: dict[ModuleCost, Int64 | None]
 

@@ -84,7 +84,7 @@ _DEEP = 2**15
 def op_tree(trace: Trace, where: Where) -> OpTree:
     """Of all ops of the recording."""
     rows = trace.events.rows(Kind.CPU_OP).astype(np.int32)
-    around = parent_places(trace, rows).astype(np.int32)
+    around = parent_places(trace, rows)
     place = np.arange(len(rows), dtype=np.int32)
     parent, owner = around, np.where(_is_overload(trace, rows, around), around, place)
     if where == "made":

@@ -17,7 +17,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.ops import Rows
 from tb_steptime.trace.sources import Words, stack_words
-from tb_steptime.trace.table import Int64, distinct_in
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: Between frames, as the profiler of 2021 wrote it.
 BETWEEN = ";"
@@ -51,10 +51,10 @@ def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]
     return of_frame[place], list(texts)
 
 
-def _numbers(parent: Int64, name: Int64) -> Int64:
+def _numbers(parent: Int32, name: Int64) -> Int64:
     """The same number for frames of one name with the same names around them: a million frames have few."""
     number, known = np.full(len(name), -1, np.int64), 0
-    for level in levels_of(parent.astype(np.int32)):
+    for level in levels_of(parent):
         above = number[parent[level]]  # of the outermost, whose parent is -1, all are -1 still
         alike = Groups.of(above, name[level])
         number[level] = known + alike.place
@@ -62,7 +62,7 @@ def _numbers(parent: Int64, name: Int64) -> Int64:
     return number
 
 
-def _text(trace: Trace, name: Int64, parent: Int64, place: int) -> str:
+def _text(trace: Trace, name: Int64, parent: Int32, place: int) -> str:
     lines: list[str] = []
     while place >= 0:
         lines.append(short_frame(trace.strings[int(name[place])]))

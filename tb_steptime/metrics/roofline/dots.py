@@ -162,7 +162,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
         kernels=groups.count(),
         total_ns=groups.sum(dur),
         cores=cores[answers.place[rows[longest]]],
-        launch_ns=_launch_ns(trace, rows)[longest],
+        launch_ns=_launch_ns(trace, rows[longest]),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
         fewer=groups.sum(named_in(trace, event, says_fewer)[events.name[event]].astype(np.int64)) > 0,
     )
@@ -171,10 +171,9 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
 def _launch_ns(trace: Trace, rows: Int64) -> Int64:
     """How long the call that launches each kernel takes on the host; -1: not known, or it launches several."""
     call = kernel_origins(trace).call
-    counts = np.bincount(call[call >= 0], minlength=1)
-    mine = call[rows]
-    alone = (mine >= 0) & (counts[np.maximum(mine, 0)] == 1)
-    return np.where(alone, trace.events.dur_ns[mine], -1)
+    mine, ordered = call[rows], np.sort(call)
+    several = np.isin(mine, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    return np.where((mine >= 0) & ~several, trace.events.dur_ns[mine], -1)
 
 
 def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:

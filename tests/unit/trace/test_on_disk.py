@@ -6,6 +6,8 @@ import errno
 import mmap
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -134,6 +136,26 @@ def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(on_disk, "_MOST_BYTES", 0)
     disk.let_go()
     assert on_disk._mapped_bytes() - before < 2 << 20
+    assert column.sum() == total
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
+def test_in_a_block_it_leaves_the_memory_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the block each of many readings is followed by a moment in which nothing of the column is there."""
+    disk, threads = ColumnsOnDisk(), threading.active_count()
+    column = disk.keep(np.arange(32 << 17))
+    before, total = on_disk._mapped_bytes(), column.sum()
+    monkeypatch.setattr(on_disk, "_MOST_BYTES_WITHIN", before + (8 << 20))
+    with disk.bounded():
+        for _ in range(3):
+            assert column.sum() == total
+            for _ in range(1_000):
+                if on_disk._mapped_bytes() - before < 8 << 20:
+                    break
+                time.sleep(0.01)
+            else:
+                pytest.fail("it is in memory after ten seconds")
+    assert threading.active_count() == threads
     assert column.sum() == total
 
 
