@@ -15,8 +15,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.timeline.event_file import EventFile
 
@@ -65,7 +63,7 @@ class EventFiles:
         try:
             opened = EventFile.open(folder)
             size = opened.bytes()
-        except (OSError, ValueError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:
             logger.warning("tb_steptime could not open the events that it wrote: %s", error)
             self.give_up(folder)
             return False

@@ -1,5 +1,6 @@
 """The event file: a span's events as columns on disk, so that any window of them is read without the trace.
 
+    check               a checksum of the other two, so that nothing is shown which was not written
     head.json           tracks, lines, levels; where each column is
     columns
       start, ...        one entry an event, sorted by (line, start)
@@ -23,16 +24,16 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from isal import isal_zlib
 
 from tb_steptime.files.decoders import decoder
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
 from tb_steptime.trace.table import Int32, Int64, UInt8
 
-_HEAD, _COLUMNS = "head.json", "columns"
+_HEAD, _COLUMNS, _CHECK = "head.json", "columns", "check"
 _ALIGNED_BYTES = 8
-#: What numpy calls integers, also without a sign, truth and fractions.
-_NUMBERS = "iubf"
+_BLOCK_BYTES = 1 << 20
 _BARS = ("start", "end", "longest", "place", "colour", "count")
 
 
@@ -98,12 +99,14 @@ class Columns:
         return columns
 
 
-def _refuse_outside(name: str, lies: Column, nbytes: int) -> None:
-    """Raises ValueError for a column that is not of numbers, or not in the file."""
-    if np.dtype(lies.type).kind not in _NUMBERS:
-        raise ValueError(f"{name} is no column of numbers")
-    if min(lies.offset, lies.count) < 0 or lies.offset + lies.count * np.dtype(lies.type).itemsize > nbytes:
-        raise ValueError(f"{name} goes beyond the {nbytes} bytes of the file")
+def _check_of(folder: Path) -> str:
+    """Of head and columns, read in blocks: pages of a file that is mapped would count as memory of the process."""
+    check = 0
+    for name in (_HEAD, _COLUMNS):
+        with open(folder / name, "rb", buffering=0) as file:
+            while block := file.read(_BLOCK_BYTES):
+                check = isal_zlib.crc32(block, check)
+    return f"{check:08x}"
 
 
 @dataclass(eq=False)
@@ -116,16 +119,17 @@ class EventFile:
 
     @staticmethod
     def open(folder: Path) -> EventFile:
-        """Raises OSError, ValueError, msgspec.MsgspecError where it is not whole, as on a full disk."""
+        """Raises OSError or ValueError where it is not what was written, as after a fault of the disk."""
+        if (folder / _CHECK).read_bytes() != _check_of(folder).encode():
+            raise ValueError("they are not as they were written")
         head = decoder(Head).decode((folder / _HEAD).read_bytes())
-        mapped = np.memmap(folder / _COLUMNS, np.uint8, "r")
-        for name, lies in head.columns.items():
-            _refuse_outside(name, lies, mapped.nbytes)
-        return EventFile(head, mapped)
+        return EventFile(head, np.memmap(folder / _COLUMNS, np.uint8, "r"))
 
     @staticmethod
     def write_head(folder: Path, head: Head) -> None:
+        """The last step: the columns are joined already."""
         (folder / _HEAD).write_bytes(msgspec.json.encode(head))
+        (folder / _CHECK).write_text(_check_of(folder))
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column as it was written. An answer asks for the same ones ten thousand times, for names of boxes."""

@@ -37,11 +37,9 @@ class Seed:
 
 @cache
 def paths() -> tuple[Path, ...]:
-    """Every trace at hand, the smaller first: of real traces each file, of the demo's and the tiny ones each folder."""
+    """Every trace at hand, the smaller first: others' real ones, those of the demo, and the tiny ones of the tests."""
     real = SHARED.glob("traces/**/*.json.gz")
-    demo = (
-        min(folder.glob("*.json.gz")) for folder in (PROJECT / "demo_logs").iterdir() if any(folder.glob("*.json.gz"))
-    )
+    demo = (PROJECT / "demo_logs").glob("*/*.json.gz")
     tiny = (path for path in (PROJECT / "tests/traces").glob("*.json") if _is_whole(path))
     return tuple(sorted((*real, *demo, *tiny), key=lambda path: (path.stat().st_size, path.name)))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tb_steptime.timeline.event_cache import EventFiles
 from tests.drawn.small_trace import write_trace
 from tests.drawn.stores import all_read, entries, replace_program, until
 from tests.drawn.timeline import timeline
+from tests.fuzz.mutations import turned
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -181,27 +183,22 @@ def test_a_folder_without_an_event_file_is_not_taken():
     files.close()
 
 
-def test_an_event_file_that_is_not_whole_is_never_opened(tmp_path):
-    """Cut anywhere, with columns beyond its end, or with some that are no numbers; its folder goes."""
-    whole = tmp_path / "whole"
+def test_an_event_file_that_is_not_what_was_written_is_never_opened(tmp_path):
+    """Cut anywhere, with other bytes, or without one of its parts; its folder goes."""
+    whole, draw = tmp_path / "whole", random.Random(1)
     whole.mkdir()
     write_events(timeline(TRACE), whole)
-    head = json.loads((whole / "head.json").read_text())
-    first = next(iter(head["columns"]))
-    said = [
-        *({"columns": head["columns"] | {first: head["columns"][first] | lie}} for lie in (
-            {"type": "|O"}, {"type": "<U9"}, {"count": 10**12}, {"count": -1}, {"offset": -8}, {"offset": 10**9})),
-        *({key: None} for key in head),
-    ]  # fmt: skip
-    columns = (whole / "columns").read_bytes()
-    contents = [(json.dumps(head | lie).encode(), columns) for lie in said]
-    contents += [(json.dumps(head).encode(), columns[:size]) for size in range(0, len(columns) - 8, 97)]
-    contents += [(json.dumps(head).encode()[:size], columns) for size in range(0, 2_000, 97)]
+    content = {path.name: path.read_bytes() for path in whole.iterdir()}
+    assert {*content} == {"head.json", "columns", "check"}
+    damaged = [{name: each for name, each in content.items() if name != gone} for gone in content]
+    for name, each in content.items():
+        damaged += [content | {name: each[:size]} for size in range(0, len(each), max(1, len(each) // 50))]
+        damaged += [content | {name: other} for _ in range(100) if (other := turned(draw, each)) != each]
     files = EventFiles()
-    for written in contents:
+    for written in damaged:
         folder = files.new_folder("key")
-        for name, content in zip(("head.json", "columns"), written, strict=True):
-            (folder / name).write_bytes(content)
+        for name, each in written.items():
+            (folder / name).write_bytes(each)
         assert not files.add(folder)
         assert files.get("key") is None and not folder.exists()
     files.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -81,35 +81,27 @@ def _means(name: str, results: list[TrendsResult]) -> Means:
 
 
 def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
-    if len(groups) > COMPARED_GROUPS and len({run for run, *_ in spans}) > 1:
+    several_runs = len({run for run, *_ in spans}) > 1
+    if len(groups) > COMPARED_GROUPS and several_runs:
         return _range(groups)
     first, last = groups[0], groups[-1]
     values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
     if len(groups) == 1:
         return _one_span(first, spans[0][3])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
-        return Phrase("The mean step is steady: {a} in {first}, {b} in {last}.", values)
-    change = _Change(falls=last.mean < first.mean, slow_steps=_worth_investigating(last))
-    return Phrase(agreeing(_CHANGES[change], last.slow_count), values | _slow(last))
+        same = "takes about as long" if several_runs else "is steady"
+        return Phrase(f"The mean step {same}: {{a}} in {{first}}, {{b}} in {{last}}.", values)
+    change = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
+    end = _SLOW if _worth_investigating(last) else "."
+    return Phrase(agreeing(change + end, last.slow_count), values | _slow(last))
 
 
-class _Change(NamedTuple):
-    """How the mean step changes from the first group to the last, and whether slow steps raise the last one's mean."""
-
-    falls: bool
-    slow_steps: bool
-
-
-_CHANGES = {
-    _Change(True, False): "The mean step falls from {a} in {first} to {b} in {last}.",
-    _Change(False, False): "The mean step rises from {a} in {first} to {b} in {last}.",
-    _Change(
-        True, True
-    ): "The mean step falls from {a} in {first} to {b} in {last}, which has {slow} slow (step|steps).",
-    _Change(
-        False, True
-    ): "The mean step rises from {a} in {first} to {b} in {last}, which has {slow} slow (step|steps).",
-}
+_FALLS = "The mean step falls from {a} in {first} to {b} in {last}"
+_RISES = "The mean step rises from {a} in {first} to {b} in {last}"
+#: Two runs need not follow each other.
+_OF_RUNS = "The mean step is {a} in {first} and {b} in {last}"
+#: Where slow steps raise the mean of the last.
+_SLOW = ", which has {slow} slow (step|steps)."
 
 
 def _range(groups: list[Means]) -> Phrase:
@@ -194,8 +186,15 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     if len(keys) == 1:
         return Phrase("{label} is {a}", values)
     if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
-        return Phrase("{label} stays at {b}", values)
+        return Phrase("{label} is {b} in both" if len(runs) > 1 else "{label} stays at {b}", values)
+    if len(runs) > 1:
+        return Phrase("{label} is {a} in {first}, {b} in {last}", values | _named(runs))
     return Phrase("{label} falls from {a} to {b}" if last < first else "{label} rises from {a} to {b}", values)
+
+
+def _named(runs: Collection[str]) -> dict[str, Quantity]:
+    first, *_, last = runs
+    return {"first": text(first), "last": text(last)}
 
 
 def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:

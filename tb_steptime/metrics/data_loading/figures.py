@@ -36,7 +36,7 @@ EXPOSED_SHARE = Metric(
     "Exposed data loading as a share of the step.", colour="data",
 )  # fmt: skip
 BATCH_TIME = Metric(
-    "batch_time", "One batch takes", Unit.NS,
+    "batch_time", "Time for one batch", Unit.NS,
     "Time that one process needs for one batch: the main process, or a worker, measured by the recorder or "
     "inferred from bursts of waits.",
     colour="data",

@@ -232,11 +232,20 @@ def trend(*lengths_us: int) -> TrendsResult:
     return next(a for a in ANALYSES if a.id == "trends").analyse(timeline(f"step | {marks} |\n kernel 7 | {half} |"))
 
 
-def test_two_runs_are_before_and_after():
-    headline, titles = judge_trends([("a", "w", 1, trend(10, 10)), ("b", "w", 1, trend(6, 6))])
+def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
+    slower, quicker = trend(10, 10), trend(6, 6)
+    headline, titles = judge_trends([("a", "w", 1, slower), ("a", "w", 2, quicker)])
     assert headline.verdict.template == "The mean step falls from {a} in {first} to {b} in {last}."
     assert headline.verdict.values["b"].value == 6_000
+    assert titles["step_time"].template == "{label} falls from {a} to {b}"
     assert titles["gpu_utilization"].template == "{label} stays at {b}"
+    headline, titles = judge_trends([("a", "w", 1, slower), ("b", "w", 1, quicker)])
+    assert headline.verdict.template == "The mean step is {a} in {first} and {b} in {last}."
+    assert {name: value.value for name, value in headline.verdict.values.items()} == {
+        "a": 10_000, "b": 6_000, "first": "a", "last": "b", "slow": 0,
+    }  # fmt: skip
+    assert titles["step_time"].template == "{label} is {a} in {first}, {b} in {last}"
+    assert titles["gpu_utilization"].template == "{label} is {b} in both"
 
 
 def test_slow_steps_are_worth_the_mean_less_the_median():
