@@ -40,10 +40,12 @@ class Labels(dict[tuple[Any, ...], int]):
         self.kinds, self.kept_inputs, self.kept_settings = (array("B") for _ in range(3))
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = Numbers(), Numbers()
+        self.categories: set[Any] = set()
 
     def __missing__(self, label: tuple[Any, ...]) -> int:
         category, name, pid, tid = label
         number = self[label] = len(self)
+        self.categories.add(category)
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
@@ -136,7 +138,7 @@ class Columns:
 
     def categories(self) -> set[Any]:
         """Distinct ones, as the file spells them."""
-        return {category for category, *_ in self.labels}
+        return self.labels.categories
 
     def has_stacks(self) -> bool:
         """Frames of Python, or ops' call stacks."""

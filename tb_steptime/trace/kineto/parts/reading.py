@@ -127,7 +127,7 @@ class PartReader:
         )
 
     def _new(self, what: str, numbers: dict[Any, int]) -> list[Any]:
-        new = list(islice(numbers, self._known[what], None))
+        new = _from(numbers, self._known[what])
         self._known[what] = len(numbers)
         return new
 
@@ -138,6 +138,12 @@ def texts_of(taking: Taking) -> dict[str, Texts]:
 
 
 def _new_texts(texts: Texts, known: list[int]) -> tuple[list[bytes], list[str]]:
-    spellings, new = list(islice(texts, known[0], None)), list(islice(texts.distinct, known[1], None))
+    spellings, new = _from(texts, known[0]), _from(texts.distinct, known[1])
     known[:] = len(texts), len(texts.distinct)
     return spellings, new
+
+
+def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
+    """Keys from the first-th on, looked for from the end: a large file has thousands of parts, each with few that are
+    new among all that are known."""
+    return list(islice(reversed(numbered), len(numbered) - first))[::-1]

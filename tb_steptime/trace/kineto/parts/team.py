@@ -39,6 +39,7 @@ class Team:
         self.parts: list[Part] = []
         self.packed_bytes: dict[int, int] = {}
         self.extent: Extent | None = None
+        self.failed = False  # some part has to be read by one process
 
     def open(self) -> None:
         """The files and the pipe. Raises OSError, as do all methods but `end`."""
@@ -76,13 +77,10 @@ class Team:
         self._close(self.orders_in)
 
     def add(self, part: Part) -> None:
-        """A part that this process has read."""
+        """A part that was read, by this process or another."""
         self.parts.append(part)
-
-    @property
-    def failed(self) -> bool:
-        """Some part has to be read by one process."""
-        return any(not part.seamless for part in self.parts[:])
+        if not part.seamless:
+            self.failed = True
 
     def wait(self, seconds: float) -> bool:
         """Whether all children have said everything, after so many seconds at most."""
@@ -122,7 +120,7 @@ class Team:
         with child.stdout as said:
             while (message := _next(said)) is not None:
                 if isinstance(message, Part):
-                    self.parts.append(message)
+                    self.add(message)
                 elif isinstance(message, Unpacking):
                     self.packed_bytes[message.number] = message.packed_bytes
                 else:

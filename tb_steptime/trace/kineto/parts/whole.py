@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -121,9 +122,15 @@ class _Progress:
 
     def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
         self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
-        self._most = 0
+        self._most, self._told = 0, 0.0
+
+    def tell_at_times(self) -> None:
+        """Not after every part: it goes over all of them, which are thousands in a large file."""
+        if time.monotonic() - self._told > _SECONDS_BETWEEN_MESSAGES:
+            self.tell()
 
     def tell(self) -> None:
+        self._told = time.monotonic()
         if self._on_progress:
             ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
             read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
@@ -138,7 +145,7 @@ def _work(team: Team, progress: _Progress) -> None:
     while not team.failed and (order := orders.take(team.orders)):
         team.add(reader.read(order))
         orders.give_back(team.free, order)
-        progress.tell()
+        progress.tell_at_times()
     while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
         progress.tell()
     progress.tell()
