@@ -13,6 +13,7 @@ The columns are mapped into memory, never read whole. They live as long as the p
 
 from __future__ import annotations
 
+import binascii
 import bisect
 import functools
 import itertools
@@ -24,7 +25,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from isal import isal_zlib
 
 from tb_steptime.files.decoders import decoder
 from tb_steptime.timeline.answers import Track
@@ -105,7 +105,7 @@ def _check_of(folder: Path) -> str:
     for name in (_HEAD, _COLUMNS):
         with open(folder / name, "rb", buffering=0) as file:
             while block := file.read(_BLOCK_BYTES):
-                check = isal_zlib.crc32(block, check)
+                check = binascii.crc32(block, check)
     return f"{check:08x}"
 
 

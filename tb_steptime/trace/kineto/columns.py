@@ -33,7 +33,8 @@ _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """Numbers what many events share: category, name and track. One look-up for an event instead of three."""
+    """Numbers what many events share: category, name and track. One look-up for an event instead of three.
+    categories: distinct ones, as the file spells them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,13 +137,9 @@ class Columns:
             if values:
                 getattr(self, name).frombytes(values)
 
-    def categories(self) -> set[Any]:
-        """Distinct ones, as the file spells them."""
-        return self.labels.categories
-
     def has_stacks(self) -> bool:
         """Frames of Python, or ops' call stacks."""
-        return len(self.stacked) > 0 or "python_function" in self.categories()
+        return len(self.stacked) > 0 or "python_function" in self.labels.categories
 
     def threads(self) -> list[Thread]:
         return [Thread(pid, tid, self.thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]

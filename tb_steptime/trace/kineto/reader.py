@@ -119,7 +119,7 @@ class Whole:
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
         hierarchy_texts = columns.hierarchy_texts.table()
         collective_texts = columns.exchange_texts.table()
-        accelerator = accelerator_of(columns.categories())
+        accelerator = accelerator_of(columns.labels.categories)
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)

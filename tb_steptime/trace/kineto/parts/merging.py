@@ -77,7 +77,6 @@ class MergedColumns(Columns):
         self._numbers = {name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges")}
         self._spellings: dict[str, set[bytes]] = defaultdict(set)
         self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
-        self._categories: set[Any] = set()
         for part in parts:
             self._learn(part.process, part.learned)
         self._label()
@@ -95,9 +94,6 @@ class MergedColumns(Columns):
     def has_room(self) -> bool:
         """Whether one process would have kept every text as well."""
         return all(sum(map(len, spellings)) < MOST_BYTES for spellings in self._spellings.values())
-
-    def categories(self) -> set[Any]:
-        return self._categories
 
     def take(self, name: str) -> npt.NDArray[Any]:
         """A column. It is put together anew each time."""
@@ -133,7 +129,7 @@ class MergedColumns(Columns):
         for name, (spellings, texts) in learned.spellings.items():
             self._numbers[name].learn(process, texts)
             self._spellings[name].update(spellings)
-        self._categories |= learned.categories
+        self.labels.categories |= learned.categories
         labels, first = self.labels, len(self.labels.kinds)
         self._label_numbers[process] += array("i", range(first, first + len(learned.kinds)))
         labels.kinds.frombytes(learned.kinds)
