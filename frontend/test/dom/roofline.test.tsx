@@ -3,7 +3,7 @@
 import { fireEvent, render } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { RooflinePlot } from "../../src/charts/lines/roofline";
-import { memoryLabel, roofLine, scalesOf } from "../../src/charts/lines/roofline_layout";
+import { memoryLabel, roofLine, roofName, scalesOf } from "../../src/charts/lines/roofline_layout";
 
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
 const ROOFS = [{ name: "BF16", tflops: 100 }];
@@ -53,6 +53,21 @@ test("the slope's name ends left of the slope and above it", () => {
       0,
     ),
   ).toEqual({ x: 68, y: 42 });
+});
+
+test("the name of a flat roof is where fewer dots are: above its right end or its left one", () => {
+  const roof: [number, number][] = [
+    [0, 100],
+    [100, 50],
+    [300, 50],
+  ];
+  const dot = (x: number, y = 48) => ({ x, y, r: 4 });
+  expect(roofName(roof, 60, [])).toEqual({ x: 300, y: 46 });
+  expect(roofName(roof, 60, [dot(280)])).toEqual({ x: 168, y: 46 });
+  expect(roofName(roof, 60, [dot(280), dot(130), dot(140)])).toEqual({ x: 300, y: 46 });
+  expect(roofName(roof, 60, [dot(280, 70), dot(280, 20), dot(230)])).toEqual({ x: 300, y: 46 });
+  // a roof that is shorter than its name
+  expect(roofName(roof, 250, [dot(280)])).toEqual({ x: 300, y: 46 });
 });
 
 test("arrow keys go from dot to dot, and Enter opens", () => {

@@ -16,6 +16,7 @@ import {
   type RooflineScales,
   radius,
   roofLine,
+  roofName,
   scalesOf,
 } from "./roofline_layout";
 
@@ -125,6 +126,7 @@ function Plot(props: RooflineProps & { width: number }) {
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
         {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
         <g pointer-events="none">{dots}</g>
+        {memory_gbs !== null && roofs.map((roof) => <RoofName key={roof.name} roof={roof} />)}
         {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
       </svg>
       <Tip content={content} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
@@ -144,19 +146,25 @@ function Plot(props: RooflineProps & { width: number }) {
   function RoofLine({ roof }: { roof: FlatRoof }) {
     const line = roofLine(roof.tflops, memory_gbs!, scales);
     return (
-      <g>
-        <path
-          class="roof"
-          d={`M${line.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`}
-          fill="none"
-          stroke="var(--ink)"
-          stroke-opacity="0.55"
-          stroke-width="1.5"
-        />
-        <text class="end" x={frame.right} y={scales.y(roof.tflops) - 4}>
-          {roof.name}
-        </text>
-      </g>
+      <path
+        class="roof"
+        d={`M${line.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`}
+        fill="none"
+        stroke="var(--ink)"
+        stroke-opacity="0.55"
+        stroke-width="1.5"
+      />
+    );
+  }
+
+  /** In front of dots, which crowd at the end of a roof that they reach. */
+  function RoofName({ roof }: { roof: FlatRoof }) {
+    const line = roofLine(roof.tflops, memory_gbs!, scales);
+    const place = roofName(line, textWidth(roof.name, "axis"), placed);
+    return (
+      <text class="end halo" pointer-events="none" {...place}>
+        {roof.name}
+      </text>
     );
   }
 }

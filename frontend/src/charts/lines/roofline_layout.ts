@@ -96,5 +96,25 @@ export function memoryLabel(line: readonly [number, number][], wide: number, lef
   return { x: x - APART, y: y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) - 2 };
 }
 
+/** Where the name of a flat roof ends, `wide` px long: above its right end, or its left one where fewer dots are.
+ *
+ *        FP32 15.7 TFLOP/s   o oo O
+ *      /--------------------------
+ */
+export function roofName(
+  line: readonly [number, number][],
+  wide: number,
+  dots: readonly { x: number; y: number; r: number }[],
+): { x: number; y: number } {
+  const [[from, at], [to]] = line.slice(-2) as [[number, number], [number, number]];
+  const covered = (end: number) =>
+    dots.filter(({ x, y, r }) => x + r > end - wide && x - r < end && y + r > at - HIGH && y - r < at).length;
+  const left = from + APART + wide;
+  return { x: left < to && covered(left) < covered(to) ? left : to, y: at - 4 };
+}
+
+/** A name and what is between it and its line, px. */
+const HIGH = 16;
+
 /** Between the slope and its name, px. */
 const APART = 8;
