@@ -44,6 +44,24 @@ describe("trends of many runs", () => {
     expect(keys()).not.toHaveProperty("axis");
   });
 
+  test("a strip far longer than the others goes on beyond their axis, and says to where", async () => {
+    const server = many(3);
+    const page = (server.trends as { value: ReturnType<typeof trendsPage> }).value;
+    const [first, ...others] = page.spans;
+    const [binned] = first!.result!.time_bins;
+    const long = {
+      ...first!,
+      result: { ...first!.result!, time_bins: [{ ...binned!, bin_ns: 500 * binned!.bin_ns }] },
+    };
+    server.trends = { kind: "ready", value: { ...page, spans: [long, ...others] } };
+    await openTab("view=trends", server);
+    const strips = await screen.findByRole("grid", { name: /over time/ });
+    const beyond = () => [...strips.querySelectorAll("text.halo")].map(({ textContent }) => textContent);
+    expect(beyond().filter(Boolean)).toEqual(["to 15.00\u00a0s"]);
+    fireEvent.click(screen.getAllByRole("button", { name: "Whole axis" }).at(-1)!);
+    expect(beyond().filter(Boolean)).toEqual([]);
+  });
+
   test("the legend hides a run and draws it again; the one in focus stays", async () => {
     await openTab("view=trends", many(3));
     await legend();

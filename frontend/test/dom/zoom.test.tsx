@@ -85,6 +85,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
   ),
   "heatmap rows": ({ select }) => (
     <Heatmap
+      end={WHOLE}
       label="picture"
       scale={SCALE}
       colour="kernel"

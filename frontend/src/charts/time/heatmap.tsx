@@ -3,12 +3,11 @@
  * ground, by exact overlap. Marks on top are steps, a bar above a step says that it is slow. Dragging zooms all rows.
  */
 
-import { max } from "d3-array";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { useRowWindow } from "../../dom/rows";
 import { Sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
-import type { Scale } from "../../format";
+import { type Scale, scaleFor } from "../../format";
 import { type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
@@ -37,6 +36,8 @@ export interface HeatmapRow {
 export interface HeatmapProps {
   label: string;
   rows: readonly HeatmapRow[];
+  /** Of the time axis, ns. A row that is longer says where it ends. */
+  end: number;
   /** Meaning of the figure. */
   colour: string;
   scale: Scale;
@@ -76,7 +77,7 @@ function Plot(props: PlotProps) {
   const { rows, width, height, hovered, selected, colour } = props;
   const box = useRef<HTMLDivElement>(null);
   const view = useRowWindow(box, rows.length, ROW);
-  const whole = max(rows, ({ bins }) => bins.bin * bins.values.length) ?? 1;
+  const whole = props.end || 1;
   const [zoom, setZoom] = useState<TimeRange | null>(null);
   const [place, setPlace] = useState<Place | null>(null);
   const gutter = gutterOf(rows, width);
@@ -102,15 +103,19 @@ function Plot(props: PlotProps) {
   const here = useId();
   const step = place && rows[place.row]?.steps[place.step];
   const { from, to } = visible;
+  const beyond = useMemo(
+    () => (zoom ? null : ({ bins }: HeatmapRow) => (endOf(bins) > whole ? `to ${spoken(endOf(bins))}` : null)),
+    [zoom, whole],
+  );
   // a moving pointer draws only the rows again that it marks
   const plain = useMemo(
     () =>
       rows
         .slice(view.first, view.end)
         .map((row) => (
-          <Row key={row.key} {...{ row, width, gutter, colour, from, to }} hovered={null} selected={null} />
+          <Row key={row.key} {...{ row, width, gutter, colour, from, to, beyond }} hovered={null} selected={null} />
         )),
-    [rows, view.first, view.end, width, gutter, colour, from, to],
+    [rows, view.first, view.end, width, gutter, colour, from, to, beyond],
   );
   const content = place && step ? props.tip(place.row, place.step) : null;
   return (
@@ -141,7 +146,7 @@ function Plot(props: PlotProps) {
             )}
             {isMarked(row, hovered, selected) ? (
               // with the key of the plain one, so that its bins stay
-              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, hovered, selected }} />
+              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, beyond, hovered, selected }} />
             ) : (
               plain[at]
             )}
@@ -216,14 +221,21 @@ interface RowProps extends TimeRange {
   width: number;
   gutter: number;
   colour: string;
+  beyond: Beyond;
   hovered: string | null;
   selected: string | null;
 }
 
-function Row({ row, width, gutter, from, to, colour, hovered, selected }: RowProps) {
+/** What a row says that goes on beyond the axis; null: no row does. */
+type Beyond = ((row: HeatmapRow) => string | null) | null;
+
+const spoken = (ns: number): string => scaleFor(ns, "ns").text(ns);
+const endOf = ({ bin, values }: TimeBins): number => bin * values.length;
+
+function Row({ row, width, gutter, from, to, colour, beyond, hovered, selected }: RowProps) {
   const bins = useMemo(
-    () => <Bins row={row} from={from} to={to} time={timeScale({ from, to }, gutter, width)} colour={colour} />,
-    [row, width, gutter, from, to, colour],
+    () => <Bins {...{ row, from, to, colour, beyond }} time={timeScale({ from, to }, gutter, width)} />,
+    [row, width, gutter, from, to, colour, beyond],
   );
   const { clampedX } = timeScale({ from, to }, gutter, width);
   const marked = row.steps.filter(({ key }) => key === hovered || key === selected);
@@ -246,10 +258,10 @@ function Row({ row, width, gutter, from, to, colour, hovered, selected }: RowPro
   );
 }
 
-type BinsProps = TimeRange & { row: HeatmapRow; time: TimeScale; colour: string };
+type BinsProps = TimeRange & { row: HeatmapRow; time: TimeScale; colour: string; beyond: Beyond };
 
 /** What the pointer does not change. */
-function Bins({ row, from, to, time, colour }: BinsProps) {
+function Bins({ row, from, to, time, colour, beyond }: BinsProps) {
   const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
   const { x, clampedX, left } = time;
   return (
@@ -264,6 +276,9 @@ function Bins({ row, from, to, time, colour }: BinsProps) {
         {row.value}
       </text>
       <BinLayers layers={[layer]} visible={{ from, to }} time={time} top={6} height={15} />
+      <text class="small own end halo" x={time.width - 4} y="18">
+        {beyond?.(row)}
+      </text>
       {row.steps
         .filter((step) => touches(step, { from, to }))
         .map((step) => (

@@ -13,8 +13,9 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import { Hovered, type TrendSelection } from "./hover";
-import { stopTitle } from "./lines";
+import { stopTitle, WholeAxis } from "./lines";
 import { type ReadSpan, type Run, stepKey } from "./runs";
+import { stripEnd } from "./strip_end";
 
 interface HeatmapPictureProps {
   title: Phrase;
@@ -29,8 +30,10 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   const metrics = useMemo(() => binnedMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
   const { placed, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
+  const whole = tab.state.axis === "all";
+  const end = useMemo(() => stripEnd(longestByRun(placed)), [placed]);
   if (!metric) return null;
-  const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
+  const longest = !whole && end !== null ? end : Math.max(0, ...longestByRun(placed));
   return (
     <Picture
       title={title}
@@ -41,6 +44,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
+          {end !== null && <WholeAxis whole={whole} tab={tab} />}
           <Chips
             label="Figure of the rows"
             chosen={metric.id}
@@ -64,6 +68,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
               .map(([span, , run], at) => `${run.label} span ${span.number} ${rows[at]!.value}`)
               .join(", ")}.`}
             rows={rows}
+            end={longest}
             colour={metric.colour}
             scale={scaleFor(longest, "ns")}
             hovered={hovered}
@@ -76,6 +81,14 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       </Hovered>
     </Picture>
   );
+}
+
+/** Of each run the length of its longest span, ns, in their order: the one in focus first. */
+function longestByRun(placed: readonly Placed[]): number[] {
+  const longest = new Map<Run, number>();
+  for (const [, { bin_ns, permille }, run] of placed)
+    longest.set(run, Math.max(longest.get(run) ?? 0, bin_ns * permille.length));
+  return [...longest.values()];
 }
 
 function rowsFor(runs: readonly Run[], metric: Metric | undefined) {

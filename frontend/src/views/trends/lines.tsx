@@ -127,7 +127,7 @@ export function TrendPicture({
 }
 
 /** Of all pictures of the view: what is left out of one is often left out of the next. */
-function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {
+export function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {
   return (
     <div class="chips">
       <button
