@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
@@ -83,6 +84,7 @@ def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, re
     assert [fault for fault in failed if "view=host" in fault and "ABORTED" in fault]
 
 
+@pytest.mark.live  # it waits for twelve seconds
 def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
