@@ -89,13 +89,14 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     if len(groups) == 1:
         return _one_span(first, spans[0][3])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
-        same = "takes about as long" if several_runs else "is steady"
-        return Phrase(f"The mean step {same}: {{a}} in {{first}}, {{b}} in {{last}}.", values)
+        return Phrase(_ALIKE if several_runs else _STEADY, values)
     change = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
     end = _SLOW if _worth_investigating(last) else "."
     return Phrase(agreeing(change + end, last.slow_count), values | _slow(last))
 
 
+_STEADY = "The mean step is steady: {a} in {first}, {b} in {last}."
+_ALIKE = "The mean step takes about as long: {a} in {first}, {b} in {last}."
 _FALLS = "The mean step falls from {a} in {first} to {b} in {last}"
 _RISES = "The mean step rises from {a} in {first} to {b} in {last}"
 #: Two runs need not follow each other.

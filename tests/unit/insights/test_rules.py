@@ -246,6 +246,8 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     }  # fmt: skip
     assert titles["step_time"].template == "{label} is {a} in {first}, {b} in {last}"
     assert titles["gpu_utilization"].template == "{label} is {b} in both"
+    alike = judge_trends([("a", "w", 1, slower), ("b", "w", 1, slower)])[0].verdict.template
+    assert alike == "The mean step takes about as long: {a} in {first}, {b} in {last}."
 
 
 def test_slow_steps_are_worth_the_mean_less_the_median():

@@ -103,19 +103,16 @@ function Plot(props: PlotProps) {
   const here = useId();
   const step = place && rows[place.row]?.steps[place.step];
   const { from, to } = visible;
-  const beyond = useMemo(
-    () => (zoom ? null : ({ bins }: HeatmapRow) => (endOf(bins) > whole ? `to ${spoken(endOf(bins))}` : null)),
-    [zoom, whole],
-  );
+  const end = zoom ? null : whole;
   // a moving pointer draws only the rows again that it marks
   const plain = useMemo(
     () =>
       rows
         .slice(view.first, view.end)
         .map((row) => (
-          <Row key={row.key} {...{ row, width, gutter, colour, from, to, beyond }} hovered={null} selected={null} />
+          <Row key={row.key} {...{ row, width, gutter, colour, from, to, end }} hovered={null} selected={null} />
         )),
-    [rows, view.first, view.end, width, gutter, colour, from, to, beyond],
+    [rows, view.first, view.end, width, gutter, colour, from, to, end],
   );
   const content = place && step ? props.tip(place.row, place.step) : null;
   return (
@@ -146,7 +143,7 @@ function Plot(props: PlotProps) {
             )}
             {isMarked(row, hovered, selected) ? (
               // with the key of the plain one, so that its bins stay
-              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, beyond, hovered, selected }} />
+              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, end, hovered, selected }} />
             ) : (
               plain[at]
             )}
@@ -221,21 +218,16 @@ interface RowProps extends TimeRange {
   width: number;
   gutter: number;
   colour: string;
-  beyond: Beyond;
+  /** Of the axis, where a row that is longer says so; null: a part of all rows is shown. */
+  end: number | null;
   hovered: string | null;
   selected: string | null;
 }
 
-/** What a row says that goes on beyond the axis; null: no row does. */
-type Beyond = ((row: HeatmapRow) => string | null) | null;
-
-const spoken = (ns: number): string => scaleFor(ns, "ns").text(ns);
-const endOf = ({ bin, values }: TimeBins): number => bin * values.length;
-
-function Row({ row, width, gutter, from, to, colour, beyond, hovered, selected }: RowProps) {
+function Row({ row, width, gutter, from, to, colour, end, hovered, selected }: RowProps) {
   const bins = useMemo(
-    () => <Bins {...{ row, from, to, colour, beyond }} time={timeScale({ from, to }, gutter, width)} />,
-    [row, width, gutter, from, to, colour, beyond],
+    () => <Bins {...{ row, from, to, colour, end }} time={timeScale({ from, to }, gutter, width)} />,
+    [row, width, gutter, from, to, colour, end],
   );
   const { clampedX } = timeScale({ from, to }, gutter, width);
   const marked = row.steps.filter(({ key }) => key === hovered || key === selected);
@@ -258,12 +250,13 @@ function Row({ row, width, gutter, from, to, colour, beyond, hovered, selected }
   );
 }
 
-type BinsProps = TimeRange & { row: HeatmapRow; time: TimeScale; colour: string; beyond: Beyond };
+type BinsProps = TimeRange & Pick<RowProps, "row" | "colour" | "end"> & { time: TimeScale };
 
 /** What the pointer does not change. */
-function Bins({ row, from, to, time, colour, beyond }: BinsProps) {
+function Bins({ row, from, to, time, colour, end }: BinsProps) {
   const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
   const { x, clampedX, left } = time;
+  const length = row.bins.bin * row.bins.values.length;
   return (
     <>
       <text class="small own" x="0" y="18">
@@ -276,9 +269,11 @@ function Bins({ row, from, to, time, colour, beyond }: BinsProps) {
         {row.value}
       </text>
       <BinLayers layers={[layer]} visible={{ from, to }} time={time} top={6} height={15} />
-      <text class="small own end halo" x={time.width - 4} y="18">
-        {beyond?.(row)}
-      </text>
+      {end !== null && length > end && (
+        <text class="small own end halo" x={time.width - 4} y="18">
+          {`to ${scaleFor(length, "ns").text(length)}`}
+        </text>
+      )}
       {row.steps
         .filter((step) => touches(step, { from, to }))
         .map((step) => (

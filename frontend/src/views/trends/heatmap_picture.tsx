@@ -31,9 +31,10 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
   const { placed, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
   const whole = tab.state.axis === "all";
-  const end = useMemo(() => stripEnd(longestByRun(placed)), [placed]);
+  const lengths = useMemo(() => longestByRun(placed), [placed]);
+  const cut = stripEnd(lengths);
   if (!metric) return null;
-  const longest = !whole && end !== null ? end : Math.max(0, ...longestByRun(placed));
+  const end = whole || cut === null ? Math.max(0, ...lengths) : cut;
   return (
     <Picture
       title={title}
@@ -44,7 +45,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
-          {end !== null && <WholeAxis whole={whole} tab={tab} />}
+          {cut !== null && <WholeAxis whole={whole} tab={tab} />}
           <Chips
             label="Figure of the rows"
             chosen={metric.id}
@@ -68,9 +69,9 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
               .map(([span, , run], at) => `${run.label} span ${span.number} ${rows[at]!.value}`)
               .join(", ")}.`}
             rows={rows}
-            end={longest}
+            end={end}
             colour={metric.colour}
-            scale={scaleFor(longest, "ns")}
+            scale={scaleFor(end, "ns")}
             hovered={hovered}
             selected={chosen.selected}
             hover={chosen.hover.set}

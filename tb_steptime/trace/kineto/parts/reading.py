@@ -114,12 +114,12 @@ class PartReader:
     def _learned(self) -> Learned:
         columns = self._taking.columns
         labels, words = columns.labels, columns.exchange_texts
-        first = self._known["labels"]
+        first, self._known["labels"] = self._known["labels"], len(labels)
         return Learned(
             kinds=labels.kinds[first:].tobytes(),
             names=labels.names[first:],
             threads=labels.threads[first:],
-            categories={category for category, *_ in self._new("labels", labels)},
+            categories=labels.categories,
             name_texts=self._new("names", labels.name_numbers),
             thread_texts=self._new("threads", labels.thread_numbers),
             spellings={name: _new_texts(texts, known) for name, (texts, known) in self._texts.items()},
