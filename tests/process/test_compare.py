@@ -13,10 +13,9 @@ import pytest
 from tb_steptime import cli
 from tests import PROJECT
 from tests.drawn.demo import copy_demo
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import real_path
 
 DEMO = PROJECT / "demo_logs"
-V100 = SHARED / "traces" / "kineto_v100_resnet50"
 
 
 class Done(NamedTuple):
@@ -125,10 +124,10 @@ def test_markdown_for_a_pull_request():
 
 
 @pytest.mark.live
-@pytest.mark.skipif(not V100.is_dir(), reason="no real traces beside the checkout")
 def test_a_real_pair_of_recordings():
     """Counted by hand: the mean of steps 6-10, 17-21 without workers, 6-10 and 17-20 with four."""
-    report = json.loads(compare(V100 / "workers0", V100 / "workers4", "--format", "json").stdout)
+    pair = real_path("traces/kineto_v100_resnet50")
+    report = json.loads(compare(pair / "workers0", pair / "workers4", "--format", "json").stdout)
     (candidate,) = report["candidates"]
     assert (report["base"]["steps"], candidate["steps"]) == (11, 9)
     assert {note["id"] for note in candidate["warnings"]} == {"steps_left_out"}

@@ -8,7 +8,7 @@ from tb_steptime.text import count, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import as_one_step, find_steps, inferred_steps
-from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.real_traces import REAL, cases, read_real
 from tests.drawn.timeline import timeline
 
 OPTIMIZER = "user Optimizer.step#SGD.step"
@@ -196,10 +196,10 @@ TRAININGS = [
 ]
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("name", cases(TRAININGS))
 def test_of_real_trainings_they_are_as_long_as_the_marked_ones(name):
     """But for the first and the last, at which a mark holds what comes before and after the loop."""
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     marked, inferred = trace.events.dur_ns[step_marks(trace)], inferred_steps(trace)
     assert inferred is not None and len(inferred.start_ns) == len(marked)
     assert (inferred.end_ns - inferred.start_ns)[1:-1] == pytest.approx(marked[1:-1], rel=0.02)

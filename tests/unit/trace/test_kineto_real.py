@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real, real_trace
 
 PLAIN_KINDS = {
     "Operator": Kind.CPU_OP,
@@ -39,9 +38,9 @@ PLAIN_KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
-    path = shared / "traces" / name
+@on_real_traces
+def test_real_traces_agree_with_a_plain_parser(name: str) -> None:
+    path = real_trace(name)
     plain = _plain(path)
     trace = read_real(path)
     complete = [event for event in plain["traceEvents"] if event["ph"] == "X" and event["cat"] != "Trace"]

@@ -22,7 +22,7 @@ from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
 from tests import TRACES
 from tests.drawn.demo import DEMO
-from tests.drawn.real_traces import REAL
+from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.same_trace import differences
 
 SCANNER = scanner_type()
@@ -56,16 +56,15 @@ def test_odd_files_are_read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @built
 @pytest.mark.parametrize("name", ["tracelens_mi300_vllm_graph", "hta_v100_ns"])
-def test_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (path,) = (shared / "traces" / name).iterdir()
-    assert read_by_both(path, monkeypatch) == []
+def test_real_traces_are_read_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(real_trace(name), monkeypatch) == []
 
 
 @built
 @pytest.mark.live
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_all_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_by_both(shared / "traces" / name, monkeypatch) == []
+@on_real_traces
+def test_all_real_traces_are_read_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(real_trace(name), monkeypatch) == []
 
 
 @built

@@ -26,7 +26,7 @@ from tb_steptime.ingest.summaries import (
 from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.layout import FORMAT
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.small_trace import write_trace
 
 #: What a summary may take: a share of its trace, or so much.
@@ -253,9 +253,9 @@ def test_a_reader_never_sees_half_of_it(trace):
     assert all(seen)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
-@pytest.mark.parametrize("path", sorted(SHARED.rglob("traces/**/*.json.gz")), ids=lambda path: path.parent.name)
-def test_a_real_trace_is_summarized_in_little_space(path):
+@on_real_traces
+def test_a_real_trace_is_summarized_in_little_space(name):
+    path = real_trace(name)
     measured = measure_file(path)
     content = encode_summary(stamp(path), measured)
     assert len(content) <= max(LIMIT_BYTES, LIMIT_FRACTION * path.stat().st_size)

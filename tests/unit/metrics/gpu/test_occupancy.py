@@ -24,7 +24,7 @@ from tb_steptime.metrics.gpu.occupancy import (
 )
 from tb_steptime.metrics.kernels.launch_shapes import sm_active
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 H100 = Device(0, "NVIDIA H100 80GB HBM3", 132, (9, 0), 2048, 65536, 233472)
@@ -151,10 +151,7 @@ NVIDIA = (
 
 @cache
 def recorded(name: str) -> Trace:
-    path = SHARED / "traces" / name
-    if not path.is_file():
-        pytest.skip("the reference traces are not beside the checkout")
-    return read_real(path)
+    return read_real(name)
 
 
 @pytest.mark.parametrize("name", NVIDIA)

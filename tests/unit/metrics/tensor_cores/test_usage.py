@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from functools import cache
 
 import msgspec
@@ -29,23 +28,17 @@ from tb_steptime.metrics.tensor_cores.usage import (
 )
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import REAL, needs, on_real_traces, read_real, real_path, reference
 from tests.drawn.timeline import V100, timeline
 
-LABELLED = SHARED / "kernels" / "labelled.tsv"
-REFERENCE = SHARED / "reference" / "torch_tb_profiler.json"
-RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
 RESNET = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
-
-WITH_SHARED = pytest.mark.skipif(not LABELLED.is_file(), reason="the reference traces are not beside the checkout")
 
 #: No more than this share of hand-labelled names may stay unknown.
 UNKNOWN_FRACTION = 0.03
 
 
-@WITH_SHARED
 def test_no_labelled_name_is_inverted_and_few_are_unknown():
-    with LABELLED.open(newline="") as file:
+    with real_path("kernels/labelled.tsv").open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     answers = {row["name"]: classify(row["name"]) for row in rows}
     wrong = {
@@ -384,10 +377,10 @@ def test_where_both_count_the_same_there_is_no_difference_to_explain():
 
 @cache
 def recorded(name: str) -> Trace:
-    return read_real(SHARED / "traces" / name)
+    return read_real(name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@on_real_traces
 def test_kernel_time_is_conserved(name: str):
     trace = recorded(name)
     result = ANALYSIS.analyse(trace)
@@ -403,10 +396,10 @@ def test_kernel_time_is_conserved(name: str):
             assert device.more_ns or of_bin == getattr(device.total, f"{bin_name}_ns")
 
 
-@WITH_SHARED
-@pytest.mark.parametrize("name", RECORDED)
+@needs("reference/torch_tb_profiler.json")
+@on_real_traces
 def test_the_profiler_tab_s_share_is_its_own(name: str):
-    known = json.loads(REFERENCE.read_text()).get(name)
+    known = reference("torch_tb_profiler.json").get(name)
     if known is None:
         pytest.skip("torch-tb-profiler's values of this trace are not known")
     shares = [profiler_tab(recorded(name), device).share for device in devices_with_activity(recorded(name))]
@@ -414,7 +407,6 @@ def test_the_profiler_tab_s_share_is_its_own(name: str):
     assert shares == ([] if expected is None else [pytest.approx(expected, abs=0.0005)])
 
 
-@WITH_SHARED
 def test_the_resnet_that_uses_no_tensor_cores():
     """67.6 % of its kernel time, 66.7 of 98.6 ms a step, could use them; none does and nothing is unknown."""
     result = ANALYSIS.analyse(recorded(RESNET))
@@ -426,9 +418,9 @@ def test_the_resnet_that_uses_no_tensor_cores():
     assert values["matmul_like_time"] == pytest.approx(66.7e6, abs=5e4)
 
 
-@WITH_SHARED
+@needs("traces")
 def test_every_reason_of_a_difference_is_a_share():
-    for name in RECORDED:
+    for name in REAL:
         for device in devices_with_activity(recorded(name)):
             why = profiler_tab(recorded(name), device).why
             assert why is None or all(value.unit == Unit.FRACTION for value in why.values.values())
