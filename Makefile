@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
+.PHONY: help demo test test-all fuzz torch check gen golden words traces bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -35,6 +35,9 @@ test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, ev
 
 fuzz: .venv/.dev  ## what mutated traces do to the reader and every analysis (ARGS="--cases 100000" for more)
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+traces: .venv/.python  ## fetch the real traces that some tests run on, into real_traces/ (needs a network)
+	@$(BIN)/python -m tools.real_traces $(ARGS)
 
 torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 

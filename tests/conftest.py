@@ -33,7 +33,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(GARBAGE_EVERY, *gc.get_threshold()[1:])
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
     """Above the closing line: what did not run although it was asked for. Tests that wait for real traces have one line
     together and none of their own."""

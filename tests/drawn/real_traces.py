@@ -117,7 +117,12 @@ def how_to_get(reasons: Iterable[str]) -> str | None:
         return None
     public = [row.name for row in rows()]
     fetched = sum(any(name.startswith(path) for name in public) for path in waiting)
-    brings = f"`make traces` brings those of {fetched}" if fetched < len(waiting) else "`make traces` brings them"
+    one = len(waiting) == 1
+    whose = f"{fetched} of them need" if fetched < len(waiting) else "it needs" if one else "they need"
+    ways = []
     if named := os.environ.get(_VARIABLE):
-        brings = f"{_VARIABLE} names {named}; without it, {brings}"
-    return f"{len(waiting)} tests wait for real traces, and were skipped: {brings}"
+        ways.append(f"{_VARIABLE} names {named}")
+    if fetched:
+        ways.append(("without it, " if named else "") + f"`make traces` brings what {whose}")
+    told = "test waits for real traces and was" if one else "tests wait for real traces and were"
+    return f"{len(waiting)} {told} skipped: {'; '.join(ways) or 'their files are not public'}"
