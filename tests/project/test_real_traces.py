@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,18 @@ def test_the_closing_line_says_what_brings_the_files(monkeypatch: pytest.MonkeyP
         "without it, `make traces` brings what they need"
     )
     assert how_to_get([ours]) == "1 test waits for real traces and was skipped: TB_STEPTIME_SHARED names nowhere"
+
+
+def test_a_run_without_them_says_so_once():
+    """As in a clone that stands alone: of the reasons of single tests nothing is printed."""
+    module = "tests/unit/insights/test_evidence_rows.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", module],
+        env={**os.environ, "TB_STEPTIME_SHARED": str(PROJECT / "nowhere")},
+        cwd=PROJECT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [line for line in done.stdout.splitlines() if "real traces" in line or line.startswith("SKIPPED")]
+    (line,) = told
+    assert re.match(r"\d+ tests? waits? for real traces and w\w+ skipped: ", line), line
+    assert re.search(r"\d+ passed, \d+ skipped in ", done.stdout.splitlines()[-1])
