@@ -22,6 +22,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -139,7 +140,7 @@ def is_here(row: Row, folder: Path) -> bool:
     try:
         content = (folder / row.name).read_bytes()
         return digest(gzip.decompress(content) if row.is_packed_here else content) == row.sha256
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, zlib.error):
         return False
 
 

@@ -1,7 +1,7 @@
 """Where real traces lie, and the only place that knows it. They are other projects' files and not part of this one.
 
-The folder is the one that TB_STEPTIME_SHARED names; without the variable `shared` beside the checkout; where that is
-not there either, what `make traces` has fetched. A test whose file is missing is skipped, and the closing lines of
+The folder is the one that TB_STEPTIME_SHARED names; without the variable `shared` beside the checkout, if it has
+traces; otherwise what `make traces` has fetched. A test whose file is missing is skipped, and the closing lines of
 pytest count these.
 """
 
@@ -28,7 +28,7 @@ _BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / ".." / "shared"
 def _folder() -> Path:
     if named := os.environ.get(_VARIABLE):
         return Path(named).resolve()
-    return _BESIDE_THE_CHECKOUT.resolve() if _BESIDE_THE_CHECKOUT.is_dir() else FETCHED
+    return _BESIDE_THE_CHECKOUT.resolve() if (_BESIDE_THE_CHECKOUT / "traces").is_dir() else FETCHED
 
 
 #: With `traces/` and others; it need not be there.
@@ -120,9 +120,9 @@ def how_to_get(reasons: Iterable[str]) -> str | None:
     one = len(waiting) == 1
     whose = f"{fetched} of them need" if fetched < len(waiting) else "it needs" if one else "they need"
     ways = []
-    if named := os.environ.get(_VARIABLE):
-        ways.append(f"{_VARIABLE} names {named}")
+    if _FOLDER != FETCHED:
+        ways.append(f"looked for in {_FOLDER}")
     if fetched:
-        ways.append(("without it, " if named else "") + f"`make traces` brings what {whose}")
+        ways.append(("without that folder " if ways else "") + f"`make traces` brings what {whose}")
     told = "test waits for real traces and was" if one else "tests wait for real traces and were"
     return f"{len(waiting)} {told} skipped: {'; '.join(ways) or 'their files are not public'}"

@@ -131,10 +131,13 @@ def test_files_come_as_tests_look_for_them_and_once(host: Host, tmp_path: Path, 
     assert len(host.asked) == 2, "what is there is not asked for again"
 
 
-def test_a_damaged_file_is_fetched_again(host: Host, tmp_path: Path):
+@pytest.mark.parametrize("damage", [slice(-9, None), slice(2_000, 2_010), slice(0, None)], ids=["end", "middle", "all"])
+def test_a_damaged_file_is_fetched_again(host: Host, tmp_path: Path, damage: slice):
     host.files = {A: PACKED, B: TEXT}
     assert fetched(host, tmp_path, AS_IT_IS, PLAIN) == 0
-    for each, content in ((AS_IT_IS, PACKED[:-9]), (PLAIN, gzip.compress(TEXT)[:-9])):
+    for each in (AS_IT_IS, PLAIN):
+        content = bytearray((tmp_path / "to" / each.name).read_bytes())
+        del content[damage]
         (tmp_path / "to" / each.name).write_bytes(content)
     assert fetched(host, tmp_path, AS_IT_IS, PLAIN) == 0
     assert host.asked[2:] == [(A, None), (B, None)]

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests import PROJECT
+from tests.drawn import real_traces
 from tests.drawn.real_traces import WAITS, how_to_get
-from tools.real_traces import rows
+from tools.real_traces import FETCHED, rows
 
 #: Who may say where real traces lie: the helper; what fetches them; what sets or explains the variable; this test.
 KNOWING = {
@@ -85,7 +86,7 @@ def test_the_table_names_each_file_once_and_whole():
 
 
 def test_the_closing_line_says_what_brings_the_files(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("TB_STEPTIME_SHARED", raising=False)
+    monkeypatch.setattr(real_traces, "_FOLDER", FETCHED)
     public = f"('a.py', 3, 'Skipped: {WAITS}traces/kineto_v100_resnet50')"
     ours = f"('a.py', 4, 'Skipped: {WAITS}reference/operators.json')"
     assert how_to_get(["('a.py', 5, 'Skipped: torch is not installed')"]) is None
@@ -95,12 +96,31 @@ def test_the_closing_line_says_what_brings_the_files(monkeypatch: pytest.MonkeyP
     assert how_to_get([public, public, ours]) == (
         "3 tests wait for real traces and were skipped: `make traces` brings what 2 of them need"
     )
-    monkeypatch.setenv("TB_STEPTIME_SHARED", "nowhere")
+    assert how_to_get([ours]) == "1 test waits for real traces and was skipped: their files are not public"
+    monkeypatch.setattr(real_traces, "_FOLDER", Path("/nowhere"))
     assert how_to_get([public, public]) == (
-        "2 tests wait for real traces and were skipped: TB_STEPTIME_SHARED names nowhere; "
-        "without it, `make traces` brings what they need"
+        "2 tests wait for real traces and were skipped: looked for in /nowhere; "
+        "without that folder `make traces` brings what they need"
     )
-    assert how_to_get([ours]) == "1 test waits for real traces and was skipped: TB_STEPTIME_SHARED names nowhere"
+    assert how_to_get([ours]) == "1 test waits for real traces and was skipped: looked for in /nowhere"
+
+
+@pytest.mark.parametrize(
+    ("named", "beside", "used"),
+    [
+        ("/nowhere", "traces", "/nowhere"),
+        ("", "traces", "shared"),
+        ("", "of_another_project", "real_traces"),
+        ("", "", "real_traces"),
+    ],
+)
+def test_where_they_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, beside: str, used: str):
+    monkeypatch.setenv("TB_STEPTIME_SHARED", named)
+    monkeypatch.setattr(real_traces, "_BESIDE_THE_CHECKOUT", tmp_path / "shared")
+    monkeypatch.setattr(real_traces, "FETCHED", tmp_path / "real_traces")
+    if beside:
+        (tmp_path / "shared" / beside).mkdir(parents=True)
+    assert real_traces._folder() == tmp_path / used
 
 
 def test_a_run_without_them_says_so_once():
