@@ -109,8 +109,8 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
-    """The mean step less the gain of the first card that is worth it, taken from the part that it shortens; the rest of a larger gain from the other
-    waits, so that the parts still sum."""
+    """The mean step less the gain of the first card that is worth it, taken from the part that it shortens; the rest of
+    a larger gain from the other waits, so that the parts still sum."""
     first = first_worth_it(insights)
     if first is None or first.part is None:
         return None

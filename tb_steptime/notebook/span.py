@@ -26,6 +26,7 @@ from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
 from tb_steptime.terminal.printer import GAP, counted, duration, plain
+from tb_steptime.text import did_you_mean
 
 if TYPE_CHECKING:
     from tb_steptime.notebook.events import Events
@@ -178,7 +179,10 @@ class Span:
         return Events(self._trace)
 
     def result(self, view: str, kind: type[R]) -> R:
-        """The result of one view as the tab has it, for what no table holds."""
+        """The result of one view as the tab has it, for what no table holds. KeyError for a view that there is not,
+        with the one that may be meant."""
+        if view not in self.measured.results:
+            raise KeyError(f"{view!r} is no view.{did_you_mean(view, self.measured.results)}")
         return self.measured.result(view, kind)
 
     @cached_property

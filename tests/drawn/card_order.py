@@ -32,7 +32,8 @@ def _of_one(card: Insight) -> Iterator[str]:
     if card.lowered_from is None:
         return
     if card.lowered_from is not due or GRAVEST_FIRST.index(card.severity) <= GRAVEST_FIRST.index(due):
-        yield f"{card.id} is lowered from {card.lowered_from.value} to {card.severity.value} at {card.gain_fraction:.1%}"
+        levels = f"from {card.lowered_from.value} to {card.severity.value}"
+        yield f"{card.id} is lowered {levels} at {card.gain_fraction:.1%}"
     if card.confidence is not Confidence.LOW:
         yield f"{card.id} is lowered, and its confidence is {card.confidence.value}"
 

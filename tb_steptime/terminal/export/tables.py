@@ -36,7 +36,7 @@ class Table:
 #: What every row begins with.
 SPAN_COLUMNS = (
     Column("run", "", "folder of the recording below the log directory"),
-    Column("worker", "", "profiled process; numbered where its file is named for a machine"),
+    Column("worker", "", "profiled process; without the machine that its file is named for"),
     Column("span", "number", "recordings of a worker count from 1"),
 )
 
