@@ -52,7 +52,7 @@ class Spans(Sequence[Span]):
         if not found:
             of_run = list(dict.fromkeys(span.worker for span in self._spans if span.run == run))
             asked, known = (worker or "", of_run) if of_run else (run, self.runs)
-            raise KeyError(f"{key!r} is not here.{did_you_mean(asked, known)} There are {', '.join(known)}.")
+            raise KeyError(f"{key!r} is not here.{did_you_mean(str(asked), known)} There are {', '.join(known)}.")
         return Spans(self.path, found)
 
     @property

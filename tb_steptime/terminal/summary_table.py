@@ -85,7 +85,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
 
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
     rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
-    name = printable(f"{_run(found)} · {found.worker}{rank} · span {found.number}")
+    name = printable(f"{run_name(found)} · {found.worker}{rank} · span {found.number}")
     steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
     size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
@@ -108,7 +108,7 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
         yield from _wrap(render(headline.basis), width)
 
 
-def _run(found: FoundSpan) -> str:
+def run_name(found: FoundSpan) -> str:
     """The run, which for the log directory itself is called as its folder is."""
     return found.run if found.run != "." else found.folder
 

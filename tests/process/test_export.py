@@ -209,3 +209,10 @@ def test_what_cannot_be_done_is_said_in_a_line(logs, tmp_path, capsys):
 def test_a_worker_keeps_its_own_name_where_that_is_asked_for(logs, tmp_path):
     export(logs, "--jsonl", "-o", tmp_path, "--keep-paths")
     assert json.loads((tmp_path / "spans.jsonl").read_text().splitlines()[0])["worker"] == "gpubox_4711"
+
+
+def test_the_help_names_every_table(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["export", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"tables as CSV: {', '.join(table.name for table in TABLES)}" in said
