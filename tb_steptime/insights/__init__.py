@@ -1,4 +1,4 @@
-"""Rules over results: what limits the step, and what to do, most gain first. `rules` has the table of them."""
+"""Rules over results: what limits the step, and what to do, the gravest first. `rules` has the table of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.steps.slow_steps import without_named
-from tb_steptime.insights.severity import first_worth_it, in_order, lowered
+from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
 from tb_steptime.insights.wording.gaps import (
@@ -85,7 +85,7 @@ def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[
 
 def _shown_step(insights: list[Insight]) -> str | None:
     """The step of the longest evidence of the card that the headline speaks of."""
-    first = first_worth_it(insights)
+    first = most_gain(insights)
     return next(iter([*(range.step for range in first.evidence), *first.steps]), None) if first else None
 
 
@@ -109,9 +109,9 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
-    """The mean step less the gain of the first card that is worth it, taken from the part that it shortens; the rest of
+    """The mean step less the largest gain, taken from the part that it shortens; the rest of
     a larger gain from the other waits, so that the parts still sum."""
-    first = first_worth_it(insights)
+    first = most_gain(insights)
     if first is None or first.part is None:
         return None
     left = msgspec.structs.asdict(facts.overview.mean_parts_ns)

@@ -58,9 +58,11 @@ def in_order(insights: Iterable[Insight]) -> list[Insight]:
     return sorted(map(_with_origin, insights), key=_place)
 
 
-def first_worth_it(insights: Sequence[Insight]) -> Insight | None:
-    """The first card whose gain is that of a warning: what to begin with, and what headlines speak of."""
-    return next((insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION), None)
+def most_gain(insights: Sequence[Insight]) -> Insight | None:
+    """The card that gains most now, where that is the gain of a warning. Headlines speak of it, since the verdict before
+    it is about the most time, too; where its cause is a guess, surer cards stand before it."""
+    worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
+    return max(worth, key=lambda insight: insight.gain_ns, default=None)
 
 
 def _with_origin(insight: Insight) -> Insight:

@@ -152,7 +152,7 @@ class Span:
 
     @cached_property
     def cards(self) -> Table:
-        """A row for each card: what to do, most gain first."""
+        """A row for each card: what to do, the gravest first."""
         return span_tables.cards_table(self.judgement.insights)
 
     def kernels_by(self, by: By) -> Table:

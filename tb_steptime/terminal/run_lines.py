@@ -16,7 +16,6 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.insights.base import Confidence, Insight, Judgement
-from tb_steptime.insights.severity import first_worth_it
 from tb_steptime.insights.wording.card_text import severity_word
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.cards import gain_words
@@ -49,7 +48,7 @@ def run_key(found: FoundSpan) -> tuple[str, str]:
 
 def span_line(measured: MeasuredSpan, judgement: Judgement) -> SpanLine:
     overview = measured.result("overview", OverviewResult)
-    first = first_worth_it(judgement.insights) or next(iter(judgement.insights), None)
+    first = next(iter(judgement.insights), None)
     return SpanLine(
         steps=len(overview.steps),
         step_ns=overview.mean_duration_ns,

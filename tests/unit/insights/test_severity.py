@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.severity import first_worth_it, in_order, lowered, severity
+from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
@@ -67,9 +67,9 @@ def test_cards_stand_by_severity_then_by_gain():
     assert contradictions(placed) == []
 
 
-def test_the_headline_speaks_of_the_first_card_that_saves_time():
-    assert first_worth_it(in_order([GUESS, GROWS])) == in_order([GUESS])[0]
-    assert first_worth_it([GROWS]) is None
+def test_the_headline_speaks_of_the_card_that_gains_most():
+    assert most_gain(in_order([*CARDS[:5], CARDS[5]])) == in_order([GUESS])[0]
+    assert most_gain([GROWS, card("small", 0.04, Severity.MINOR)]) is None
 
 
 def test_a_card_says_why_it_was_lowered():
