@@ -38,16 +38,6 @@ describe("the Overview", () => {
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
 
-  test("a card that a low confidence lowers says from what", () => {
-    const [first] = PAGE.insights;
-    const cards = [{ ...first!, severity: "minor", confidence: "low", lowered_from: "major" } as const];
-    const page = words(<Overview page={{ ...PAGE, insights: cards }} tab={TAB} compared={null} />);
-    expect(page).toContain("|Load batches in worker processes|Minor| (lowered from Major), confidence low|");
-    expect(page).toContain(
-      "|Severity|Lowered from Major because the confidence is low.|Confidence|low. every step shows it|",
-    );
-  });
-
   test("a card that saves no time says what it gives in place of a gain", () => {
     const [first] = PAGE.insights;
     const cards = [plain("less memory"), null].map((instead) => ({ ...first!, gain_ns: 0, gain_fraction: 0, instead }));

@@ -59,7 +59,7 @@ def in_order(insights: Iterable[Insight]) -> list[Insight]:
 
 
 def most_gain(insights: Sequence[Insight]) -> Insight | None:
-    """The card that gains most now, where that is the gain of a warning. Headlines speak of it, since the verdict before
+    """The card that gains most now, where that is the gain of a warning. Headlines speak of it, as the verdict before
     it is about the most time, too; where its cause is a guess, surer cards stand before it."""
     worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
     return max(worth, key=lambda insight: insight.gain_ns, default=None)
