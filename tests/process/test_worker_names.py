@@ -51,13 +51,13 @@ def test_everything_that_is_shown_here_calls_a_worker_as_its_files_are(logs, cap
             printed(capsys, command, logs, "--format", "json"))["spans"])
         for command in ("summarize", "kernels", "operators")
     }  # fmt: skip
-    found["agent"] = sorted((line.run, line.worker) for line in answers.runs(Logs(any_path(str(logs)))).spans)
+    found["agent"] = sorted((line.run, line.worker) for line in answers.runs(Logs(any_path(str(logs)))).recordings)
     found["notebook"] = sorted((span.run, span.worker) for span in tb_steptime.open(logs))
     with opened_store(logs, []) as store:
         index = store.index(work=False)
     found["tab"] = sorted((run.name, worker.name) for run in index.runs for worker in run.workers)
     assert found == dict.fromkeys(found, SHOWN)
-    table = printed(capsys, "summarize", logs / "a", logs / "b")
+    table = printed(capsys, "summarize", logs, "--details")
     assert [f" · {worker} · span 1" in table for _, worker in PASSED_ON] == [True] * len(PASSED_ON)
 
 

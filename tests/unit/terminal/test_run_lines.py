@@ -22,11 +22,11 @@ OTHER = SpanLine(20, 20_000_000, "host-bound", None, "no card", False)
 def test_spans_that_disagree_are_counted():
     runs = [(FOUND, [FIRST]), (replace(FOUND, run="long/name"), [FIRST, OTHER, SLOWER]), (FOUND, [OTHER, OTHER])]
     assert list(run_table(runs, None)) == [
-        "Run        Spans  Mean step  Limited by                 First card",
-        "a              1    20.0 ms  input-bound                Major: Use 4 workers, up to 9 ms a step",
+        "Run        Spans  Mean step  Limited by                  First card",
+        "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9 ms a step",
         "long/name      3    27.5 ms  input-bound (2 of 3 spans)  "
         "Major: Use 4 workers, up to 9 ms a step (2 of 3 spans)",
-        "a              2    20.0 ms  host-bound                 no card",
+        "a              2    20.0 ms  host-bound                  no card",
     ]
 
 
