@@ -93,6 +93,9 @@ def test_what_cannot_be_measured_ends_with_2():
 
 def test_what_is_asked_wrongly_is_one_line():
     assert asked_wrongly(BASE, WORKERS, "--fail-if", "speed>3").startswith('"speed" in "speed>3" is no metric')
+    assert '"steptime" in "steptime>+5%" is no metric. Did you mean step_time?' in asked_wrongly(
+        BASE, WORKERS, "--fail-if", "steptime>+5%"
+    )
     assert asked_wrongly(BASE).endswith("holds one run: name a second path to compare it with.")
     assert "runs: name the folder of one of them" in asked_wrongly(BASE, DEMO)
     assert asked_wrongly(BASE, DEMO / "nowhere").endswith("There is no such file. Check the path.")

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 
