@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
+.PHONY: help demo demo-summaries test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -66,6 +66,9 @@ gen: .venv/.dev  ## write the tab's TypeScript types from the Python result type
 
 words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
 	@$(BIN)/python -m tools.words $(ARGS)
+
+demo-summaries: .venv/.dev  ## write the summaries beside the demo recordings, after DEFINITIONS was raised
+	@$(BIN)/python -m tools.demo_summaries
 
 golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py tests/process/test_golden_compare.py
