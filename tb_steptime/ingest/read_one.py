@@ -3,8 +3,8 @@
 WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
 "events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
-is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for summaries
-by a command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
+is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
+command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
 "processes=4" may read the trace together.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
