@@ -3,7 +3,8 @@
 WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
 "events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
-is that of its steps. With "keep-paths" a summary has the whole paths of files. "steps=3-4" are those of a slice.
+is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
+command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
 "processes=4" may read the trace together.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
@@ -36,7 +37,7 @@ NICENESS = 5
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
-RECORDING, KEEP_PATHS = "recording", "keep-paths"
+RECORDING, KEEP_PATHS, ASKED = "recording", "keep-paths", "asked"
 _STEPS, _PROCESSES = "steps=", "processes="
 
 #: Held while a summary is written, so that the process ends before or after.
@@ -114,7 +115,7 @@ def _summary(
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
-    from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
+    from tb_steptime.ingest.summaries.writing import encode_summary, places_to_write, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
     measured = measure_file(
@@ -124,7 +125,8 @@ def _summary(
         keep_paths=KEEP_PATHS in options,
         processes=_processes(options),
     )
-    places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
+    usual = places_to_write(trace, asked=ASKED in options)
+    places = [place for place in (*usual, fallback / before.digest) if not is_newer(place)]
     if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
     content = encode_summary(before, measured)

@@ -18,6 +18,7 @@ import msgspec
 import tb_steptime
 from tb_steptime.files.paths import AnyPath, address
 from tb_steptime.ingest.read_one import (
+    ASKED,
     KEEP_PATHS,
     RECORDING,
     Far,
@@ -44,7 +45,8 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
-    one step. keep_paths: its summary has the whole paths of files. processes: how many may read it together."""
+    one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
+    (see `read_one`). processes: how many may read it together."""
 
     id: str
     trace: AnyPath
@@ -53,6 +55,7 @@ class Job:
     steps: tuple[int, int] | None = None
     whole_recording: bool = False
     keep_paths: bool = False
+    asked: bool = False
     processes: int = 1
     started: float | None = None
     far: Far | None = None
@@ -64,7 +67,7 @@ def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
     makes = "slice" if job.steps else "events" if job.events else "summary"
-    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
+    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, ASKED: job.asked}
     options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
     options.append(processes_option(job.processes))
     module, trace = "tb_steptime.ingest.read_one", address(job.trace.absolute())

@@ -177,7 +177,7 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
 
 
 def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
-    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths)
+    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths, asked=True)
 
 
 def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:
