@@ -148,7 +148,8 @@ def _slice(
     trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto import plan_slice, write_slice
+    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices.plan import plan_slice
 
     (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
     first, last = map(int, steps.split("-"))

@@ -7,7 +7,6 @@ op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import Words, modules, sources
@@ -22,7 +22,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
 #: Modules are numbered: those of one class do the same work.
-_NUMBER = re.compile(r"_\d+$")
+_NUMBER = expression(r"_\d+$")
 
 
 class KernelRun(msgspec.Struct, frozen=True):

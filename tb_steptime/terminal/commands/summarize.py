@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -17,17 +16,20 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.ranks.contract import JobReport
+    from tb_steptime.terminal.ranks.jobs import Jobs
 
 
 #: By format.
 _NEEDED_TO_PRINT = {
-    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.report"),
+    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.contract"),
     "table": ("tb_steptime.insights", "tb_steptime.terminal.summary_table"),
 }
 
@@ -57,15 +59,22 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
     from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.ranks.report import job_report
     from tb_steptime.terminal.report import error_report, span_report
 
     jobs, reports = Jobs(), []
     for found, measured in chain(first, spans):
         jobs.add(found, measured)
         reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
-    ranks = [job_report(job) for job in jobs.found()]
-    print_json(Report(reports, [error_report(problem) for problem in problems], ranks))
+    print_json(Report(reports, [error_report(problem) for problem in problems], _job_reports(jobs)))
+
+
+def _job_reports(jobs: Jobs) -> list[JobReport]:
+    found = jobs.found()
+    if not found:
+        return []
+    from tb_steptime.terminal.ranks.report import job_report
+
+    return [job_report(job) for job in found]
 
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
@@ -81,7 +90,7 @@ def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     judgement = judge(measured.results, measured.facts.gaps)
-    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
+    return span_table(found, measured, judgement, terminal_width(), ink)
 
 
 COMMAND = Command(
