@@ -9,6 +9,7 @@ from tb_steptime.record.frames import is_of_user
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
 #: How a Python frame that calls a module is named: "nn.Module: Linear_3".
@@ -22,6 +23,7 @@ _FRAME = expression(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
+@shared()
 def module_frames(trace: Trace) -> Int64:
     """Rows of the Python frames that call an nn.Module, in time order; without any those of Lightning's marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
@@ -68,6 +70,7 @@ def innermost_module(hierarchy: str) -> str | None:
     return module_name(nested[-1]) if nested else None
 
 
+@shared()
 def source_frames(trace: Trace) -> Int64:
     """Rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -47,7 +48,7 @@ class InferredSteps:
     name: str
 
 
-@shared(find_launches, loader_names)
+@shared(find_launches, loader_names, module_frames)
 def inferred_steps(trace: Trace) -> InferredSteps | None:
     """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
 
