@@ -8,22 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tb_steptime.ingest.places import Place
+from tb_steptime.text.patterns import expression
 
 #: Of a run: `tb-steptime export` writes scalars into it, which are none of the job's own.
 EXPORT_FOLDER = "step_insights"
 
-JSON_NAME = re.compile(r"(?P<worker>.+)\.json(?:\.gz)?")
-_KINETO_NAME = re.compile(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
-_RANK_NAME = re.compile(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
-_ITERATION_FOLDER = re.compile(r"iteration_(?P<time>\d+)")
+JSON_NAME = expression(r"(?P<worker>.+)\.json(?:\.gz)?")
+_KINETO_NAME = expression(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
+_RANK_NAME = expression(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
+_ITERATION_FOLDER = expression(r"iteration_(?P<time>\d+)")
 #: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
-_OF_MACHINE = re.compile(r"(?P<machine>.+)_(?P<process>\d+)")
-_OF_NO_MACHINE = re.compile(
+_OF_MACHINE = expression(r"(?P<machine>.+)_(?P<process>\d+)")
+_OF_NO_MACHINE = expression(
     r"(?:local[-_])?(?:rank|worker|cpu|gpu|device|node|trainer|process|proc|replica|epoch|step|iteration|run|trace)s?"
     r"|rank[-_]?\d+(?:[-_.].*)?",
     re.IGNORECASE,
 )
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
+_RANK_IN_NAME = expression(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

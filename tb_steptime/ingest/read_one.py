@@ -5,7 +5,8 @@ WHAT is made: "summary", which goes into the folder if neither the trace's own f
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
 is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
 command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
-"processes=4" may read the trace together.
+"processes=4" may read the trace together. With "more" the process does not end then: it waits on stdin for the next
+trace, a line of JSON with the same words.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -16,12 +17,14 @@ just writing is whole before.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,8 +40,12 @@ NICENESS = 5
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
-RECORDING, KEEP_PATHS, ASKED = "recording", "keep-paths", "asked"
+RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
 _STEPS, _PROCESSES = "steps=", "processes="
+
+#: New objects until Python looks for garbage; most of them are modules', and stay.
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
+_ORDERS = msgspec.json.Decoder(list[str])
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -81,14 +88,23 @@ def _processes(options: Set[str]) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
-    options = frozenset(arguments[3:])
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     say = _take_stdout()
     from tb_steptime.trace.kineto.parts import children  # before there is another thread
 
-    threading.Thread(target=_end_with_stdin, args=(children.only_waits,), daemon=True).start()
+    further: SimpleQueue[list[str]] = SimpleQueue()
+    threading.Thread(target=_listen, args=(children.only_waits, further), daemon=True).start()
     _be_nice()
-    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
+    say(_make(arguments, say))
+    while MORE in arguments:
+        arguments = further.get()
+        say(_make(arguments, say))
+
+
+def _make(arguments: list[str], say: Callable[[Message], None]) -> Message:
+    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    options = frozenset(arguments[3:])
+    return _read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options))
 
 
 def _read(make: Callable[[], AnyPath]) -> Message:
@@ -150,7 +166,8 @@ def _slice(
     trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto import plan_slice, write_slice
+    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices.plan import plan_slice
 
     (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
     first, last = map(int, steps.split("-"))
@@ -205,10 +222,13 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
     return on_progress
 
 
-def _end_with_stdin(only_waits: Callable[[], None]) -> None:
+def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> None:
     only_waits()
-    while os.read(0, 64):
-        pass
+    begun = b""
+    while said := os.read(0, 65536):
+        *lines, begun = (begun + said).split(b"\n")
+        for line in lines:
+            further.put(_ORDERS.decode(line))
     with _WRITING:
         os._exit(3)
 

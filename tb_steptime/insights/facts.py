@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import MemoryResult
-from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
@@ -22,6 +20,10 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.text import Phrase, count, phrase
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import GpuResult
+    from tb_steptime.analyses.operators import OperatorsResult
 
 #: Below a hundredth of the step a card is noise.
 WORTH_FRACTION = 0.01
@@ -96,12 +98,20 @@ class Facts:
     @property
     def gpu(self) -> GpuResult | None:
         """None where it was left out, as the command line prints nothing of it, or could not be computed."""
-        return self.result("gpu", GpuResult) if self.has("gpu") else None
+        if not self.has("gpu"):
+            return None
+        from tb_steptime.analyses.gpu import GpuResult  # only where it was measured
+
+        return self.result("gpu", GpuResult)
 
     @property
     def operators(self) -> OperatorsResult | None:
         """None where it was left out, as `gpu`."""
-        return self.result("operators", OperatorsResult) if self.has("operators") else None
+        if not self.has("operators"):
+            return None
+        from tb_steptime.analyses.operators import OperatorsResult
+
+        return self.result("operators", OperatorsResult)
 
     @cached_property
     def step_ns(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -132,6 +131,8 @@ def _spread(result: OverviewResult) -> str:
     lengths = [row.duration_ns for row in result.steps]
     if len(lengths) < 2:
         return ""
+    import statistics  # slow to import, with fractions and decimals
+
     low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
     return f"from {low} to {high}, median {middle}"
 

@@ -12,11 +12,11 @@ An activity without an op has a reason for that and is never dropped.
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
@@ -28,7 +28,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
-GRAPH_CALL = re.compile(r"GraphLaunch")
+GRAPH_CALL = expression(r"GraphLaunch")
 
 
 #: Rows of the event table.

@@ -27,6 +27,8 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     names = finding.recorder_files(folder)
     host = finding.host_of(trace, pids)
     mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]
+    if not mine:
+        return trace, SeenRecords(pids, [], host)
     stamps = [finding.stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine, trace.origin_ns)
     notes = []

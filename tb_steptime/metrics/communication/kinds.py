@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from tb_steptime.text.patterns import expression
 
 #: Every kind and what it is called, as PyTorch's documentation does.
 KIND_LABELS = {
@@ -38,7 +39,7 @@ _SPELLINGS = (
     ("scatter", r"scatter"),
     ("reduce", r"reduce"),
 )
-_COMPILED = tuple((KINDS.index(kind), re.compile(pattern)) for kind, pattern in _SPELLINGS)
+_COMPILED = tuple((KINDS.index(kind), expression(pattern)) for kind, pattern in _SPELLINGS)
 
 
 @lru_cache(maxsize=1024)

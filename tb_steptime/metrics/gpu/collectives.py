@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_intervals, kernel_rows
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -14,7 +13,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 #: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL, oneCCL, HCCL, NVSHMEM. The others are of
 #: PyTorch's symmetric memory, vLLM, TensorRT-LLM, FlashInfer, AITER and DeepEP, which exchange through peer memory.
-COLLECTIVE_KERNEL = re.compile(
+COLLECTIVE_KERNEL = expression(
     r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
     r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
     r"|\b(?:one|two)_shot_all_reduce"
@@ -25,7 +24,7 @@ COLLECTIVE_KERNEL = re.compile(
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.
-COLLECTIVE_CALL = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
+COLLECTIVE_CALL = expression(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
 
 
 def is_collective(kernel: str) -> bool:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tb_steptime.text.patterns import expression
+
 ANONYMOUS = "(anonymous namespace)"
 
-_RETURN_TYPE = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
+_RETURN_TYPE = expression(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
 #: Functions that say nothing of what they compute: their first template argument does.
-_WRAPPER = re.compile(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
+_WRAPPER = expression(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
 #: A name of the Itanium ABI: its length, then itself.
-_MANGLED_LENGTH = re.compile(r"\d+")
-_LITERAL = re.compile(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
+_MANGLED_LENGTH = expression(r"\d+")
+_LITERAL = expression(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
 
 
 def function_name(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.shared import shared
@@ -29,7 +30,7 @@ class KernelMakers(NamedTuple):
     line: Words
 
 
-@shared(backward_nodes, kernel_origins)
+@shared(backward_nodes, kernel_origins, module_frames, source_frames)
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
     origins = kernel_origins(trace)

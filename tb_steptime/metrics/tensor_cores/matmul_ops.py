@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from tb_steptime.metrics.work.calls import Outputs, Work
 from tb_steptime.metrics.work.convolutions import BACKWARD, convolution_output
 from tb_steptime.metrics.work.flops import OPS, work_of
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -19,7 +19,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
 #: What computes one of the gradients inside such an op.
-_ONE_GRADIENT = re.compile(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
+_ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
 class Product(NamedTuple):

@@ -106,7 +106,7 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
         products.place[rows],
         found.why[rows],
         found.rates[rows],
-        _op_names(trace)[rows],
+        _op_names(trace, rows),
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     totals, gains, counts = (
@@ -167,7 +167,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
     why = found.reasons[found.why[row]]
     rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
-    name = int(_op_names(trace)[row])
+    name = int(_op_names(trace, np.array([row]))[0])
     kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
         op=product.op if product else trace.strings[name] if name >= 0 else None,
@@ -197,7 +197,7 @@ def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Reason:
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
     rows = _in_window(trace, device)
-    names, reasons = _op_names(trace)[rows], kernel_origins(trace).reason[rows]
+    names, reasons = _op_names(trace, rows), kernel_origins(trace).reason[rows]
     group, first = alike(np.where(names >= 0, names, -1 - reasons.astype(np.int64)))
     splits, counts = _splits(trace, rows, group, len(first))
     table = [
@@ -244,9 +244,9 @@ def _in_window(trace: Trace, device: int) -> Int64:
     return rows[inside]
 
 
-def _op_names(trace: Trace) -> Int64:
-    """Of each kernel the name of its innermost op, as a row of the string table; -1 for none."""
-    op = kernel_origins(trace).op
+def _op_names(trace: Trace, rows: Int64) -> Int64:
+    """Of these kernels the name of the innermost op of each, as a row of the string table; -1 for none."""
+    op = kernel_origins(trace).op[rows]
     return np.where(op >= 0, trace.events.name[op], -1).astype(np.int64)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,12 +16,15 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.ranks.contract import JobReport
+    from tb_steptime.terminal.ranks.jobs import Jobs
 
 
 #: Below the lines of several runs.
@@ -30,7 +32,7 @@ _IN_FULL = "Every span in full: --details, or name the folder of one run."
 
 #: By format.
 _NEEDED_TO_PRINT = {
-    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.report"),
+    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.contract"),
     "table": ("tb_steptime.insights", "tb_steptime.terminal.run_lines"),
 }
 
@@ -74,15 +76,22 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
     from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.ranks.report import job_report
     from tb_steptime.terminal.report import error_report, span_report
 
     jobs, reports = Jobs(), []
     for found, measured in chain(first, spans):
         jobs.add(found, measured)
         reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
-    ranks = [job_report(job) for job in jobs.found()]
-    print_json(Report(reports, [error_report(problem) for problem in problems], ranks))
+    print_json(Report(reports, [error_report(problem) for problem in problems], _job_reports(jobs)))
+
+
+def _job_reports(jobs: Jobs) -> list[JobReport]:
+    found = jobs.found()
+    if not found:
+        return []
+    from tb_steptime.terminal.ranks.report import job_report
+
+    return [job_report(job) for job in found]
 
 
 def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
@@ -96,7 +105,7 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     for found, measured in chain(first, spans):
         line = span_line(measured, judge(measured.results, measured.facts.gaps))
         runs.setdefault(run_key(found), (found, []))[1].append(line)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = terminal_width() if sys.stdout.isatty() else None
     if runs:
         print_lines([*run_table(list(runs.values()), width), "", _IN_FULL])
 
@@ -114,7 +123,7 @@ def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     judgement = judge(measured.results, measured.facts.gaps)
-    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
+    return span_table(found, measured, judgement, terminal_width(), ink)
 
 
 COMMAND = Command(

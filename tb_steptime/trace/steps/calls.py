@@ -11,12 +11,12 @@ Only calls of one thread count, and of calls that hold each other the outermost.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
@@ -25,17 +25,17 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
-_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
+OPTIMIZER_STEP = expression(r"Optimizer\.step#")
+_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: Ranges that something other than the loop's author writes: they mark no step.
-_OF_LIBRARIES = re.compile(
+_OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
 )
 #: What vLLM writes around each step, with the numbers of requests and tokens.
-_SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
+_SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)")
 #: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
-_CHOICE = re.compile(r"aten::(argmax|multinomial)$")
-_COMPILED = re.compile(r"Torch-Compiled Region")
+_CHOICE = expression(r"aten::(argmax|multinomial)$")
+_COMPILED = expression(r"Torch-Compiled Region")
 
 #: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
 MOST_OF_THE_TIME = 0.5

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps.calls import StepCalls, step_calls
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, median
 
 #: Fewer that are alike may be so by chance.
 FEWEST_STEPS = 3
@@ -47,7 +48,7 @@ class InferredSteps:
     name: str
 
 
-@shared(find_launches, loader_names)
+@shared(find_launches, loader_names, module_frames)
 def inferred_steps(trace: Trace) -> InferredSteps | None:
     """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
 
@@ -79,7 +80,7 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     edges = _edges(trace, rows, calls.at_end, each, begins)
     work = np.diff(np.searchsorted(begins, edges))
     kept = _whole(work, calls.at_end)
-    if len(kept) >= FEWEST_STEPS and _alike(work[kept], float(np.median(work[kept]))).mean() >= ALIKE_STEPS:
+    if len(kept) >= FEWEST_STEPS and _alike(work[kept], median(work[kept])).mean() >= ALIKE_STEPS:
         thread = int(trace.events.thread[rows[0]])
         yield InferredSteps(edges[:-1][kept], edges[1:][kept], thread, len(rows), calls.name)
 
@@ -90,7 +91,7 @@ def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
     work = np.diff(np.searchsorted(begins, np.append(start, max(start[-1], begins[-1]) + 1))) if len(begins) else start
-    return calls.rows[work >= NO_STEP_FRACTION * np.median(work)]
+    return calls.rows[work >= NO_STEP_FRACTION * median(work)]
 
 
 def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
@@ -115,7 +116,7 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
 def _whole(work: Int64, at_end: bool) -> Int64:
     """The places of the windows that are whole steps: of that at the edge its work decides."""
     inner = work[1:] if at_end else work[:-1]
-    usual = float(np.median(inner)) if len(inner) else 0.0
+    usual = median(inner) if len(inner) else 0.0
     edge = work[0] if at_end else work[-1]
     places = np.arange(len(work))
     if EDGE_LEAST * usual <= edge <= EDGE_MOST * usual:

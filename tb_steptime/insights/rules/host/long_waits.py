@@ -7,7 +7,6 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 #: What a function calls stands behind its name.
 CALL_LENGTH = 24
@@ -29,8 +29,8 @@ _UNKNOWN = phrase("Find out what the CPU does between launches")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
-_FRAME = re.compile(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
-_BUILT_IN = re.compile(r"^<built-in (?:method|function) (?P<function>\w+)")
+_FRAME = expression(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
+_BUILT_IN = expression(r"^<built-in (?:method|function) (?P<function>\w+)")
 
 
 def long_stretches(facts: Facts) -> Insight | None:
