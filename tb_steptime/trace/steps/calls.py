@@ -40,7 +40,8 @@ _SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
 _PASS = re.compile(
     r"(?:gpu_model_runner: |(?:Distributed|FullySharded)DataParallel\.|model[_ .])?"
     r"(?:forward|iter(?:ation)?|execute_model|step|batch"
-    r"|(?:train(?:ing)?|eval|inference|decode|forward)[_ ](?:step|pass|batch|iter(?:ation)?))"
+    r"|(?:train(?:ing)?|eval|inference|decode|forward)[_ ]"
+    r"(?:step|pass|batch|iter(?:ation)?))"
     r"(?:[ _#:-]*\d+)?$",
     re.IGNORECASE,
 )

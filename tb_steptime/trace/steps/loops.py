@@ -3,9 +3,9 @@
     ops     f m m m f m m m f m m m f m m m       a loop of four ops
     steps   |------|-------|-------|-------
 
-The layers of a model repeat, too, and are no steps. So each round has to show what no layer does: it computes gradients,
-or fills what its products take with random numbers. Where it synchronizes the device, nothing else may have been
-recorded: whoever times layers does that, between an embedding and a head that repeat with no layer.
+The layers of a model repeat, too, and are no steps. So each round has to show what no layer does: it computes
+gradients, or fills the inputs of its products with random numbers. A round that synchronizes the device is a step only
+where nothing but the loop was recorded: whoever times layers does that, too, after an embedding and before a head.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
 #: So much of the thread's ops has to be in the loop: a model's own layers are less of it, with all around them.
 MOST_OPS = 0.9
@@ -49,7 +49,7 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
             return
 
 
-def _periods(names: Int64) -> list[int]:
+def _periods(names: Int32) -> list[int]:
     """After how many ops the rarest names come again, ascending; more than one name is needed for a loop."""
     distinct, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
     if len(distinct) < 2:
@@ -61,7 +61,7 @@ def _periods(names: Int64) -> list[int]:
     return sorted(gap for gap in found if 2 <= gap <= len(names) // FEWEST_ROUNDS)
 
 
-def _longest_run(names: Int64, period: int) -> tuple[int, int]:
+def _longest_run(names: Int32, period: int) -> tuple[int, int]:
     """From where to where the names repeat with this period without a break, as places."""
     same = np.concatenate(([False], names[period:] == names[:-period], [False]))
     edges = np.flatnonzero(same[1:] != same[:-1])
