@@ -48,14 +48,12 @@ _PASS = re.compile(
 #: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
 _CHOICE = re.compile(r"aten::(argmax|multinomial)$")
 _COMPILED = re.compile(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")
-#: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
-_CHOICE = re.compile(r"aten::(argmax|multinomial)$")
-_COMPILED = re.compile(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")
 #: What authors of training loops and servers write around one pass: "forward", "train_step 7", "gpu_model_runner:
-#: forward". Of a layer they write its name before it.
+#: forward". Where they mark the layers of a model they write the layer's name before it.
 _PASS = re.compile(
-    r"(?:gpu_model_runner: |DistributedDataParallel\.|FullyShardedDataParallel\.|model[_ .])?"
-    r"(?:forward|iteration|iter|execute_model|step|batch|(?:train(?:ing)?|eval|inference|decode|forward)[_ ](?:step|pass|batch|iter(?:ation)?))"
+    r"(?:gpu_model_runner: |(?:Distributed|FullySharded)DataParallel\.|model[_ .])?"
+    r"(?:forward|iter(?:ation)?|execute_model|step|batch"
+    r"|(?:train(?:ing)?|eval|inference|decode|forward)[_ ](?:step|pass|batch|iter(?:ation)?))"
     r"(?:[ _#:-]*\d+)?$",
     re.IGNORECASE,
 )
