@@ -35,16 +35,6 @@ _OF_LIBRARIES = re.compile(
 )
 #: What vLLM writes around each step, with the numbers of requests and tokens.
 _SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
-#: What authors of training loops and servers write around one pass: "forward", "train_step 7", "gpu_model_runner:
-#: forward". Where they mark the layers of a model they write the layer's name before it.
-_PASS = re.compile(
-    r"(?:gpu_model_runner: |(?:Distributed|FullySharded)DataParallel\.|model[_ .])?"
-    r"(?:forward|iter(?:ation)?|execute_model|step|batch"
-    r"|(?:train(?:ing)?|eval|inference|decode|forward)[_ ]"
-    r"(?:step|pass|batch|iter(?:ation)?))"
-    r"(?:[ _#:-]*\d+)?$",
-    re.IGNORECASE,
-)
 #: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
 _CHOICE = re.compile(r"aten::(argmax|multinomial)$")
 _COMPILED = re.compile(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")
