@@ -28,10 +28,10 @@ UNKNOWN_KIND = KINDS.index("unknown")
 
 #: In lower case without underscores; the first that is found counts. "reduce" is in three others, "gather" in one.
 _SPELLINGS = (
-    ("all_reduce", r"allreduce|crossdevicereduce"),
+    ("all_reduce", r"allreduce|crossdevicereduce|lamport"),
     ("reduce_scatter", r"reducescatter"),
     ("all_gather", r"allgather"),
-    ("all_to_all", r"alltoall|dispatch|combine"),
+    ("all_to_all", r"alltoall|moea2a|dispatch|combine|notify"),
     ("broadcast", r"broadcast"),
     ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
     ("barrier", r"barrier"),

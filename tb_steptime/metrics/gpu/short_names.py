@@ -23,8 +23,8 @@ _TYPES: tuple[tuple[str, str], ...] = (
     (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
     (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
     (r"tf32|tfloat32", "tf32"),
-    (r"(?i:bfloat16)|bf16|DF16b", "bf16"),
-    (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_", "f16"),
+    (r"(?i:bfloat16)|bf16|DF16b|\bck::.*\bunsigned short\b", "bf16"),  # composable_kernel stores it so
+    (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_|_Float16", "f16"),
     (r"double|f64", "f64"),
     (r"int8|_i8(?:i8)?_", "int8"),
     (r"float|f32", "f32"),
@@ -143,7 +143,7 @@ def _library(kernel: str, own: str) -> str:
     """Of a library's kernel, or one that someone wrote: by its kind where the name tells it, else as it is called."""
     if _STAGE.search(own):
         return _plain(kernel, own)
-    where = kernel if "Kernel" in own or own == kernel or kernel.startswith("_Z") else own
+    where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
     if _MATRIX_VECTOR.search(function_name(kernel)):
         return _spaced("gemv", _product_type(kernel))
     if re.search(r"(?i)soft_?max", own):

@@ -18,6 +18,7 @@ from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
+from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 
@@ -123,9 +124,8 @@ class Whole:
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
-        names, events = with_fewer_kernels(
-            possible_names(strings, tables.impossible), tables.events(), tables.impossible
-        )
+        names, events = demangled_names(strings, tables.events())
+        names, events = with_fewer_kernels(possible_names(names, tables.impossible), events, tables.impossible)
         trace = Trace(
             path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,

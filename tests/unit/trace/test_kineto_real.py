@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
+from tb_steptime.trace.mangled.demangling import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
@@ -95,7 +96,7 @@ def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
 
 
 def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
-    args, kind, name = event.get("args", {}), PLAIN_KINDS[event["cat"]], event["name"]
+    args, kind, name = event.get("args", {}), PLAIN_KINDS[event["cat"]], demangled(event["name"])
     if event["cat"] == "Operator" and name.startswith(("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.")):
         kind = Kind.USER
     on_device = kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_USER, Kind.SYNC)

@@ -30,8 +30,20 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
-        "The recording has no step marks. Call {code} after each batch to mark steps.",
+        "The recording has no step marks. These steps hold {share} of its work; confidence: {confidence}. "
+        "Call {code} after each batch to mark steps.",
         code="prof.step()",
+    ),
+    "repeats_hold_little": NoteWords(
+        "No step marks.",
+        "{count} calls of {name} repeat, but hold only {share} of the recorded work. So the whole recording counts as "
+        "one step. Call {code} after each batch.",
+        code="prof.step()",
+    ),
+    "outside_steps": NoteWords(
+        "[{outside}] of [{total}] of GPU work lie outside of the steps.",
+        "Before the first step: {before}; between steps: {between}; after the last one: {after}. "
+        "No figure of a step holds them.",
     ),
     "whole_recording": NoteWords(
         "The whole recording is one step.",

@@ -117,6 +117,18 @@ def test_families_have_ids_of_their_own_and_say_where_they_come_from():
         ("gridwise_convolution_implicit_gemm_v4r1_nchw_kcyx_nkhw_lds_double_buffer", "unknown", True),
         ("void mul_mat_q2_K<true>(void const*)", "unknown", True),
         ("void summation<884, s>(int)", "unknown", False),
+        ("void cutlass::device_kernel<flashinfer::gemm::DeviceGemmNvfp4GemmSm100<8> >(P)", "yes", True),
+        ("void vllm::cutlass_scaled_mm_sm90_fp8<c10::Float8_e4m3fn>(P)", "yes", True),
+        ("_w8a8_block_fp8_matmul", "yes", True),
+        ("void deep_gemm::fp8_m_grouped_gemm_nt<128u>(P)", "yes", True),
+        ("void deep_gemm::transpose_and_pack_fp32_into_ue8m0<512u>(P)", "no", False),
+        ("void vllm::gptq::gemm_half_q_half_gptq_4bit_kernel(P)", "unknown", True),
+        ("_matmul_ogs_NNT_bf16xbf16xbf16_32x128x64x1", "yes", True),
+        ("triton_mm_fp16_kernel", "yes", True),
+        ("gemm_f16_vec(float*)", "unknown", True),
+        ("void cuda::per_token_cast_to_fp8_with_channels<__nv_bfloat16>(P)", "no", False),
+        ("void ck_tile::kentry<1, ck_tile::Rmsnorm2dFwd<int> >(P)", "no", False),
+        ("void dpsk::ep::internode::dispatch<false, 8>(P)", "no", False),
     ],
 )
 def test_names_that_no_list_holds(name: str, answer: TensorCore, matmul_like: bool):
