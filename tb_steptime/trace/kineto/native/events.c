@@ -831,21 +831,15 @@ static int put_collectives(Scan *scan, int kind, int64_t first)
     return 1;
 }
 
-/* int64 -> int32 in place, in the way of `small_integers` in numbers.py: where one does not fit, no negative one is taken
- * for a number either. */
+/* int64 -> int32 in place, in the way of `small_integers` in numbers.py. */
 static void narrow(Column *column)
 {
     size_t count = column->used / 8;
-    int all_fit = 1;
     int64_t value;
-    for (size_t each = 0; each < count; each++) {
-        memcpy(&value, column->bytes + each * 8, 8);
-        all_fit &= value >= INT32_MIN && value <= INT32_MAX;
-    }
     for (size_t each = 0; each < count; each++) {
         int32_t small;
         memcpy(&value, column->bytes + each * 8, 8);
-        small = all_fit || (value >= 0 && value <= INT32_MAX) ? (int32_t)value : -1;
+        small = value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
         memcpy(column->bytes + each * 4, &small, 4);
     }
     column->used = count * 4;
