@@ -20,6 +20,7 @@ from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
+from tb_steptime.trace.table import StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
@@ -148,19 +149,20 @@ class Whole:
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
             job=metadata.job(accelerator),
-            notes=(*notes_of(self._whole_damage(tables)), *refusals(columns.memory.refused)),
+            notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,
             event_count=self.taken.event_count,
         )
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
-    def _whole_damage(self, tables: Tables) -> Damage:
+    def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:
         damage = self.taken.damage
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.impossible = tables.impossible
+        damage.impossible["kernel-metrics"] = tables.metrics_rows(strings)
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count
         damage.unfinished = not self.outline.whole

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.device_tables import AnnotationTable, GraphNodeTable
+from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
@@ -19,8 +20,10 @@ from tb_steptime.trace.table import (
     EventTable,
     Int64,
     KernelTable,
+    Kind,
     SequenceTable,
     StackTable,
+    StringTable,
     distinct_in,
 )
 
@@ -152,6 +155,11 @@ class Tables:
     def collectives(self) -> CollectiveTable:
         of = self._collectives
         return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
+
+    def metrics_rows(self, names: StringTable) -> int:
+        """Of Intel's scope profiler, which writes each kernel that it measured once more."""
+        name = self._of["name"][self._of["kind"] == Kind.MARK]
+        return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
     def graph_nodes(self) -> GraphNodeTable:
         of = self._graph_nodes

@@ -75,6 +75,10 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
         "(It counts|They count) as not recorded.",
     ),
+    "kernel-metrics": NoteWords(
+        "[{count}] (kernel is|kernels are) written twice: once as it ran, and once with what was measured of it.",
+        "(It counts|Each counts) once in the GPU's time.",
+    ),
     "long-names": NoteWords(
         "[{count}] (name is|names are) longer than any that PyTorch writes.",
         "(It is|They are) cut short here.",
