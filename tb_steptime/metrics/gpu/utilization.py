@@ -132,7 +132,7 @@ def blocks_per_sm(trace: Trace) -> Float64:
 
     Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
     written negative numbers and infinities; else the file's value, if it is a finite positive one. Some profilers write
-    grids alone: these are trusted where the blocks of all kernels of a device are known, since a kernel that is left out
+    grids alone: these are trusted where the blocks of all kernels of a device are known, since one that is left out
     would count as none.
     """
     kernels, on = trace.kernels, trace.events.device[trace.kernels.event]

@@ -28,6 +28,7 @@ NO_DURATION = -(2**62)
 
 #: Of kinds.
 ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
+IS_A_CALL = np.isin(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
@@ -79,6 +80,8 @@ class Columns:
     graphed             row of each activity of a graph's node, for `graph` and `graph_node`
     annotated           row of each activity that is annotated, for `module` to `annotated_stream`, of which texts are
                         rows of `annotation_texts`
+    shaped              row of each call that says what it launches, for `shaped_grid` to `shaped_memory`: ROCm's say it
+                        where its kernels do not
     memory              what the allocator said, in columns of their own
     pairs               events whose end is an event of its own and has not come yet
     after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
@@ -108,6 +111,7 @@ class Columns:
         self.annotation_texts = Words()
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
         self.lane, self.annotated_stream = array("i"), array("i")
+        self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
         self.memory = MemoryColumns()
         self.after_2021 = False
         self.begin()
@@ -203,6 +207,7 @@ class Columns:
             of_kernels = [args[index] for index in kernels.tolist()]
             self._add_kernels(of_kernels)
             self.add_collectives(kernels + first, of_kernels)
+        self._add_calls(np.flatnonzero(IS_A_CALL[kinds]), first, args)
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
@@ -281,6 +286,16 @@ class Columns:
         self.shared_memory += integers([arg.shared_memory for arg in args])
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
+
+    def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
+        """Those that say what they launch, of the calls of a block."""
+        said = [place for place in calls.tolist() if args[place].grid is not None]
+        if said:
+            some = [args[place] for place in said]
+            self.shaped.frombytes((np.array(said, np.int64) + first).tobytes())
+            self.shaped_grid += triples([arg.grid for arg in some])
+            self.shaped_block += triples([arg.block for arg in some])
+            self.shaped_memory += integers([arg.shared_memory for arg in some])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
         """Rows of a block, and of these that say of which collective they are: few, in most traces none."""

@@ -162,6 +162,7 @@ class Whole:
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.impossible = tables.impossible
+        damage.impossible["mended-properties"] = self.taken.metadata.mended_device_count()
         damage.impossible["kernel-metrics"] = tables.metrics_rows(strings)
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count

@@ -13,10 +13,11 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.table import Kind
 from tests import TRACES
+from tests.drawn.event_columns import collectives_of, memory_of
 from tests.unit.trace.test_kineto import drawn, noted
 
 #: Of one SM of the GPU in these files, which has 132 of them.
@@ -124,6 +125,31 @@ def test_marks_of_graphs_are_on_the_devices_lane_and_no_work(tmp_path) -> None:
     assert [(track.group, track.label) for track in tracks if track.kind in ("stream", "thread")] == [
         ("GPU 0", "Stream 7")
     ]
+
+
+def test_allocations_with_a_duration_are_allocations() -> None:
+    trace = read("python_exporter.json")
+    assert [line for line in drawn(trace) if "OTHER" in line] == []
+    assert memory_of(trace) == [(3500, 512, "10", 4096, 512, 8192), (25500, -512, "10", 4096, 0, 8192)]
+    assert noted(trace) == {"out-of-memory": 1, "mended-properties": 1}
+    assert trace.event_count == 9
+
+
+def test_the_number_of_sms_in_the_place_of_their_threads_is_put_right() -> None:
+    h100 = ("NVIDIA H100 80GB HBM3", 132, (9, 0), THREADS, 65536, 233472, 85_000_000_000)
+    assert read("python_exporter.json").devices == {0: Device(0, *h100)}
+    figure = est_achieved_occupancy(read("python_exporter.json"), 0)
+    assert figure.value == pytest.approx((10 * 0.5 + 5 * 0.25) / 15 * 256 / THREADS)
+
+
+def test_numbers_that_are_texts_and_keys_of_python_s_exporter() -> None:
+    trace = read("python_exporter.json")
+    assert on_device(trace) == [
+        "25000 +10000 KERNEL gemm |0/60 gpu 0 stream 7 corr 4 id 2",
+        "45000 +5000 KERNEL reduce |0/7 gpu 0 stream 7 corr 4",
+    ]
+    assert collectives_of(trace) == [("reduce", "allreduce", "Float", "0", 16, 8)]
+    assert (trace.collectives.sequence.tolist(), trace.annotations.stream.tolist()) == ([4], [-1, 60])
 
 
 def test_a_synchronize_is_of_the_stream_that_it_names_not_of_its_track() -> None:

@@ -580,9 +580,24 @@ static int is_late(const Number *number)
            && number->exponent >= -EXACT_POWER && (double)number->digits / POWERS[-number->exponent] >= 1.001 * (double)EXACT_US;
 }
 
-static int take_timed(Scan *scan, const Event *event, Row *row)
+/* Of events without a duration only the allocator's say something. */
+static int take_instant(Scan *scan, const Event *event, Span span)
+{
+    const char *name = scan->text + event->label[NAME].start;
+    size_t length = event->label[NAME].end - event->label[NAME].start;
+    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
+        return ODD;
+    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    return SCANNED;
+}
+
+static int take_timed(Scan *scan, const Event *event, Row *row, Span span)
 {
     int64_t ns;
+    const Span *category = &event->label[CATEGORY];
+    if (category->end - category->start == 19 && !memcmp(scan->text + category->start, "\"cpu_instant_event\"", 19))
+        return take_instant(scan, event, span); /* Python's exporter of PyTorch 2.13 writes it with a duration */
     if (!(event->seen >> TIME & 1))
         return ODD;
     if (!scan->exact && is_late(&event->time))
@@ -602,23 +617,11 @@ static int take_timed(Scan *scan, const Event *event, Row *row)
     return SCANNED;
 }
 
-/* Of events without a duration only the allocator's say something. */
-static int take_instant(Scan *scan, const Event *event, Span span)
-{
-    const char *name = scan->text + event->label[NAME].start;
-    size_t length = event->label[NAME].end - event->label[NAME].start;
-    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
-        return ODD;
-    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
-        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
-    return SCANNED;
-}
-
 static int take_event(Scan *scan, const Event *event, Row *row, Span span)
 {
     switch (event->phase) {
     case 'X':
-        return take_timed(scan, event, row);
+        return take_timed(scan, event, row, span);
     case 'i':
         return take_instant(scan, event, span);
     case 'M':

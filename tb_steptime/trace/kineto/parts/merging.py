@@ -24,7 +24,7 @@ from tb_steptime.trace.kineto.parts.storing import load, owners
 
 #: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
 ROWS = frozenset(
-    {"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated"}
+    {"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated", "shaped"}
 )
 NUMBERED = {
     "label": "labels",
@@ -40,6 +40,7 @@ PLAIN = frozenset(
         *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
         *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
         *("exchange_number", "peer", "graph", "graph_node", "lane", "annotated_stream"),
+        *("shaped_grid", "shaped_block", "shaped_memory"),
         *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
         *("memory._device_type", "memory._device", "pairs.stray_time"),
     }
