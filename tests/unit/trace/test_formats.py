@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tb_steptime.metrics.gpu.copy_directions import Way, way
 from tb_steptime.metrics.gpu.occupancy import NO_LAUNCH_SHAPES, est_achieved_occupancy
-from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, busy_intervals, est_sm_efficiency
+from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, blocks, busy_intervals, est_sm_efficiency
 from tb_steptime.timeline.answers import EventFact
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.further.launch_shapes import Shapes, mended
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -171,3 +173,55 @@ def test_a_queue_of_sycl_or_level_zero_stands_for_a_stream() -> None:
     trace = read("xpu_metrics.json")
     gemm, softmax, add = trace.events.stream[trace.events.rows(Kind.KERNEL)].tolist()
     assert (gemm, softmax == add, 0 <= softmax < 2**24) == (3, True, True)
+
+
+def test_a_kernel_of_rocm_has_the_shape_that_its_call_says() -> None:
+    """Of hipExtModuleLaunchKernel it is in work-items."""
+    trace = read("rocm_shapes_on_calls.json")
+    kernels = trace.kernels
+    assert [column.tolist() for column in (kernels.grid, kernels.block, kernels.shared_memory)] == [
+        [[128, 1, 1], [65536, 1, 1]],
+        [[256, 1, 1], [256, 1, 1]],
+        [64, 64],
+    ]
+    assert blocks(trace).tolist() == [128, 256]
+    assert est_sm_efficiency(trace, 2).value == pytest.approx((0.5 + 1) * 10 / 60)
+
+
+def test_all_work_items_in_the_place_of_a_block_are_divided_by_the_workgroup() -> None:
+    """Of what a graph launched as well, and the call's own unit is not taken into account once more."""
+    trace = read("rocm_work_items.json")
+    assert blocks(trace).tolist() == [128, 256, 100, 1]
+    assert trace.kernels.block.tolist() == [[256, 1, 1], [256, 1, 1], [64, 4, 1], [64, 1, 1]]
+    assert noted(trace) == {}
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "expected"),
+    [
+        (
+            [[8, 1, 1], [4, 2, 1]],
+            [[256, 1, 1], [32, 32, 1]],
+            ([[8, 1, 1], [4, 2, 1]], [[256, 1, 1], [32, 32, 1]], 0, 0),
+        ),
+        ([[256, 1, 1], [64, 1, 1]], [[1000, 1, 1], [64, 1, 1]], ([[256, 1, 1], [64, 1, 1]], None, 0, 0)),
+        (
+            [[256, 1, 1], [64, 1, 1]],
+            [[4000, 1, 1], [64, 1, 1]],
+            ([[16, 1, 1], [1, 1, 1]], [[256, 1, 1], [64, 1, 1]], 2, 0),
+        ),
+        ([[4096, 1, 1], [2, 1, 1]], [[4096 * 64, 1, 1], [128, 1, 1]], (None, [[64, 1, 1], [64, 1, 1]], 2, 0)),
+        ([[1, 1, 1], [2, 1, 1]], [[65536, 1, 1], [64, 1, 1]], ([[-1] * 3, [2, 1, 1]], [[-1] * 3, [64, 1, 1]], 0, 1)),
+        ([[-1] * 3, [2, 1, 1]], [[65536, 1, 1], [64, 1, 1]], ([[-1] * 3, [2, 1, 1]], [[-1] * 3, [64, 1, 1]], 0, 1)),
+    ],
+    ids=["plain", "a block of 1000", "a workgroup", "blocks and work-items", "one workgroup", "no grid"],
+)
+def test_what_stands_for_a_block(grid, block, expected) -> None:
+    given = Shapes(np.array(grid), np.array(block), np.full(len(grid), -1))
+    found = mended(given)
+    told = found.shapes.grid.tolist(), found.shapes.block.tolist(), int(found.in_blocks.sum()), found.refused_count
+    assert told == (
+        grid if expected[0] is None else expected[0],
+        block if expected[1] is None else expected[1],
+        *expected[2:],
+    )

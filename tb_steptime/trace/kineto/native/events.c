@@ -696,7 +696,8 @@ static int start_columns(Scan *scan)
 {
     for (int each = 0; each < COLUMNS; each++) {
         Column *column = &scan->columns[each];
-        size_t size = each == OF_GRID || each == OF_BLOCK ? 24 : 8; /* also of int32: they are narrowed at the end */
+        int triple = each == OF_GRID || each == OF_BLOCK || each == OF_SHAPED_GRID || each == OF_SHAPED_BLOCK;
+        size_t size = triple ? 24 : 8; /* also of int32: they are narrowed at the end */
         column->used = 0;
         if (!reserve((void **)&column->bytes, &column->room, (scan->row_count + 1) * size, 1))
             return 0;
@@ -783,12 +784,26 @@ static int put_op(Scan *scan, const Row *row, int64_t number)
     return 1;
 }
 
+/* Grid and block. */
+static void put_shape(Scan *scan, const Row *row, int grid, int block)
+{
+    for (int each = 0; each < 2; each++)
+        for (int axis = 0; axis < 3; axis++)
+            put(scan, each ? block : grid, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+}
+
+/* What a call says of the kernel that it launches. */
+static void put_call(Scan *scan, const Row *row, int64_t number)
+{
+    put(scan, OF_SHAPED, number);
+    put_shape(scan, row, OF_SHAPED_GRID, OF_SHAPED_BLOCK);
+    put(scan, OF_SHAPED_MEMORY, number_or(row, SHARED_MEMORY, -1));
+}
+
 static void put_kernel(Scan *scan, const Row *row, int64_t number)
 {
     put(scan, OF_KERNEL, number);
-    for (int each = 0; each < 2; each++)
-        for (int axis = 0; axis < 3; axis++)
-            put(scan, each ? OF_BLOCK : OF_GRID, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+    put_shape(scan, row, OF_GRID, OF_BLOCK);
     put(scan, OF_REGISTERS, number_or(row, REGISTERS, -1));
     put(scan, OF_SHARED_MEMORY, number_or(row, SHARED_MEMORY, -1));
     put_decimal(scan, OF_PER_SM, row, PER_SM);
@@ -805,6 +820,8 @@ static uint32_t needed(int flags)
         bits |= 1u << SEQUENCE | 1u << FORWARD;
     if (flags & IS_KERNEL)
         bits |= 1u << GRID | 1u << BLOCK | 1u << REGISTERS | 1u << SHARED_MEMORY | 1u << PER_SM | 1u << OCCUPANCY;
+    if (flags & IS_CALL)
+        bits |= 1u << GRID | 1u << BLOCK | 1u << SHARED_MEMORY;
     return bits;
 }
 
@@ -833,6 +850,8 @@ static int put_row(Scan *scan, const Row *row, int flags, int32_t label, int64_t
     }
     if (flags & IS_KERNEL)
         put_kernel(scan, row, number);
+    if (flags & IS_CALL && row->said >> GRID & 1)
+        put_call(scan, row, number);
     return 1;
 }
 

@@ -24,7 +24,18 @@ from tb_steptime.trace.kineto.parts.storing import load, owners
 
 #: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
 ROWS = frozenset(
-    {"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated", "shaped"}
+    {
+        "on_device",
+        "with_inputs",
+        "kernel",
+        "collective",
+        "numbered",
+        "stacked",
+        "nested",
+        "graphed",
+        "annotated",
+        "shaped",
+    }
 )
 NUMBERED = {
     "label": "labels",
