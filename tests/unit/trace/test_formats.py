@@ -13,6 +13,7 @@ from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.further import counters
 from tb_steptime.trace.kineto.further.launch_shapes import Shapes, mended
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
@@ -225,3 +226,37 @@ def test_what_stands_for_a_block(grid, block, expected) -> None:
         block if expected[1] is None else expected[1],
         *expected[2:],
     )
+
+
+def test_what_gpus_measure_is_read_and_other_counters_are_only_counted() -> None:
+    trace = read("gpu_counters.json")
+    of, names = trace.counters, trace.counter_names
+    rows = zip(of.device.tolist(), of.name.tolist(), of.ts.tolist(), of.value.tolist(), strict=True)
+    tensor = "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"
+    assert [(device, names[name], ts // 1000, value) for device, name, ts, value in rows] == [
+        *((0, "SM Active (%)", ts, value) for ts, value in ((5, 0), (15, 0), (25, 0), (35, 48), (45, 96), (55, 0))),
+        *((0, tensor, ts, value) for ts, value in ((35, 30), (45, 10))),
+        (0, "Power (W)", 20, 412.5),
+        (1, "SM Clock (MHz)", 20, 1410),
+    ]
+    assert (trace.event_count, noted(trace)) == (18, {})
+
+
+def test_of_many_samples_some_are_kept_of_each_counter(monkeypatch) -> None:
+    monkeypatch.setattr(counters, "MOST_SAMPLES", 6)
+    of = read("gpu_counters.json").counters
+    assert len(of) == 5
+    assert of.name.tolist() == [0, 0, 0, 1, 2]
+
+
+def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -> None:
+    """One arrow begins where nothing ends, and one begins nowhere."""
+    trace = read("graph_dependencies.json")
+    names = [trace.strings[name] for name in trace.events.name]
+    pairs = zip(trace.dependencies.before.tolist(), trace.dependencies.after.tolist(), strict=True)
+    assert [(names[before], names[after]) for before, after in pairs] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+        ("c", "HostNode"),
+    ]

@@ -126,6 +126,9 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
         KERNEL % '"graph id": 5, "graph node id": 21474836481, "sycl queue": 3, "l0 queue": "0x7f"',
         (OP % '"grid": [4, 1, 1], "block": [64, 1, 1], "shared memory": 5').replace("cpu_op", "cuda_runtime"),
         (OP % '"Bytes": 64, "Addr": 7').replace("cpu_op", "cpu_instant_event").replace("aten::mm", "[memory]"),
+        '{"ph":"C","name":"SM Active (%)","pid":"GPU 0","ts":3.5,"args":{"":50.5}},' + OP % "",
+        '{"ph":"C","name":"queue","pid":0,"ts":3.5,"args":{"depth":50.5}},{"ph":"C","ts":1},' + OP % "",
+        '{"ph":"s","id":1099511627776,"pid":0,"tid":7,"ts":3.5},{"ph":"f","id":1099511627775,"ts":4},' + OP % "",
         (OP % '"name": "a"').replace("cpu_op", "cpu_instant_event"),
         KERNEL % '"correlation": -3, "external id": 12, "shared memory": 9223372036854775807',
         (OP % "").replace("aten::mm", r"C:\\a\"b\u00e9\n ü😀"),
@@ -204,13 +207,14 @@ _value = st.recursive(
 )
 _number = st.integers(-2, 2**33) | st.decimals(-5, 10**10, places=3).map(float) | st.floats(0, 2e15)
 _event = st.fixed_dictionaries(
-    {"ph": st.sampled_from("XXXXXXBEiMsf"), "ts": _number},
+    {"ph": st.sampled_from("XXXXXXBEiMsfC"), "ts": _number},
     optional={
+        "id": st.sampled_from([2**40, 2**40 - 1, 2**62, "0x1", 5, None]),
         "cat": st.sampled_from([*CATEGORIES, *CATEGORIES_2026]),
         "name": st.sampled_from(
             ["aten::mm", "Memcpy", "[OutOfMemory]", "aten::add", "[memory]", "thread_name", "nccl:all_reduce"]
         ),
-        "pid": st.integers(0, 2) | st.just("Spans"),
+        "pid": st.integers(0, 2) | st.sampled_from(["Spans", "GPU 0 Counters"]),
         "tid": st.integers(0, 2) | st.just(4294967295),
         "dur": _number,
         "args": st.dictionaries(

@@ -46,7 +46,7 @@ def mended(of: Shapes) -> Mended:
     unchanged = Mended(of, np.zeros(len(of.grid), bool), 0)
     if not len(of.block) or of.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
-    said: Bool = np.logical_and(of.grid > 0, of.block > 0).all(axis=1)
+    said = np.flatnonzero((of.grid > 0).all(axis=1) & (of.block > 0).all(axis=1))
     impossible = of.block.astype(np.float64).prod(axis=1) > MOST_THREADS
     if not impossible.any():
         return unchanged
@@ -54,12 +54,18 @@ def mended(of: Shapes) -> Mended:
     items, other, odd = block[said], grid[said], impossible[said]
     if odd.any() and _are_workgroups(items, other, odd):
         grid[said], block[said] = -(-items // other), other
-        return Mended(of._replace(grid=grid, block=block), said, 0)
+        return Mended(of._replace(grid=grid, block=block), _mask(said, len(grid)), 0)
     if odd.any() and _divide(items, other):
         block[said] = items // other
-        return Mended(of._replace(block=block), said, 0)
+        return Mended(of._replace(block=block), _mask(said, len(grid)), 0)
     grid[impossible], block[impossible] = UNKNOWN, UNKNOWN
     return Mended(of._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
+
+
+def _mask(rows: Int64, count: int) -> Bool:
+    mask = np.zeros(count, bool)
+    mask[rows] = True
+    return mask
 
 
 def _are_workgroups(items: Int64, grid: Int64, odd: Bool) -> bool:

@@ -482,13 +482,13 @@ static const char *read_arguments(const Scan *scan, const char *at, Row *row)
 }
 
 /* The keys of an event, in the order of a label's parts first. */
-enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, OTHER };
+enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, ARROW, OTHER };
 
 static int key_of(const char *key, size_t length)
 {
     switch (length) {
     case 2:
-        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : OTHER;
+        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : !memcmp(key, "id", 2) ? ARROW : OTHER;
     case 3:
         return !memcmp(key, "cat", 3) ? CATEGORY : !memcmp(key, "pid", 3) ? PID : !memcmp(key, "tid", 3) ? TID
                                                 : !memcmp(key, "dur", 3)  ? LENGTH : OTHER;
@@ -501,7 +501,7 @@ static int key_of(const char *key, size_t length)
 
 /* What was read of one event: its row so far, and where the parts of its label are. */
 typedef struct {
-    Span label[LABEL_PARTS];
+    Span label[LABEL_PARTS], arrow;
     Number time, length;
     uint32_t seen;
     char phase;
@@ -535,6 +535,11 @@ static const char *read_value(const Scan *scan, const char *at, int key, Event *
         return read_number(at, &event->length);
     case ARGS:
         return read_arguments(scan, at, row);
+    case ARROW:
+        end = value_end(scan, at, 0);
+        if (end)
+            event->arrow = (Span){(size_t)(at - scan->text), (size_t)(end - scan->text)};
+        return end;
     case CATEGORY:
     case NAME:
         end = *at == '"' ? string_end(scan, at) : NULL;
@@ -624,12 +629,21 @@ static int take_event(Scan *scan, const Event *event, Row *row, Span span)
         return take_timed(scan, event, row, span);
     case 'i':
         return take_instant(scan, event, span);
+    case 's':
+    case 'f': /* arrows between nodes of a graph have numbers from 2^40 on, which is of 13 digits */
+        if (event->arrow.end - event->arrow.start < 13 || !is_digit(scan->text[event->arrow.start]))
+            return SCANNED;
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    case 'C':
+        if (event->label[PID].end == 0 || scan->text[event->label[PID].start] != '"')
+            return SCANNED; /* those of GPUs have a process of text */
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     case 'M':
     case 'B':
     case 'E':
         return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     default: /* only counted */
-        return event->phase && strchr("stfIRCbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
+        return event->phase && strchr("tIRbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
     }
 }
 
@@ -646,6 +660,7 @@ static const char *read_event(Scan *scan, const char *at)
     row->pid_said = row->tid_said = 0;
     row->args = (Span){0, 0};
     memset(event.label, 0, sizeof event.label);
+    event.arrow = (Span){0, 0};
     event.seen = 0;
     event.phase = 0;
     for (at = skip_space(at + 1);; at = skip_space(at + 1)) {
