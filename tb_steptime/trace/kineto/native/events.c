@@ -368,17 +368,22 @@ typedef struct {
 
 /* By length, which alone tells most apart. */
 static const Known KNOWN[] = {
-    {"grid", 4, GRID}, {"block", 5, BLOCK}, {"bytes", 5, BYTES}, {"device", 6, DEVICE}, {"stream", 6, STREAM},
-    {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES}, {"Call stack", 10, STACK}, {"External id", 11, EXTERNAL},
-    {"external id", 11, EXTERNAL_2021}, {"correlation", 11, CORRELATION}, {"Fwd thread id", 13, FORWARD},
-    {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY}, {"Sequence number", 15, SEQUENCE},
-    {"Concrete Inputs", 15, SETTINGS}, {"Collective name", 15, COLLECTIVE}, {"Module Hierarchy", 16, HIERARCHY},
-    {"registers per thread", 20, REGISTERS}, {"est. achieved occupancy %", 25, OCCUPANCY},
+    {"grid", 4, GRID}, {"name", 4, ELSEWHERE}, {"block", 5, BLOCK}, {"bytes", 5, BYTES}, {"device", 6, DEVICE},
+    {"stream", 6, STREAM}, {"graph id", 8, GRAPH}, {"src kind", 8, ELSEWHERE}, {"dst kind", 8, ELSEWHERE},
+    {"l0 queue", 8, OTHER_QUEUE}, {"copy kind", 9, ELSEWHERE}, {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES},
+    {"Call stack", 10, STACK}, {"sycl queue", 10, QUEUE}, {"module_fqn", 10, ELSEWHERE},
+    {"annotation", 10, ELSEWHERE}, {"External id", 11, EXTERNAL}, {"external id", 11, EXTERNAL_2021},
+    {"correlation", 11, CORRELATION}, {"memory kind", 11, ELSEWHERE}, {"Fwd thread id", 13, FORWARD},
+    {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY}, {"graph node id", 13, GRAPH_NODE},
+    {"autograd_phase", 14, ELSEWHERE}, {"Sequence number", 15, SEQUENCE}, {"Concrete Inputs", 15, SETTINGS},
+    {"Collective name", 15, COLLECTIVE}, {"original_stream", 15, ELSEWHERE}, {"Module Hierarchy", 16, HIERARCHY},
+    {"annotated_stream", 16, ELSEWHERE}, {"registers per thread", 20, REGISTERS},
+    {"est. achieved occupancy %", 25, OCCUPANCY},
 };
 #define LONGEST_KNOWN 25
 /* The first of each length in KNOWN, and behind them its end. */
-static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 1, 3, 5, 5, 5, 5, 8, 11, 11,
-                                                             14, 14, 17, 18, 18, 18, 18, 19, 19, 19, 19, 19, 20};
+static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 2, 4, 6, 6, 10, 11, 17, 21, 21,
+                                                             25, 26, 30, 32, 32, 32, 32, 33, 33, 33, 33, 33, 34};
 
 static int known_argument(const char *key, size_t length)
 {
@@ -413,7 +418,7 @@ static const char *read_argument(const Scan *scan, const char *at, Row *row, int
     Number number;
     int usual = 1;
     if (argument >= 0) {
-        if (row->said >> argument & 1)
+        if (row->said >> argument & 1 && argument != ELSEWHERE)
             return NULL; /* said twice */
         row->said |= 1u << argument;
     }
@@ -477,13 +482,13 @@ static const char *read_arguments(const Scan *scan, const char *at, Row *row)
 }
 
 /* The keys of an event, in the order of a label's parts first. */
-enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, OTHER };
+enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, ARROW, OTHER };
 
 static int key_of(const char *key, size_t length)
 {
     switch (length) {
     case 2:
-        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : OTHER;
+        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : !memcmp(key, "id", 2) ? ARROW : OTHER;
     case 3:
         return !memcmp(key, "cat", 3) ? CATEGORY : !memcmp(key, "pid", 3) ? PID : !memcmp(key, "tid", 3) ? TID
                                                 : !memcmp(key, "dur", 3)  ? LENGTH : OTHER;
@@ -496,7 +501,7 @@ static int key_of(const char *key, size_t length)
 
 /* What was read of one event: its row so far, and where the parts of its label are. */
 typedef struct {
-    Span label[LABEL_PARTS];
+    Span label[LABEL_PARTS], arrow;
     Number time, length;
     uint32_t seen;
     char phase;
@@ -530,6 +535,11 @@ static const char *read_value(const Scan *scan, const char *at, int key, Event *
         return read_number(at, &event->length);
     case ARGS:
         return read_arguments(scan, at, row);
+    case ARROW:
+        end = value_end(scan, at, 0);
+        if (end)
+            event->arrow = (Span){(size_t)(at - scan->text), (size_t)(end - scan->text)};
+        return end;
     case CATEGORY:
     case NAME:
         end = *at == '"' ? string_end(scan, at) : NULL;
@@ -575,9 +585,24 @@ static int is_late(const Number *number)
            && number->exponent >= -EXACT_POWER && (double)number->digits / POWERS[-number->exponent] >= 1.001 * (double)EXACT_US;
 }
 
-static int take_timed(Scan *scan, const Event *event, Row *row)
+/* Of events without a duration only the allocator's say something. */
+static int take_instant(Scan *scan, const Event *event, Span span)
+{
+    const char *name = scan->text + event->label[NAME].start;
+    size_t length = event->label[NAME].end - event->label[NAME].start;
+    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
+        return ODD;
+    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    return SCANNED;
+}
+
+static int take_timed(Scan *scan, const Event *event, Row *row, Span span)
 {
     int64_t ns;
+    const Span *category = &event->label[CATEGORY];
+    if (category->end - category->start == 19 && !memcmp(scan->text + category->start, "\"cpu_instant_event\"", 19))
+        return take_instant(scan, event, span); /* Python's exporter of PyTorch 2.13 writes it with a duration */
     if (!(event->seen >> TIME & 1))
         return ODD;
     if (!scan->exact && is_late(&event->time))
@@ -597,31 +622,28 @@ static int take_timed(Scan *scan, const Event *event, Row *row)
     return SCANNED;
 }
 
-/* Of events without a duration only the allocator's say something. */
-static int take_instant(Scan *scan, const Event *event, Span span)
-{
-    const char *name = scan->text + event->label[NAME].start;
-    size_t length = event->label[NAME].end - event->label[NAME].start;
-    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
-        return ODD;
-    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
-        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
-    return SCANNED;
-}
-
 static int take_event(Scan *scan, const Event *event, Row *row, Span span)
 {
     switch (event->phase) {
     case 'X':
-        return take_timed(scan, event, row);
+        return take_timed(scan, event, row, span);
     case 'i':
         return take_instant(scan, event, span);
+    case 's':
+    case 'f': /* arrows between nodes of a graph have numbers from 2^40 on, which is of 13 digits */
+        if (event->arrow.end - event->arrow.start < 13 || !is_digit(scan->text[event->arrow.start]))
+            return SCANNED;
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    case 'C':
+        if (event->label[PID].end == 0 || scan->text[event->label[PID].start] != '"')
+            return SCANNED; /* those of GPUs have a process of text */
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     case 'M':
     case 'B':
     case 'E':
         return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     default: /* only counted */
-        return event->phase && strchr("stfIRCbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
+        return event->phase && strchr("tIRbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
     }
 }
 
@@ -638,6 +660,7 @@ static const char *read_event(Scan *scan, const char *at)
     row->pid_said = row->tid_said = 0;
     row->args = (Span){0, 0};
     memset(event.label, 0, sizeof event.label);
+    event.arrow = (Span){0, 0};
     event.seen = 0;
     event.phase = 0;
     for (at = skip_space(at + 1);; at = skip_space(at + 1)) {
@@ -688,7 +711,8 @@ static int start_columns(Scan *scan)
 {
     for (int each = 0; each < COLUMNS; each++) {
         Column *column = &scan->columns[each];
-        size_t size = each == OF_GRID || each == OF_BLOCK ? 24 : 8; /* also of int32: they are narrowed at the end */
+        int triple = each == OF_GRID || each == OF_BLOCK || each == OF_SHAPED_GRID || each == OF_SHAPED_BLOCK;
+        size_t size = triple ? 24 : 8; /* also of int32: they are narrowed at the end */
         column->used = 0;
         if (!reserve((void **)&column->bytes, &column->room, (scan->row_count + 1) * size, 1))
             return 0;
@@ -730,14 +754,29 @@ static int put_text(Scan *scan, int column, const Row *row, int argument)
     return 1;
 }
 
+/* In the place of a stream: a small number, or none at all. */
+static int has_plain_queue(const Row *row)
+{
+    if (row->said >> QUEUE & 1)
+        return row->number[QUEUE] >= 0 && row->number[QUEUE] < 1 << 24;
+    return !(row->said >> OTHER_QUEUE & 1);
+}
+
 static int put_device(Scan *scan, const Row *row, int64_t number)
 {
     if (!(row->said >> DEVICE & 1 || row->pid_said) || !(row->said >> STREAM & 1 || row->tid_said))
         return 0;
+    if (!(row->said >> STREAM & 1) && !has_plain_queue(row))
+        return 0;
     put(scan, OF_ON_DEVICE, number);
     put(scan, OF_DEVICE, number_or(row, DEVICE, row->pid));
-    put(scan, OF_STREAM, number_or(row, STREAM, row->tid));
+    put(scan, OF_STREAM, number_or(row, STREAM, number_or(row, QUEUE, row->tid)));
     put(scan, OF_BYTES, number_or(row, BYTES, -1));
+    if (number_or(row, GRAPH_NODE, 0) > 0) { /* 0 is written for what no graph launched */
+        put(scan, OF_GRAPHED, number);
+        put(scan, OF_GRAPH, number_or(row, GRAPH, -1));
+        put(scan, OF_GRAPH_NODE, row->number[GRAPH_NODE]);
+    }
     return 1;
 }
 
@@ -760,12 +799,26 @@ static int put_op(Scan *scan, const Row *row, int64_t number)
     return 1;
 }
 
+/* Grid and block. */
+static void put_shape(Scan *scan, const Row *row, int grid, int block)
+{
+    for (int each = 0; each < 2; each++)
+        for (int axis = 0; axis < 3; axis++)
+            put(scan, each ? block : grid, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+}
+
+/* What a call says of the kernel that it launches. */
+static void put_call(Scan *scan, const Row *row, int64_t number)
+{
+    put(scan, OF_SHAPED, number);
+    put_shape(scan, row, OF_SHAPED_GRID, OF_SHAPED_BLOCK);
+    put(scan, OF_SHAPED_MEMORY, number_or(row, SHARED_MEMORY, -1));
+}
+
 static void put_kernel(Scan *scan, const Row *row, int64_t number)
 {
     put(scan, OF_KERNEL, number);
-    for (int each = 0; each < 2; each++)
-        for (int axis = 0; axis < 3; axis++)
-            put(scan, each ? OF_BLOCK : OF_GRID, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+    put_shape(scan, row, OF_GRID, OF_BLOCK);
     put(scan, OF_REGISTERS, number_or(row, REGISTERS, -1));
     put(scan, OF_SHARED_MEMORY, number_or(row, SHARED_MEMORY, -1));
     put_decimal(scan, OF_PER_SM, row, PER_SM);
@@ -777,17 +830,19 @@ static uint32_t needed(int flags)
 {
     uint32_t bits = 1u << CORRELATION | 1u << EXTERNAL | 1u << EXTERNAL_2021;
     if (flags & ON_DEVICE)
-        bits |= 1u << DEVICE | 1u << STREAM | 1u << BYTES;
+        bits |= 1u << DEVICE | 1u << STREAM | 1u << BYTES | 1u << GRAPH | 1u << GRAPH_NODE | 1u << QUEUE;
     if (flags & IS_OP)
         bits |= 1u << SEQUENCE | 1u << FORWARD;
     if (flags & IS_KERNEL)
         bits |= 1u << GRID | 1u << BLOCK | 1u << REGISTERS | 1u << SHARED_MEMORY | 1u << PER_SM | 1u << OCCUPANCY;
+    if (flags & IS_CALL)
+        bits |= 1u << GRID | 1u << BLOCK | 1u << SHARED_MEMORY;
     return bits;
 }
 
 static int put_row(Scan *scan, const Row *row, int flags, int32_t label, int64_t number)
 {
-    if (UNLIKELY(row->odd & needed(flags)))
+    if (UNLIKELY(row->odd & needed(flags)) || UNLIKELY(flags & ON_DEVICE && row->said >> ELSEWHERE & 1))
         return 0;
     put(scan, OF_START, row->start_ns);
     put(scan, OF_DUR, row->dur_ns);
@@ -810,6 +865,8 @@ static int put_row(Scan *scan, const Row *row, int flags, int32_t label, int64_t
     }
     if (flags & IS_KERNEL)
         put_kernel(scan, row, number);
+    if (flags & IS_CALL && row->said >> GRID & 1)
+        put_call(scan, row, number);
     return 1;
 }
 
@@ -831,21 +888,15 @@ static int put_collectives(Scan *scan, int kind, int64_t first)
     return 1;
 }
 
-/* int64 -> int32 in place, in the way of `small_integers` in numbers.py: where one does not fit, no negative one is taken
- * for a number either. */
+/* int64 -> int32 in place, in the way of `small_integers` in numbers.py. */
 static void narrow(Column *column)
 {
     size_t count = column->used / 8;
-    int all_fit = 1;
     int64_t value;
-    for (size_t each = 0; each < count; each++) {
-        memcpy(&value, column->bytes + each * 8, 8);
-        all_fit &= value >= INT32_MIN && value <= INT32_MAX;
-    }
     for (size_t each = 0; each < count; each++) {
         int32_t small;
         memcpy(&value, column->bytes + each * 8, 8);
-        small = all_fit || (value >= 0 && value <= INT32_MAX) ? (int32_t)value : -1;
+        small = value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
         memcpy(column->bytes + each * 4, &small, 4);
     }
     column->used = count * 4;
