@@ -8,36 +8,35 @@ from typing import NamedTuple
 
 from tb_steptime import __version__
 from tb_steptime.ingest.summaries.freshness import told_peaks_digest
-from tb_steptime.ingest.summaries.layout import DEFINITIONS
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT
 from tb_steptime.terminal.printer import counted
 
 
 class Release(NamedTuple):
-    """definitions and told_peaks as the head of a summary has them."""
+    """summaries: what decides, beside the trace, whether a summary that was written there is fresh here."""
 
     version: str
-    definitions: int
-    told_peaks: str
+    summaries: str
 
 
 def release_there() -> Release:
-    return Release(__version__, DEFINITIONS, told_peaks_digest())
+    return Release(__version__, f"{FORMAT} {DEFINITIONS} {told_peaks_digest()}")
 
 
 def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
     """Lines about workers that differ from here, and whether none can be used."""
     here = release_there()
     without = [each for each in workers.values() if not isinstance(each, Release)]
-    others = sorted({each.version for each in workers.values() if isinstance(each, Release) and each != here})
+    differing = [each for each in workers.values() if isinstance(each, Release) and each.summaries != here.summaries]
     lines = []
     if without:
         of_all = f"{len(without)} of {counted(len(workers), 'worker')}"
         lines.append(f"{of_all} cannot run tb-steptime: pip install 'tb-steptime=={here.version}' there.")
-    if others:
-        differing = sum(isinstance(each, Release) and each != here for each in workers.values())
-        of_all = f"{differing} of {counted(len(workers), 'worker')}"
+    if differing:
+        versions = ", ".join(sorted({each.version for each in differing}))
+        of_all = f"{len(differing)} of {counted(len(workers), 'worker')}"
         lines.append(
-            f"{of_all} measure with another build of tb-steptime ({', '.join(others)}; here {here.version}): what they "
-            "write is measured again when it is opened here. Install the same release on all."
+            f"{of_all} measure with another build of tb-steptime ({versions}; here {here.version}), or with other peak "
+            "rates: what they write is measured again when it is opened here. Install the same release on all."
         )
     return lines, len(without) == len(workers)

@@ -24,11 +24,12 @@ def cache(tmp_path, monkeypatch):
 def test_workers_of_another_release_are_named():
     here = release_there()
     assert said_of({"a": here, "b": here}) == ([], False)
+    assert said_of({"a": here, "b": here._replace(version="99.0.0")}) == ([], False)
     assert said_of({"a": here, "b": Release("0.1.0", "x"), "c": ModuleNotFoundError("tb_steptime")}) == (
         [
             f"1 of 3 workers cannot run tb-steptime: pip install 'tb-steptime=={__version__}' there.",
-            f"1 of 3 workers measure with another build of tb-steptime (0.1.0; here {__version__}): what they write is "
-            "measured again when it is opened here. Install the same release on all.",
+            f"1 of 3 workers measure with another build of tb-steptime (0.1.0; here {__version__}), or with other peak "
+            "rates: what they write is measured again when it is opened here. Install the same release on all.",
         ],
         False,
     )
