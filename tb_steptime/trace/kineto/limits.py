@@ -113,8 +113,8 @@ def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable
 
 
 def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
-    """Events at exactly 0 where all others are far behind: their time is not known. Profilers write 0 for what is before
-    the time from which they count, which is months ago."""
+    """Events at exactly 0 where all others are far behind: their time is not known. Profilers write 0 for what is from
+    before the time from which they count, which is months ago."""
     base = near & (start == 0)
     others = near & ~base
     if not base.any() or not others.any():
