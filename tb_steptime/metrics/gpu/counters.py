@@ -103,11 +103,10 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
     named = [bool(wanted.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
         return None
-    rows = np.flatnonzero(np.array(named)[of.name] & (of.device == device))
+    rows = np.flatnonzero(np.array(named)[of.name] & (of.device == device) & (of.value >= 0))
     rows = rows[of.name[rows] == of.name[rows[:1]]]  # one counter, where several say the same
     if not len(rows):
         return None
-    rows = rows[of.value[rows] >= 0]
     end, value = of.ts[rows], of.value[rows] * wanted.unit
     length = np.diff(end)
     usual = int(np.median(length)) if len(length) else 0

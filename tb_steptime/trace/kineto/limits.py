@@ -19,6 +19,8 @@ from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, 
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
+#: A gap behind events at 0 that may be one of a recording.
+_LONG_GAP_NS = 10**9
 #: A product of three within which a grid stays: hardware has 2**31 x 2**16 x 2**16. So does a block, as it is written:
 #: some profilers write all work-items there (`launch_shapes`).
 _MOST_BLOCKS = 2.0**52
@@ -110,6 +112,18 @@ def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable
     return replace(table, allocated=allocated, reserved=reserved).where(~far)
 
 
+def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
+    """Events at exactly 0 where all others are far behind: their time is not known. Profilers write 0 for what is from
+    before the time from which they count, which is months ago."""
+    base = near & (start == 0)
+    others = near & ~base
+    if not base.any() or not others.any():
+        return np.zeros(len(start), bool)
+    first, last = int(start[others].min()), int((start[others] + dur[others]).max())
+    gap = first - int(dur[base].max())
+    return base if gap > max(_LONG_GAP_NS, last - first) else np.zeros(len(start), bool)
+
+
 class Possible:
     """Columns of which only possible values are taken; `impossible` counts the others by the id of their note."""
 
@@ -137,13 +151,14 @@ class Possible:
         self.impossible[TIMES] += int(long.sum())
         return np.where(long, 0, dur) if long.any() else dur
 
-    def starts(self) -> tuple[Int64, Bool]:
+    def starts(self, dur: Int64) -> tuple[Int64, Bool]:
         """ns, and which events are too far from the others to be of one recording: their start is that of another."""
         start = self._columns.take("start")
         if not len(start):
             return start, np.zeros(0, bool)
         usual = np.partition(start, len(start) // 2)[len(start) // 2]
         far = (start < usual - MOST_NS) | (start > usual + MOST_NS)
+        far |= _at_the_base(start, dur, ~far)
         self.impossible[TIMES] += int(far.sum())
         return np.where(far, usual, start) if far.any() else start, far
 

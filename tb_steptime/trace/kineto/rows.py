@@ -12,12 +12,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.further.counters import is_of_gpu
-from tb_steptime.trace.kineto.further.dependencies import is_dependency
+from tb_steptime.trace.kineto.further.dependencies import FIRST_ID, is_dependency
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import Repaired, repair
 from tb_steptime.trace.kineto.row_types import (
     COUNTED,
     NO_ARGS,
+    NO_INSTANT_ARGS,
     Args,
     Begin,
     Complete,
@@ -26,9 +27,12 @@ from tb_steptime.trace.kineto.row_types import (
     FlowEnd,
     FlowStart,
     Instant,
+    InstantArgs,
     MemoryArgs,
     Meta,
     MetaArgs,
+    PlacedEnd,
+    PlacedStart,
     Track,
 )
 from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
@@ -43,6 +47,7 @@ OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
 #: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
 _INSTANT = "cpu_instant_event"
+_ARROWS = frozenset({FlowStart, FlowEnd})
 
 
 class EventBlock(NamedTuple):
@@ -60,7 +65,7 @@ class EventBlock(NamedTuple):
     timeless_count: int = 0
     memory: Sequence[Any] = ()
     counters: Sequence[Counter] = ()
-    flows: Sequence[FlowStart] = ()
+    flows: Sequence[PlacedStart] = ()
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
@@ -81,17 +86,25 @@ class _Rows(NamedTuple):
 
 
 @functools.cache
-def _rows(exact: bool) -> _Rows:
-    """With times as floats, or as they are spelled."""
+def _rows(exact: bool, full: bool) -> _Rows:
+    """With times as floats, or as they are spelled. full: with what few files have: instants that have a duration, and
+    where arrows are. Looking for it takes a twentieth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
-    events: Any = list[Union.__getitem__((*timed, Meta, Counter, FlowStart, FlowEnd, *COUNTED))]  # type: ignore[misc]
+    if full:
+        more = [("args", InstantArgs | None, NO_INSTANT_ARGS)]
+        timed[:2] = [msgspec.defstruct(kind.__name__, more, bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
+    arrows = (PlacedStart, PlacedEnd) if full else (FlowStart, FlowEnd)
+    events: Any = list[Union.__getitem__((*timed, Meta, Counter, *arrows, *COUNTED))]  # type: ignore[misc]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
     return _Rows(decoder, lax, *timed)
 
 
 def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
-    tag = str(kind.__struct_config__.tag)
-    return msgspec.defstruct(kind.__name__, [("ts", time)], bases=(kind,), tag_field="ph", tag=tag, gc=False)
+    return msgspec.defstruct(kind.__name__, [("ts", time)], bases=(kind,), **_tagged(kind))
+
+
+def _tagged(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {"tag_field": "ph", "tag": str(kind.__struct_config__.tag), "gc": False}
 
 
 class RowDecoder:
@@ -99,13 +112,14 @@ class RowDecoder:
 
     repairs: whether what is no JSON is repaired, or such a block refused.
     exact: whether times are read as they are spelled, since a float would not hold one of those so far.
+    full: whether what few files have is looked for, since one of the events so far had it.
     """
 
     def __init__(self, repairs: bool = True) -> None:
         self._repairs = repairs
         self.repaired_value_count = 0
         self.repaired_string_count = 0
-        self.exact = False
+        self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
         """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
@@ -119,9 +133,8 @@ class RowDecoder:
             rows = self._decode_lax(repaired.text) if repaired else None
         except RecursionError:
             return None
-        block = None if rows is None else _block(rows, self.exact)
+        block = None if rows is None else self._block(rows)
         if block is None and rows is not None:
-            self.exact = True
             return self.decode(events)
         if repaired and block:
             self._count(repaired)
@@ -130,13 +143,10 @@ class RowDecoder:
     def decode_plain(self, events: bytes) -> EventBlock | None:
         """As `decode`, but None as well where anything would have to be converted or repaired."""
         try:
-            block = _block(self._decode(events), self.exact)
+            block = self._block(self._decode(events))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        if block is None:
-            self.exact = True
-            return self.decode_plain(events)
-        return block
+        return self.decode_plain(events) if block is None else block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
         """One event whose values have wrong types; None when its kind is not known."""
@@ -152,36 +162,54 @@ class RowDecoder:
         return block
 
     def _decode(self, events: bytes) -> list[Any]:
-        return _rows(self.exact).decoder.decode(b"[%b]" % events)
+        return _rows(self.exact, self.full).decoder.decode(b"[%b]" % events)
 
     def _decode_lax(self, events: bytes) -> list[Any] | None:
         try:
-            return _rows(self.exact).lax.decode(b"[%b]" % events)
+            return _rows(self.exact, self.full).lax.decode(b"[%b]" % events)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
+
+    def _block(self, rows: list[Any]) -> EventBlock | None:
+        """None where they have to be decoded once more, in another way from now on."""
+        of = _rows(self.exact, self.full)
+        timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
+        if not self.full and (_have_instants(timed) or (not kinds.isdisjoint(_ARROWS) and _have_dependencies(rows))):
+            self.full = True
+            return None
+        block = _block(rows, timed, kinds, self.exact, self.full)
+        self.exact |= block is None
+        return block
 
     def _count(self, repaired: Repaired) -> None:
         self.repaired_value_count += repaired.value_count
         self.repaired_string_count += repaired.string_count
 
 
-def _block(rows: list[Any], exact: bool) -> EventBlock | None:
+def _have_instants(timed: list[Any]) -> bool:
+    return _INSTANT in {row.cat for row in timed}
+
+
+def _have_dependencies(rows: list[Any]) -> bool:
+    ids = [row.id for row in rows if row.__class__ in _ARROWS]
+    try:
+        return bool(max(ids) >= FIRST_ID)
+    except TypeError:  # some are no numbers
+        return any(map(is_dependency, ids))
+
+
+def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:
     """None when a time is too late for a float, or no number: text may say NaN."""
-    of = _rows(exact)
-    timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
-    kinds = set(map(type, rows))
+    of = _rows(exact, full)
     rare = kinds & {Meta, of.begin, of.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []
-    counters: list[Any] = (
-        [row for row in rows if row.__class__ is Counter and is_of_gpu(row)] if Counter in kinds else []
-    )
-    arrows = kinds & {FlowStart, FlowEnd}
-    flows: list[Any] = [row for row in rows if isinstance(row, FlowStart) and is_dependency(row)] if arrows else []
-    memory: list[Any] = [row for row in rows if row.__class__ is of.instant]
-    instants = [row for row in timed if row.cat == _INSTANT]
-    if instants:
+    memory: list[Any] = [row for row in rows if row.__class__ is of.instant] if of.instant in kinds else []
+    counters = [row for row in rows if isinstance(row, Counter) and is_of_gpu(row)] if Counter in kinds else []
+    flows = []
+    if full:
+        flows = [row for row in rows if isinstance(row, PlacedStart) and is_dependency(row.id)]
+        memory += [_instant(row) for row in timed if row.cat == _INSTANT]
         timed = [row for row in timed if row.cat != _INSTANT]
-        memory += [_instant(row) for row in instants]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
         return _without_timeless(timed, others, len(rows))._replace(memory=memory, counters=counters, flows=flows)
@@ -192,8 +220,8 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows)
 
 
-def _instant(row: Complete) -> Instant:
-    return Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_ARGS).of_allocator())
+def _instant(row: Any) -> Instant:
+    return Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_INSTANT_ARGS).of_allocator())
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
@@ -213,10 +241,10 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time, row = spelled_ns(str(event.get("ts")).encode()), _loose_timed(Complete, event)
-        if time is None or row.cat != _INSTANT:
-            return None if time is None else EventBlock([row], np.array([time]), [], 1)
-        return EventBlock([], nothing, [], 1, memory=[_instant(row)] if row.name in _OF_ALLOCATOR else [])
+        time = spelled_ns(str(event.get("ts")).encode())
+        if event.get("cat") == _INSTANT:
+            return None if time is None else EventBlock([], nothing, [], 1, memory=_loose_memory(event | {"ph": "i"}))
+        return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
     if event["ph"] == "B":
         return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)
     if event["ph"] in ("C", "s", "f"):
@@ -229,9 +257,9 @@ def _loose_unlasting(event: dict[str, Any]) -> EventBlock:
     if event["ph"] == "C":
         counter = Counter(time, event.get("name"), event.get("pid"), event.get("args"))
         return EventBlock([], nothing, [], 1, counters=[counter] if is_of_gpu(counter) else [])
-    kind = FlowStart if event["ph"] == "s" else FlowEnd
-    flow = kind(time, event.get("id"), _track(event.get("pid")), _track(event.get("tid")))
-    return EventBlock([], nothing, [], 1, flows=[flow] if is_dependency(flow) else [])
+    kind = PlacedStart if event["ph"] == "s" else PlacedEnd
+    flow = kind(event.get("id"), time, _track(event.get("pid")), _track(event.get("tid")))
+    return EventBlock([], nothing, [], 1, flows=[flow] if is_dependency(flow.id) else [])
 
 
 def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:

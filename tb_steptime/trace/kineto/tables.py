@@ -76,7 +76,7 @@ class Tables:
         self.missing_duration_count = int((dur == NO_DURATION).sum())
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
         np.maximum(dur, 0, out=dur)
-        start, far = columns.starts()
+        start, far = columns.starts(dur)
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,26 @@ def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -
         ("b", "c"),
         ("c", "HostNode"),
     ]
+
+
+def test_events_at_the_time_from_which_the_profiler_counts_are_not_of_the_recording() -> None:
+    """The others are an hour later. A recording that begins at 0 is what it is."""
+    trace = read("times_at_the_base.json")
+    assert drawn(trace) == [
+        "0 +60000 CPU_OP aten::mm |10/10 id 2",
+        "5000 +4000 RUNTIME cudaLaunchKernel |10/10 corr 4",
+        "25000 +10000 KERNEL gemm |0/7 gpu 0 stream 7 corr 4",
+    ]
+    assert noted(trace) == {"impossible-times": 2}
+    assert noted(read("graph_lanes.json")) == {"duplicate-events": 1}
+
+
+@pytest.mark.parametrize(("later_s", "kept"), [(0.5, 3), (20, 1)])
+def test_a_pause_behind_a_first_event_at_0_is_one_of_the_recording(tmp_path, later_s, kept) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5}
+        for name, ts in (("first", 0), ("second", 0), ("third", later_s * 1e6))
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    assert len(read_trace(path).events) == kept

@@ -33,7 +33,7 @@ KINDS = (
     *(("cpu_op", "aten::mm", 1, 1), ("cpu_op", "record_param_comms", 1, 1), ("cuda_runtime", "cudaLaunchKernel", 1, 1)),
     *(("kernel", "gemm", 0, 7), ("kernel", "ncclDevKernel_AllReduce", 0, 8), ("gpu_memcpy", "Memcpy", 0, 7)),
     *(("gpu_memset", "Memset", 0, 7), ("cuda_sync", "Stream Sync", 0, 7), ("gpu_user_annotation", "range", 0, 7)),
-    ("graph_host_node", "HostNode", 0, 7),
+    *(("graph_host_node", "HostNode", 0, 7), ("cpu_instant_event", "[memory]", 1, 1)),
 )  # fmt: skip
 USUAL = {"External id": 3, "correlation": 5, "device": 0, "stream": 7, "grid": [4, 1, 1], "block": [64, 1, 1]}
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_steptime.trace.device_tables import DependencyTable, no_dependencies
-from tb_steptime.trace.kineto.row_types import FlowEnd, FlowStart
+from tb_steptime.trace.kineto.row_types import PlacedEnd, PlacedStart
 from tb_steptime.trace.kineto.times import time_ns
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind
 
@@ -24,8 +24,8 @@ _LAST_ID = 2**62
 _ROUNDING_NS = 1
 
 
-def is_dependency(row: FlowStart) -> bool:
-    return isinstance(row.id, int) and FIRST_ID <= row.id < _LAST_ID
+def is_dependency(id: object) -> bool:
+    return isinstance(id, int) and FIRST_ID <= id < _LAST_ID
 
 
 class FlowColumns:
@@ -36,7 +36,7 @@ class FlowColumns:
         self._thread = array("i")
         self._ends = array("b")
 
-    def add(self, rows: Sequence[FlowStart], thread: Callable[[object, object], int]) -> None:
+    def add(self, rows: Sequence[PlacedStart], thread: Callable[[object, object], int]) -> None:
         """thread: the number of the thread that a pid and a tid name."""
         for row in rows:
             time = time_ns(row.ts)
@@ -44,7 +44,7 @@ class FlowColumns:
                 self._id.append(row.id)
                 self._ts.append(time)
                 self._thread.append(thread(row.pid, row.tid))
-                self._ends.append(isinstance(row, FlowEnd))
+                self._ends.append(isinstance(row, PlacedEnd))
 
     def table(self, events: EventTable, origin_ns: int) -> DependencyTable:
         """Pairs of activities whose ends of an arrow were both found."""

@@ -1,0 +1,65 @@
+"""What PyTorch's exporter in Python writes of a recording reads as what its exporter in C++ writes of it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+from tests.drawn.event_columns import inputs_of, memory_of, sequences_of
+
+torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+if "use_python_export" not in inspect.signature(torch.profiler.profile.export_chrome_trace).parameters:
+    pytest.skip("this release has no exporter in Python", allow_module_level=True)
+
+
+def record(path: Path, python: bool) -> dict[str, list[str]]:
+    """The phases that the file has of each category."""
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, record_shapes=True
+    ) as prof:
+        for _ in range(3):
+            model(torch.ones(16, 64)).sum().backward()
+            prof.step()
+    prof.export_chrome_trace(str(path), use_python_export=python)
+    phases: dict[str, set[str]] = {}
+    for event in json.loads(path.read_text())["traceEvents"]:
+        phases.setdefault(str(event.get("cat")), set()).add(event["ph"])
+    return {category: sorted(of) for category, of in phases.items()}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Trace]:
+    folder = tmp_path_factory.mktemp("exported")
+    record(folder / "c.json", python=False)
+    record(folder / "python.json", python=True)
+    return read_trace(folder / "c.json"), read_trace(folder / "python.json")
+
+
+def names(trace: Trace) -> list[tuple[int, str]]:
+    columns = zip(trace.events.kind.tolist(), trace.events.name.tolist(), strict=True)
+    return sorted((kind, trace.strings[name]) for kind, name in columns)
+
+
+def test_both_have_the_same_events(both: tuple[Trace, Trace]) -> None:
+    ours, theirs = (names(trace) for trace in both)
+    assert ours == theirs
+    assert sorted(inputs_of(both[0])) == sorted(inputs_of(both[1]))
+    assert len(sequences_of(both[0])) == len(sequences_of(both[1])) > 0
+
+
+def test_both_have_the_same_allocations(both: tuple[Trace, Trace]) -> None:
+    """Addresses and times differ from run to run; sizes do not."""
+    ours, theirs = ([size for _, size, *_ in memory_of(trace)] for trace in both)
+    assert ours == theirs
+    assert len(ours) > 20
+
+
+def test_nothing_had_to_be_repaired(both: tuple[Trace, Trace]) -> None:
+    assert [trace.notes for trace in both] == [(), ()]
