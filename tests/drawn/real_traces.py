@@ -74,6 +74,11 @@ def cases(names: Iterable[str], path: str = "traces") -> list[Any]:
 #: A test with a parameter `name` runs on each of them.
 on_real_traces = pytest.mark.parametrize("name", cases(REAL))
 
+#: Also those of other people's jobs in `traces_world/`, as `real_path` takes them.
+EVERY = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("traces*/**/*.json.gz")))
+#: A test with a parameter `path` runs on each of them.
+on_every_real_trace = pytest.mark.parametrize("path", cases(EVERY))
+
 
 def needs(path: str) -> pytest.MarkDecorator:
     """A test that is skipped where this file is missing."""

@@ -19,6 +19,7 @@ from tb_steptime.serve.report.scalars import thinned
 from tb_steptime.serve.scalars import ScalarSeries
 from tb_steptime.timeline.flame import numbers_of
 from tests.drawn.demo import measure_all
+from tests.drawn.packed import in_rows
 from tests.drawn.small_trace import write_trace
 
 PROGRAM = b"// the program\n"
@@ -56,18 +57,6 @@ def block(page, id):
 
 def answers_in(page):
     return in_rows(json.loads(lzma.decompress(block(page, "answers"))))
-
-
-def in_rows(value):
-    """As `frontend/src/server/packed.ts` does it."""
-    if isinstance(value, list):
-        return [in_rows(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "#" in value:
-        return [dict(zip(value["#"], row, strict=True)) for row in zip(*map(in_rows, value["v"]), strict=True)]
-    fields = value["'"] if "'" in value else value.items()
-    return {name: in_rows(each) for name, each in fields}
 
 
 def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs, capsys, tmp_path):

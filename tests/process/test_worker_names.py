@@ -16,8 +16,8 @@ from tb_steptime.serve.report.private import without_machine
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
 from tb_steptime.terminal.opened import opened_store
+from tests.drawn.packed import in_rows
 from tests.drawn.small_trace import write_trace
-from tests.process.test_report import in_rows
 
 #: By run and worker, as files are named, the name that is passed on.
 PASSED_ON = {

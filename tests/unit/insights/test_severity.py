@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_steptime.analyses import ANALYSES
@@ -13,9 +11,8 @@ from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
-from tb_steptime.trace.kineto import read_trace
 from tests.drawn.card_order import contradictions
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 
 HIGH, MEDIUM, LOW = Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW
 
@@ -99,12 +96,8 @@ def test_contradictions_are_found(cards: list[Insight], said: str):
     assert contradictions(cards) == [said]
 
 
-#: Of everything that was recorded elsewhere.
-ALL_REAL = sorted(SHARED.glob("traces*/**/*.json.gz"))
-
-
-@pytest.mark.parametrize("path", ALL_REAL, ids=[str(path.relative_to(SHARED)) for path in ALL_REAL])
-def test_severity_order_and_gain_agree_on_real_traces(path: Path):
-    trace = read_trace(path)
+@on_every_real_trace
+def test_severity_order_and_gain_agree_on_real_traces(path: str):
+    trace = read_real(real_path(path))
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES if each.id != "timeline"})
     assert contradictions(judgement.insights) == []

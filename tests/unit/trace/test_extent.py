@@ -12,10 +12,9 @@ from tb_steptime.trace.steps import as_one_step, find_steps
 from tb_steptime.trace.steps.outside import DeviceTime, device_time
 from tb_steptime.trace.table import DEVICE_KINDS
 from tests import PROJECT
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline
 
-WORLD = sorted(str(path.relative_to(SHARED)) for path in SHARED.glob("traces*/**/*.json.gz"))
 DEMO = sorted(str(path.relative_to(PROJECT)) for path in PROJECT.glob("demo_logs/*/*.trace.json.gz"))
 
 
@@ -123,9 +122,9 @@ def assert_every_activity_lies_somewhere(trace: Trace) -> None:
         assert time.before_ns <= trace.events.dur_ns[rows[~own]].sum()
 
 
-@pytest.mark.parametrize("name", WORLD)
-def test_every_activity_of_a_real_trace_lies_somewhere(name):
-    trace = read_real(SHARED / name)
+@on_every_real_trace
+def test_every_activity_of_a_real_trace_lies_somewhere(path):
+    trace = read_real(real_path(path))
     assert_every_activity_lies_somewhere(trace)
     assert_every_activity_lies_somewhere(as_one_step(trace))
 

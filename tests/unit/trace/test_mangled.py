@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.mangled.demangling import demangled, demangled_names
 from tb_steptime.trace.table import Kind, StringTable, distinct_in
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline
 
 #: As compilers write kernels: name, and as c++filt shows it.
@@ -122,16 +122,13 @@ def of_binutils(names: list[str]) -> list[str]:
 
 def real_mangled() -> list[str]:
     """All mangled names of the hand-labelled kernels; those of real traces were read when the traces were."""
-    path = SHARED / "kernels" / "labelled.tsv"
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = real_path("kernels/labelled.tsv").read_text().splitlines()
     return sorted({line.split("\t")[0] for line in lines if line.startswith("_Z")})
 
 
 @WITH_BINUTILS
 def test_real_kernels_are_read_as_binutils_read_them():
     names = real_mangled()
-    if not names:
-        pytest.skip("the labelled names are not here")
     assert [demangled(name) for name in names] == of_binutils(names)
 
 
@@ -150,8 +147,8 @@ def test_names_of_a_library_are_read_as_binutils_read_them():
     assert sum(read != name for name, read, _ in pairs) >= 0.8 * len(pairs)
 
 
-@pytest.mark.parametrize("path", sorted(str(each) for each in SHARED.glob("traces*/**/*.json.gz"))[:60])
+@on_every_real_trace
 def test_no_kernel_of_a_real_trace_stays_mangled(path: str):
-    trace = read_real(path)
+    trace = read_real(real_path(path))
     kernels = distinct_in(trace.events.name[trace.events.rows(Kind.KERNEL)]).tolist()
     assert [trace.strings[name] for name in kernels if trace.strings[name].startswith("_Z")] == []
