@@ -20,15 +20,15 @@ from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, E
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
 #: A duration that the file does not have.
 NO_DURATION = -(2**62)
 
 #: Of kinds.
-ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
+ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
 #: In 2021 these, and only these, spelled their external id in small letters.
-_OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+_OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 

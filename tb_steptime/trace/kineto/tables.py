@@ -21,6 +21,7 @@ from tb_steptime.trace.table import (
     SequenceTable,
     StackTable,
     distinct_in,
+    is_in,
 )
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class Tables:
 
     def active_devices(self) -> list[int]:
         """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
-        on_device = np.isin(self._of["kind"], DEVICE_KINDS)
+        on_device = is_in(self._of["kind"], DEVICE_KINDS)
         device = self._of["device"][on_device]
         active: list[int] = distinct_in(device[device >= 0]).tolist()
         return active
