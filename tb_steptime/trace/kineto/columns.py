@@ -199,11 +199,14 @@ class Columns:
     def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
         if not self.after_2021:
             kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
-            self.after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
-            either = _either(external, external_2021)
-            self.took_2021 |= either != external
-            external = either
-        self.external += external
+            first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
+            said = first != UNKNOWN
+            self.after_2021 = bool((said & _OF_A_LAUNCH[kinds]).any())
+            either = np.where(said, first, second)
+            self.took_2021 |= bool((either != first).any())
+            self.external.frombytes(either.tobytes())
+        else:
+            self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args]) -> None:
         self.device += small_integers(
@@ -293,7 +296,3 @@ def _durations(us: list[float | None]) -> Int64:
     ns = to_ns(np.where(said, values, 0.0))
     ns[~said] = NO_DURATION
     return ns
-
-
-def _either(first: array[int], second: array[int]) -> array[int]:
-    return array("q", [b if a == UNKNOWN else a for a, b in zip(first, second, strict=True)])
