@@ -110,7 +110,7 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
         there = np.zeros(span + 2, bool)  # the last one stands for all that are outside
         there[np.subtract(numbers, low, dtype=np.int64)] = True
         place = np.subtract(values, low, dtype=np.int64)
-        found = there.take(np.where((place >= 0) & (place <= span), place, span + 1))
+        found = there.take(np.where((values >= low) & (values <= low + span), place, span + 1))
     else:
         ordered = np.sort(numbers)
         found = ordered.take(np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)) == values
