@@ -82,7 +82,7 @@ def _sizes(values: Sequence[Any]) -> list[int | None]:
         plain = np.frombuffer(array("q", values), np.int64)
     except (TypeError, OverflowError):
         return list(map(_signed, values))
-    fine = -TOO_MANY_BYTES < plain.min(initial=0) and plain.max(initial=0) < TOO_MANY_BYTES
+    fine = plain.min(initial=0) > -TOO_MANY_BYTES and plain.max(initial=0) < TOO_MANY_BYTES
     return plain.tolist() if fine and bool not in map(type, values) else list(map(_signed, values))
 
 
