@@ -1,4 +1,5 @@
-"""Reads one generated trace with us and with others, a process each, and prints one table: `make bench`.
+"""Reads one generated trace with us and with others, a process each, and prints one table: `make bench`. With `--real`
+the traces are recorded ones, made longer (`benchmarks.enlarge`), and json.load is the other one.
 
 Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
 rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Byte code
@@ -9,14 +10,16 @@ what each gigabyte does: time and memory are a sum of both.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +30,8 @@ from benchmarks.together import MemoryTogether
 #: Above this size one round is enough to tell, and more would take minutes.
 ROUNDS_BELOW_BYTES = 400_000_000
 ROUNDS = 3
+#: Of recorded traces there are three contenders, and more of them.
+ROUNDS_OF_REAL = 5
 #: Enough for every module that reads or analyses to be imported.
 SMALL_BYTES = 1_000_000
 #: torch-tb-profiler needs minutes above this size, and several gigabytes of memory.
@@ -76,6 +81,14 @@ class Contender:
 
 
 @dataclass(frozen=True)
+class Text:
+    """What is read: "" of what is generated, else the recording's name; write: gives how many bytes it became."""
+
+    name: str
+    write: Callable[[Path], int]
+
+
+@dataclass(frozen=True)
 class Cost:
     """Of a whole process with all that it started. cpu_seconds: of all cores; peak_bytes: the most memory that they
     held together; failed: it ended badly."""
@@ -88,11 +101,7 @@ class Cost:
 
 JSON_LOAD = Contender("json.load", (sys.executable, "-c", _JSON_LOAD))
 PEER = Contender("torch-tb-profiler, its loader", (sys.executable, "-c", _TORCH_TB_PROFILER))
-CONTENDERS = (
-    JSON_LOAD,
-    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON, "1")),
-    Contender("tb_steptime, read only, 1 process", (sys.executable, "-c", _READ_TRACE, "1")),
-    Contender("tb_steptime, read only, 2 processes", (sys.executable, "-c", _READ_TRACE, "2")),
+SUMMARIZE = (
     *(
         [Contender("tb-steptime summarize, one core", (sys.executable, "-c", _SUMMARIZE_ALONE))]
         if hasattr(os, "sched_setaffinity")
@@ -100,26 +109,62 @@ CONTENDERS = (
     ),
     Contender("tb-steptime summarize", (sys.executable, "-m", "tb_steptime.cli", "summarize", "--format", "json")),
 )
+CONTENDERS = (
+    JSON_LOAD,
+    Contender("tb_steptime, read only, in Python", (sys.executable, "-c", _READ_IN_PYTHON, "1")),
+    Contender("tb_steptime, read only, 1 process", (sys.executable, "-c", _READ_TRACE, "1")),
+    Contender("tb_steptime, read only, 2 processes", (sys.executable, "-c", _READ_TRACE, "2")),
+    *SUMMARIZE,
+)
 
 
 def main() -> None:
     arguments = _arguments()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print()
-    print("| JSON | read by | seconds | of all cores | s/GB | MB/s | peak memory, MB | times json.load |")
-    print("|---:|---|---:|---:|---:|---:|---:|---:|")
-    costs: dict[int, dict[Contender, Cost]] = {}
-    with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.") as folder:
+    print(f"| {'recording | ' * bool(arguments.real)}JSON | read by | seconds | of all cores | s/GB | MB/s ", end="")
+    print("| peak memory, MB | times json.load |")
+    print(f"|{'---|' * bool(arguments.real)}---:|---|---:|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.", dir=arguments.folder) as folder:
         environment = with_byte_code(folder)
         _write_byte_code(Path(folder), arguments, environment)
-        for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
-            costs[size] = _bench(Path(folder), size, arguments, environment)
+        if arguments.real:
+            _bench_real(Path(folder), arguments, environment)
+        else:
+            _bench_generated(Path(folder), arguments, environment)
+
+
+def _bench_generated(folder: Path, arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    costs: dict[int, dict[Contender, Cost]] = {}
+    for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
+        rounds = ROUNDS if size < ROUNDS_BELOW_BYTES else 1
+        text = Text("", partial(write_trace, size_bytes=size, seed=arguments.seed))
+        costs[size] = _bench(folder, text, _contenders(size, arguments), rounds, arguments, environment)
     _print_slopes(costs)
+
+
+def _bench_real(folder: Path, arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """The worst one is said in the end: of other people's traces it is what can be promised."""
+    worst: dict[int, tuple[float, str]] = {}
+    others = [] if arguments.ours else [JSON_LOAD]
+    for trace in arguments.real:
+        for size in arguments.size or [size_of("211MB")]:
+            rounds = ROUNDS_OF_REAL if size < ROUNDS_BELOW_BYTES else 1
+            text = Text(trace.name, partial(_enlarge, trace, size))
+            costs = _bench(folder, text, [*others, *SUMMARIZE], rounds, arguments, environment)
+            plain = costs.get(JSON_LOAD)
+            times = plain.seconds / costs[SUMMARIZE[-1]].seconds if plain and not plain.failed else math.nan
+            worst[size] = min(worst.get(size, (math.inf, "")), (times, trace.name))
+    for size, (times, name) in worst.items():
+        if math.isfinite(times):
+            print(f"\nThe worst of {size / 1e6:,.0f} MB: {times:.1f} times json.load, {name}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare how fast and in how much memory traces are read.")
     parser.add_argument("--size", type=size_of, nargs="+", help="of the JSON; default: 200MB 1GB")
+    parser.add_argument("--real", type=Path, nargs="+", metavar="TRACE", help="recorded traces, which are made longer")
+    parser.add_argument("--folder", help="where the traces are written to; default: the folder for temporary files")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gzip", action="store_true", help="pack the trace, as the profiler can")
     parser.add_argument("--all", action="store_true", help="torch-tb-profiler on large traces too: minutes, gigabytes")
@@ -137,16 +182,27 @@ def _write_byte_code(folder: Path, arguments: argparse.Namespace, environment: M
 
 
 def _bench(
-    folder: Path, size: int, arguments: argparse.Namespace, environment: Mapping[str, str]
+    folder: Path,
+    text: Text,
+    contenders: list[Contender],
+    rounds: int,
+    arguments: argparse.Namespace,
+    environment: Mapping[str, str],
 ) -> dict[Contender, Cost]:
     path = folder / ("worker0.1.pt.trace.json" + (".gz" if arguments.gzip else ""))
-    written = write_trace(path, size, arguments.seed)
-    rounds = ROUNDS if size < ROUNDS_BELOW_BYTES else 1
-    costs = _costs(path, _contenders(size, arguments), rounds, environment)
+    written = text.write(path)
+    costs = _costs(path, contenders, rounds, environment)
     for contender, cost in costs.items():
-        print(_row(written, contender, cost, costs.get(JSON_LOAD)), flush=True)
+        print(_row(text.name, written, contender, cost, costs.get(JSON_LOAD)), flush=True)
     path.unlink()
     return costs
+
+
+def _enlarge(trace: Path, size: int, path: Path) -> int:
+    """By another process: what this one ever held would count as memory of those that it starts."""
+    command = [sys.executable, "-m", "benchmarks.enlarge", str(size), str(trace.resolve()), str(path)]
+    home = Path(__file__).resolve().parent.parent
+    return int(subprocess.run(command, check=True, capture_output=True, text=True, cwd=home).stdout)
 
 
 def _print_slopes(costs: dict[int, dict[Contender, Cost]]) -> None:
@@ -226,8 +282,8 @@ def _cost(contender: Contender, path: Path, environment: Mapping[str, str]) -> C
     return Cost(seconds, usage.ru_utime + usage.ru_stime, peak_bytes, process.returncode != 0)
 
 
-def _row(size: int, contender: Contender, cost: Cost, plain: Cost | None) -> str:
-    cells = [f"{size / 1e6:,.0f} MB", contender.name]
+def _row(text: str, size: int, contender: Contender, cost: Cost, plain: Cost | None) -> str:
+    cells = [*([text] if text else []), f"{size / 1e6:,.0f} MB", contender.name]
     if cost.failed:
         return f"| {' | '.join(cells)} | failed after {cost.seconds:.0f} | | | | {cost.peak_bytes / 1e6:,.0f} | |"
     times = f"{plain.seconds / cost.seconds:.1f}" if plain and not plain.failed else ""

@@ -89,8 +89,10 @@ def _in_pieces(head: bytes, events: bytes, foot: bytes) -> Recording:
     found.sort()
     spans = [span for span, _ in found]
     numbers = [int(events[start:end]) for start, end in spans]
-    shift_of = [_shift([number for number, (_, of) in zip(numbers, found, strict=True) if of == kind])
-                for kind in range(len(_KINDS))]
+    shift_of = [
+        _shift([number for number, (_, of) in zip(numbers, found, strict=True) if of == kind])
+        for kind in range(len(_KINDS))
+    ]
     edges = [0, *(edge for span in spans for edge in span), len(events)]
     texts = [events[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     # Zero is written for none.
@@ -115,17 +117,18 @@ def write_enlarged(recording: Recording, path: Path, size_bytes: int) -> int:
 
 
 def _opened(path: Path, mode: str) -> AbstractContextManager[BinaryIO]:
-    opened = gzip.open(path, mode, compresslevel=4) if path.suffix == ".gz" else open(path, mode)
-    return cast(AbstractContextManager[BinaryIO], opened)
+    if path.suffix == ".gz":
+        return cast(AbstractContextManager[BinaryIO], gzip.open(path, mode, compresslevel=4))
+    return cast(AbstractContextManager[BinaryIO], open(path, mode))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("size", type=size_of, help="of the JSON, such as 200MB, 1GB, 10GB")
+    parser.add_argument("size", type=size_of, help="of the JSON, about: 200MB, 1GB, 10GB")
     parser.add_argument("trace", type=Path, help="what was recorded; may be packed")
     parser.add_argument("path", type=Path, help="packed where it ends in .gz")
     arguments = parser.parse_args()
-    print(f"{write_enlarged(recording_of(arguments.trace), arguments.path, arguments.size):,} bytes")
+    print(write_enlarged(recording_of(arguments.trace), arguments.path, arguments.size))
 
 
 if __name__ == "__main__":

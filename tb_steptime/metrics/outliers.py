@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.trace.table import Bool, Float64, Int64, median
+from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import median as median
 
 #: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5

@@ -38,6 +38,7 @@ from tb_steptime.terminal.printer import (
 from tb_steptime.terminal.rows import columns, row, share_row, shortened
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.trace.steps import StepsBy
+from tb_steptime.trace.table import median
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -131,9 +132,7 @@ def _spread(result: OverviewResult) -> str:
     lengths = [row.duration_ns for row in result.steps]
     if len(lengths) < 2:
         return ""
-    import statistics  # slow to import, with fractions and decimals
-
-    low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
+    low, middle, high = (duration(value) for value in (min(lengths), median(lengths), max(lengths)))
     return f"from {low} to {high}, median {middle}"
 
 

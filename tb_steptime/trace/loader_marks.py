@@ -12,7 +12,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
 
 #: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.
 LOADER_MARK = expression(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
@@ -40,13 +40,13 @@ def reads_elsewhere(trace: Trace) -> bool:
 
 def _marks(trace: Trace) -> Int64:
     rows = np.flatnonzero(loader_names(trace)[trace.events.name])
-    return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+    return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 def _by_loop(trace: Trace, rows: Int64) -> Bool:
     """Which of these rows are of a thread that marks steps; without such marks, any may be."""
     threads = distinct(trace.events.thread[step_marks(trace)])
-    return np.isin(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
+    return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
 
 @shared(loader_rows)

@@ -25,7 +25,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, is_in
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
@@ -178,7 +178,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id[ops]
-    asked = np.flatnonzero((numbers >= 0) & np.isin(numbers, ids))
+    asked = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
     ops, numbers = ops[asked], numbers[asked]
     if not len(ops):
         return np.full(len(ids), -1, np.int64)

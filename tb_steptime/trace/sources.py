@@ -16,7 +16,7 @@ from tb_steptime.trace.frames import innermost_module, is_source, module_frames,
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in
+from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in, is_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def _said_by_ops(
     trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
 ) -> Words:
     op = op_at(trace, rows.astype(np.int64))
-    itself = np.isin(op, table.event)
+    itself = is_in(op, table.event)
     op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
     number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]

@@ -30,7 +30,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in, is_in
 
 #: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -122,7 +122,7 @@ def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
     that of the op."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
-    return _place(rows, np.where(np.isin(event, rows), event, around)), _place(rows, around)
+    return _place(rows, np.where(is_in(event, rows), event, around)), _place(rows, around)
 
 
 def _place(rows: Int64, wanted: Int64) -> Int64:

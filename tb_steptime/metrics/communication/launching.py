@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 #: FSDP2's ranges; of FSDP1 those that exchange, and not its forward, which has the model's own exchanges inside.
 _FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
@@ -37,7 +37,7 @@ def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     """Of each call, -1 for none, whether a range of FSDP is around it."""
     ranges = trace.events.rows(Kind.USER)
     marks = [name for name in distinct_in(trace.events.name[ranges]).tolist() if _FSDP.match(trace.strings[name])]
-    around: Bool = innermost(trace, ranges[np.isin(trace.events.name[ranges], marks)], calls) >= 0
+    around: Bool = innermost(trace, ranges[is_in(trace.events.name[ranges], marks)], calls) >= 0
     return around
 
 

@@ -21,7 +21,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_of, union_where
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, median
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, is_in, median
 
 _REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
 _SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
@@ -84,7 +84,7 @@ def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
 
 
 def _on_device(trace: Trace) -> Bool:
-    return np.isin(trace.events.kind, DEVICE_KINDS)
+    return is_in(trace.events.kind, DEVICE_KINDS)
 
 
 def _maps(trace: Trace, found: Collectives) -> Int64:

@@ -21,7 +21,7 @@ from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_row
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct
+from tb_steptime.trace.table import Bool, Int64, distinct, is_in
 
 #: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
 MOST_LOADERS = 50
@@ -244,7 +244,7 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
     for i in range(len(kind) - 1, -1, -1):
         seen[group[i]] += 1
         left[i] = seen[group[i]]
-    longer = (marks.recorded == NOT_RECORDED) & ~np.isin(group, group[marks.begins]) & (number[group] > usual)
+    longer = (marks.recorded == NOT_RECORDED) & ~is_in(group, group[marks.begins]) & (number[group] > usual)
     longer &= usual > 0
     return longer & (left > usual), marks.begins | (longer & (left == usual)), usual
 

@@ -16,7 +16,7 @@ from tb_steptime.trace.loader_marks import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: The loader of a mark that no recorder knows, and the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
@@ -118,8 +118,8 @@ def _is_work(trace: Trace) -> Bool:
     kind, name, strings = trace.events.kind, trace.events.name, trace.strings.strings
     no_work = loader_names(trace) | np.array([each in _NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)
-    of_loop = np.isin(kind, (Kind.CPU_OP, Kind.USER)) & ~no_work[name]
-    return np.asarray(of_loop | (np.isin(kind, (Kind.RUNTIME, Kind.DRIVER)) & launch[name]))
+    of_loop = is_in(kind, (Kind.CPU_OP, Kind.USER)) & ~no_work[name]
+    return np.asarray(of_loop | (is_in(kind, (Kind.RUNTIME, Kind.DRIVER)) & launch[name]))
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:

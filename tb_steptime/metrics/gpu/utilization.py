@@ -21,7 +21,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -211,8 +211,8 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
         return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), untold)
     call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
     by_name = np.where(call >= 0, events.name[call], -1)
-    in_items = np.isin(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
-    return in_items, ~np.isin(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
+    in_items = is_in(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
+    return in_items, ~is_in(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, open_at, parents
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Paths in the tree, those with most host time. What is launched inside the others counts for the paths around them.
 RANGE_ROWS = 100
@@ -117,7 +117,7 @@ def _around(trace: Trace, rows: Int64) -> Int64:
         mine = np.flatnonzero(threads == thread)
         parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
         around[mine] = np.where(parent >= 0, mine[parent], -1)
-    loose = np.flatnonzero((around < 0) & np.isin(threads, autograd_threads(trace)))
+    loose = np.flatnonzero((around < 0) & is_in(threads, autograd_threads(trace)))
     waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
     around[loose] = np.where(waiting >= 0, np.searchsorted(rows, waiting), -1)
     return around
@@ -125,7 +125,7 @@ def _around(trace: Trace, rows: Int64) -> Int64:
 
 def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
     """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
-    mine = rows[np.isin(trace.events.thread[rows], training_threads(trace)[:1])]
+    mine = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
     place = open_at(trace.events.start_ns[mine], trace.events.ends(mine), instants)
     return np.where(place >= 0, mine[place], -1) if len(mine) else np.full(len(instants), -1, np.int64)
 
@@ -191,7 +191,7 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
     """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
     row = innermost(trace, rows, call.astype(np.int64))
-    loose = np.flatnonzero((row < 0) & (call >= 0) & np.isin(trace.events.thread[call], autograd_threads(trace)))
+    loose = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
     row[loose] = _range_of_waiting(trace, rows, trace.events.start_ns[call[loose]])
     return row
 

@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
@@ -66,7 +66,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     pageable = _pageable_copies(trace)
     rows = distinct_in(np.concatenate((named, pageable)))
     kind = by_name[events.name[rows]]
-    kind[np.isin(rows, pageable)] = Blocks.PAGEABLE_COPY
+    kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
     outer = _outer(trace, rows)
     return BlockingCalls(rows[outer], kind[outer])
 

@@ -18,7 +18,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, is_in
 
 
 class CopyRow(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
 def _blocked_ns(trace: Trace, rows: Int64) -> int:
     """How long the groups of blocking calls last that begin with one of these copies."""
     groups = blocking_groups(trace)
-    return int(groups.blocked_ns[np.isin(groups.copy, rows)].sum())
+    return int(groups.blocked_ns[is_in(groups.copy, rows)].sum())
 
 
 def _maker(trace: Trace, rows: Int64) -> str | None:

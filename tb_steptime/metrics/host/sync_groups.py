@@ -22,7 +22,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 #: So many different calls of a group are named.
 _NAMED_CALLS = 3
@@ -105,7 +105,7 @@ class _Calls:
 def _calls_of_groups(trace: Trace) -> _Calls:
     blocking, events = blocking_calls(trace), trace.events
     copies = _host_copies(trace)
-    copies = copies[np.isin(copies, blocking.row, invert=True)]
+    copies = copies[is_in(copies, blocking.row, invert=True)]
     rows = np.concatenate((blocking.row, copies))
     kind = np.concatenate((blocking.kind, np.full(len(copies), Blocks.NOT, np.uint8)))
     order = np.lexsort((rows, events.thread[rows]))
@@ -140,7 +140,7 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 def _opens(trace: Trace, calls: _Calls) -> Bool:
     """Which calls begin a group: not those under the same op as the one before, nor, outside of any, the synchronize
     after a copy. Work that is launched between two calls parts them."""
-    copies = np.isin(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
+    copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
     together &= (calls.thread[1:] == calls.thread[:-1]) & (calls.op[1:] == calls.op[:-1])

@@ -36,7 +36,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 #: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
 HARDWARE_GAP_NS = 10_000
@@ -143,7 +143,7 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside
     launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
     site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
     site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
-    site = np.where(np.isin(why, _SET_ASIDE), _SITE_OF_TAIL, site)
+    site = np.where(is_in(why, _SET_ASIDE), _SITE_OF_TAIL, site)
     return IdleSegments(
         cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
     )
@@ -175,7 +175,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     begun = trace.events.start_ns[call]
     waited = (call >= 0) & (begun >= gaps.start)
-    blocks = waited & np.isin(call, blocking_calls(trace).row)
+    blocks = waited & is_in(call, blocking_calls(trace).row)
     late = np.where(waited, np.minimum(begun, gaps.end), gaps.start)
     waits = np.where(_collective(trace, gaps), _COLLECTIVE, _DEPENDENCY)
     queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, waits)

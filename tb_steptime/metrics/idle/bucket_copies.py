@@ -19,7 +19,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, is_in
 
 #: The op's name: the gradient's values go back from the bucket. The way there divides too, and has to be done anyway.
 BUCKET_COPY = "reducer::copy_bucket_to_grad"
@@ -37,7 +37,7 @@ def bucket_copies(trace: Trace, device: int) -> BucketCopies:
     wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
     if not wanted:
         return BucketCopies(0.0, 0)
-    rows = rows[np.isin(trace.events.name[rows], wanted)]
+    rows = rows[is_in(trace.events.name[rows], wanted)]
     start = trace.events.start_ns[rows]
     inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
     return BucketCopies(float(inside.mean()), _late_ns(trace, device, rows) // len(steps.steps))
@@ -51,6 +51,6 @@ def _late_ns(trace: Trace, device: int, ops: Int64) -> int:
     reasons = [REASONS.index(reason) for reason in HOST_BOUND]
     late_ns = 0
     for segments in idle_segments(trace, device):
-        mine = np.isin(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
+        mine = is_in(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
         late_ns += int((segments.end - segments.start)[mine].sum())
     return late_ns

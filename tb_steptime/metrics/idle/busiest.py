@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.trace.frames import is_source, short_frame
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, is_in
 
 #: What a frame may call; its own marks and ranges of the user are no calls.
 _CALLED = (Kind.PYTHON, Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
@@ -68,9 +68,9 @@ def _called(trace: Trace, frames: Int64, end: int) -> Int64:
     """Rows of what these frames of one thread, one after the other, call directly before an instant, in time order."""
     events = trace.events
     rows: Int64 = np.arange(frames[0] + 1, int(np.searchsorted(events.start_ns, end)))
-    rows = rows[(events.thread[rows] == events.thread[frames[0]]) & np.isin(events.kind[rows], _CALLED)]
+    rows = rows[(events.thread[rows] == events.thread[frames[0]]) & is_in(events.kind[rows], _CALLED)]
     around = frames[np.searchsorted(frames, rows) - 1]
-    rows = rows[(events.ends(rows) <= events.ends(around)) & ~np.isin(rows, frames)]
+    rows = rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)]
     direct = np.ones(len(rows), bool)
     direct[1:] = events.start_ns[rows[1:]] >= np.maximum.accumulate(events.ends(rows))[:-1]
     called: Int64 = rows[direct]

@@ -20,7 +20,7 @@ from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, median
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
 
 #: What lasts for so much of a range is what the range is spent on.
 MOSTLY = 0.5
@@ -105,7 +105,7 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
-        mine = rows[np.isin(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
+        mine = rows[is_in(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
         if len(mine):
             row = _named(trace, mine)
             name = trace.strings[int(events.name[row])]
@@ -128,7 +128,7 @@ def _is_unusual(trace: Trace, row: int) -> bool:
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
     """Ops and calls are what they are, however long; a frame or a range may contain the whole training."""
     events = trace.events
-    around = np.isin(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
+    around = is_in(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
     exact: Bool = ~around
     return exact
 

@@ -27,7 +27,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: A hundred launches take this long: what is shorter may be ordinary work of the host.
 LONG_NS = 1_000_000
@@ -147,7 +147,7 @@ def _late_ns(trace: Trace, device: int) -> Int64:
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
     for segments in idle_segments(trace, device):
-        rows = np.flatnonzero(np.isin(segments.reason, _LATE) & (segments.launch >= 0))
+        rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
         if len(rows):
             start, end, launch = segments.start[rows], segments.end[rows], segments.launch[rows]
             first = int(launch.min())

@@ -23,7 +23,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: What the profiler records of the host besides Python.
 _RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
@@ -79,7 +79,7 @@ def _median_step(trace: Trace) -> Step:
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
     """When one of these is an op, a call, or of the loader."""
     events = trace.events
-    mine = rows[np.isin(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
+    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.union(events.start_ns[mine], events.ends(mine))
 
 

@@ -29,7 +29,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, is_in
 
 BUBBLE_TIME = Metric(
     "bubble_time", "Bubbles of blocking calls", Unit.NS,
@@ -118,7 +118,7 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     """
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for segments in idle_segments(trace, device):
-        charged = (segments.launch >= 0) & np.isin(segments.reason, _OF_NOBODY, invert=True)
+        charged = (segments.launch >= 0) & is_in(segments.reason, _OF_NOBODY, invert=True)
         launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
         if len(launch):
             first = int(launch.min())  # the launches of some gaps lie together
@@ -154,7 +154,7 @@ def _sums(trace: Trace, device: int) -> IdleSums:
     for segments in idle_segments(trace, device):
         place = np.ravel_multi_index((segments.step, segments.site, segments.reason), shape)
         in_bubble = behind.overlap_ns(segments.start, segments.end)
-        in_bubble[np.isin(segments.reason, _NO_BUBBLE)] = 0
+        in_bubble[is_in(segments.reason, _NO_BUBBLE)] = 0
         for total, ns in zip(found, (segments.end - segments.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))

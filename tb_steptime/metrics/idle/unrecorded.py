@@ -33,7 +33,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, median
+from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, is_in, median
 
 #: So long after its call returned a launch has reached an idle device: six times the longest that was measured.
 REACHED_NS = 50_000
@@ -146,7 +146,7 @@ def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
 
 def _blocked(trace: Trace, *kinds: Blocks) -> Intervals:
     calls = blocking_calls(trace)
-    rows = calls.row[np.isin(calls.kind, kinds)]
+    rows = calls.row[is_in(calls.kind, kinds)]
     return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
@@ -166,5 +166,5 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
     """Which gaps end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
-    launched: Bool = np.isin(_calls(trace, gaps), calls.row[np.isin(calls.kind, kinds)])
+    launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
     return launched

@@ -20,7 +20,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
@@ -72,7 +72,7 @@ def execution_of(trace: Trace) -> Execution:
 def graphs_without_kernels(trace: Trace) -> Int64:
     """Rows of the launches of graphs, where no kernel of any graph is in the trace; of other traces none."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
-    return calls[:0] if np.isin(find_launches(trace).call, calls).any() else calls
+    return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:

@@ -31,7 +31,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 CopyKind = Literal["layout", "type", "concatenation", "assignment"]
 KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
@@ -83,7 +83,7 @@ def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
 
 def _by_kernels(trace: Trace, device: int) -> _Copies:
     kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
-    chosen = np.isin(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
+    chosen = is_in(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
     rows, joins = kernels.row[chosen], kernels.kind[chosen] == KernelKind.CONCATENATION
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return _Copies(trace.kernels.event[rows], call, op, joins)

@@ -21,7 +21,7 @@ from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
 #: What always stays of a chain.
 STAYS_FRACTION = 0.25
@@ -81,7 +81,7 @@ def fusible_chains(trace: Trace, device: int) -> FusibleChains:
 
 def _chains(trace: Trace, kernels: StreamKernels) -> _Chains:
     """Of two kernels or more."""
-    fusible = np.isin(kernels.kind, _FUSIBLE) & kernels.of_layer
+    fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1
     number, row = number[fusible], kernels.row[fusible]

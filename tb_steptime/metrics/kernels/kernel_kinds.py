@@ -24,7 +24,7 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 
 class KernelKind(enum.IntEnum):
@@ -147,7 +147,7 @@ def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
 def _of_layer(trace: Trace, rows: Int64) -> Bool:
     origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
-    apart = np.isin(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
+    apart = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
     of_layer: Bool = (origins.op[rows] >= 0) & ~apart & in_layer(trace, anchor)
     return of_layer
 

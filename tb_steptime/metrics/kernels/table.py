@@ -24,7 +24,7 @@ from tb_steptime.text import Unit
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
-from tb_steptime.trace.table import Float64
+from tb_steptime.trace.table import Float64, is_in
 
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
@@ -253,7 +253,7 @@ def _leading_reasons(
 def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:
     """Products, and stages around products that could have run on tensor cores."""
     product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
-    on_products = np.isin(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
+    on_products = is_in(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()
     unknown = groups.sum((parts.bin == BINS.index("unknown")).astype(np.int64)).tolist()
     return [True if yes else None if open else False for yes, open in zip(could, unknown, strict=True)]

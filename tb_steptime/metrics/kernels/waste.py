@@ -34,7 +34,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
 #: The time of kernels shorter than this is that of starting and ending, whatever their grids.
 SHORT_NS = 10_000
@@ -206,5 +206,5 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
 def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
     names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
     chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
-    named: Bool = np.isin(names, chosen)
+    named: Bool = is_in(names, chosen)
     return named

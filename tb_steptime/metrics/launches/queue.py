@@ -21,7 +21,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, median
+from tb_steptime.trace.table import Int32, Int64, is_in, median
 
 #: Bins of the coarsest level, how many bins of a level are one of the level above, and bins of the finest at most.
 COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
@@ -181,7 +181,7 @@ def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches
     """Launch calls that began with the queue full and took far longer than usual. Calls that block are left out: they
     wait for the device whatever the queue holds."""
     events, calls = trace.events, launch_calls(trace, device).call
-    calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
+    calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
     usual_ns = int(median(events.dur_ns[calls[~full]])) if not full.all() else 0
     stalled = calls[full]

@@ -32,7 +32,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, open_at, outermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 CategoryId = Literal[
     "parameters",
@@ -98,7 +98,7 @@ class _Deciding:
         in_pass, pass_end = self._pass_of()
         needed = self._needed_by_backward()
         backward = in_pass | (self.phase == PHASE["backward"])
-        forward = ~backward & np.isin(self.phase, (PHASE["forward"], PHASE["other"], PHASE["zero_grad"]))
+        forward = ~backward & is_in(self.phase, (PHASE["forward"], PHASE["other"], PHASE["zero_grad"]))
         result = np.full(len(self.start), _PLACE["unknown"], np.uint8)
         result[forward & needed & self._gone_by_next_step()] = _PLACE["activations"]
         result[forward & needed & self._gone_by_next_step() & self._before_first_node()] = _PLACE["inputs"]
@@ -147,7 +147,7 @@ class _Deciding:
         """The outermost op around it launches a copy from the host to the device, and it outlives that op."""
         trace, launches = self.trace, find_launches(self.trace)
         to_device = rows_named(trace, (Kind.MEMCPY,), lambda name: "HtoD" in name or "HOST_TO_DEVICE" in name)
-        calls = launches.call[np.isin(launches.activity, to_device)].astype(np.int64)
+        calls = launches.call[is_in(launches.activity, to_device)].astype(np.int64)
         ops = trace.events.rows(Kind.CPU_OP)
         copies = np.zeros(len(trace.events) + 1, bool)  # the last one is of no op
         copies[outermost(trace, ops, innermost(trace, ops, calls))] = True

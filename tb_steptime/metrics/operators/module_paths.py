@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls
-from tb_steptime.trace.table import Bool, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def _again(calls: ModuleCalls, name: Int64) -> Bool:
     root = np.where(calls.around < 0, np.arange(len(name)), calls.around)
     while not np.array_equal(further := root[root], root):
         root = further
-    result: Bool = np.isin(name[root], distinct_in(name[calls.around >= 0]))
+    result: Bool = is_in(name[root], distinct_in(name[calls.around >= 0]))
     return result
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import Kind, is_in
 
 #: What DistributedDataParallel.forward does when it sends the buffers of rank 0 to all, before it calls the model.
 _BUFFER_SYNC = expression(
@@ -25,7 +25,7 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
     if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
         return {}
     rows = np.flatnonzero(events.name == strings.strings.index(_DDP_FORWARD))
-    rows = rows[np.isin(events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+    rows = rows[is_in(events.kind[rows], (Kind.USER, Kind.CPU_OP))]
     found: dict[int, list[tuple[int, int]]] = {}
     for row in rows.tolist():
         end = _buffer_sync_end(trace, row)

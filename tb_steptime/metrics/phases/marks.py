@@ -26,7 +26,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 #: Phases of a step, in its order; the last one is of work whose launch is not recorded.
 PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
@@ -245,7 +245,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     rows = events.rows(Kind.USER)
     rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
     by_torch = np.array([name.startswith("Optimizer.") for name in trace.strings.strings], bool)[events.name[rows]]
-    in_backward = np.isin(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
+    in_backward = is_in(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
     waits = np.flatnonzero((events.kind == Kind.CPU_OP) & loader_names(trace)[events.name])
     return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))
 

@@ -38,7 +38,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, is_in
 
 Bound = Literal["memory", "compute", "launch", "grid"]
 
@@ -172,7 +172,7 @@ def _launch_ns(trace: Trace, rows: Int64) -> Int64:
     """How long the call that launches each kernel takes on the host; -1: not known, or it launches several."""
     call = kernel_origins(trace).call
     mine, ordered = call[rows], np.sort(call)
-    several = np.isin(mine, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    several = is_in(mine, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
     return np.where((mine >= 0) & ~several, trace.events.dur_ns[mine], -1)
 
 

@@ -18,7 +18,7 @@ from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: Ops that modules call, and no formula of a gradient.
 _FORWARD_ONLY = frozenset(
@@ -38,7 +38,7 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     rows = trace.events.rows(Kind.CPU_OP)
     forward_only = named_in(trace, rows, _FORWARD_ONLY.__contains__)[trace.events.name[rows]]
     calls = rows[forward_only]
-    around = np.where(np.isin(ops, calls), ops, innermost(trace, calls, ops))
+    around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
     again = (around >= 0) & (innermost(trace, nodes, around) >= 0)
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
     repeated: Bool = inside & (again | checkpoint)

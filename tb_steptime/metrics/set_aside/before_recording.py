@@ -36,7 +36,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct, median
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, median
 
 #: Work reaches an idle device within 20 us, and the profiler may slow the first launch that it sees to a millisecond.
 HEAD_WAIT_NS = 1_000_000
@@ -162,7 +162,7 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
 def _reaches(trace: Trace, call: Int32) -> Int64:
     """When work of each call should start on an idle device: as it returns, or while it lasts, if it waits for that."""
     calls = blocking_calls(trace)
-    waits = np.isin(call, calls.row[calls.kind != Blocks.ALLOCATOR])
+    waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
     reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
     return reached
 

@@ -15,7 +15,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.stops import loading_calls, loading_overheads
-from tb_steptime.trace.table import Int64, Kind, distinct, median
+from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
 
 #: A first launch that takes so many usual ones has loaded its kernel: 100 us and more, where 5 us are usual.
 LOADING_TIMES = 20
@@ -35,7 +35,7 @@ def _slow_first_launches(trace: Trace, device: int) -> Int64:
     call, activity = launches.call, launches.activity
     graphs = named_in(trace, call.astype(np.int64), lambda name: GRAPH_CALL.search(name) is not None)
     plain = (events.kind[activity] == Kind.KERNEL) & ~graphs[events.name[call]]
-    plain &= np.isin(call, blocking_calls(trace).row, invert=True)
+    plain &= is_in(call, blocking_calls(trace).row, invert=True)
     call, activity = call[plain], activity[plain]
     if not len(call):
         return np.empty(0, np.int64)

@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: A call takes microseconds; the profiler may slow one to some hundreds of them.
 LONG_NS = 1_000_000
@@ -36,7 +36,7 @@ def set_up_calls(trace: Trace) -> Int64:
     events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     plain = named_in(trace, calls, lambda name: _QUEUES.search(name) is None)
     calls = calls[plain[events.name[calls]]]
-    return firsts(trace, calls[np.isin(calls, blocking_calls(trace).row, invert=True)], LONG_NS)
+    return firsts(trace, calls[is_in(calls, blocking_calls(trace).row, invert=True)], LONG_NS)
 
 
 @shared(set_up_calls)

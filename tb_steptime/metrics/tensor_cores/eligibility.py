@@ -25,7 +25,7 @@ from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in, is_in
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ def eligibility(trace: Trace) -> Eligibility:
     peaks = _distinct([rates for _, rates in judged])
     why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)
     rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
-    eligible, double = np.isin(kernel_bins(trace), _PRODUCTS), np.array([_is_double(case) for case in cases], bool)
+    eligible, double = is_in(kernel_bins(trace), _PRODUCTS), np.array([_is_double(case) for case in cases], bool)
     gain = _gains(trace, rates[place] if len(cases) else place, peaks)
     return Eligibility(eligible, why[place], gain, rates[place], double[place], reasons, peaks)
 
@@ -170,7 +170,7 @@ def _converted(trace: Trace) -> Bool:
     answers, products = kernel_answers(trace), find_products(trace)
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
     calls = distinct_in(products.op[layout & (products.op >= 0)])
-    converted: Bool = np.isin(products.op, calls)
+    converted: Bool = is_in(products.op, calls)
     return converted
 
 

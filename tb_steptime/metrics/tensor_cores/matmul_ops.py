@@ -16,7 +16,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in
 
 #: What computes one of the gradients inside such an op.
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
@@ -67,7 +67,7 @@ def _rows(trace: Trace) -> Int64:
     rows = trace.events.rows(Kind.CPU_OP)
     names = trace.events.name[rows]
     known = [name for name in distinct_in(names).tolist() if trace.strings[name] in OPS]
-    return rows[np.isin(names, known)]
+    return rows[is_in(names, known)]
 
 
 def input_column(trace: Trace, name: str, rows: Int64) -> Int64:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from tb_steptime.metrics.gpu.collectives import COLLECTIVE_KERNEL
 from tb_steptime.metrics.gpu.function_names import function_name
+from tb_steptime.text.patterns import expression
 
 #: yes: on tensor cores; no: not; unknown: the name does not tell.
 TensorCore = Literal["yes", "no", "unknown"]
@@ -169,7 +170,7 @@ def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
 @cache
 def _compiled() -> tuple[tuple[Family, re.Pattern[str]], ...]:
     """Not when this is imported: most commands read results and classify nothing."""
-    return tuple((family, re.compile(family.pattern)) for family in FAMILIES)
+    return tuple((family, expression(family.pattern)) for family in FAMILIES)
 
 
 def _by_name(name: str) -> Answer:

@@ -21,7 +21,7 @@ from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, is_in
 
 _MATMUL_LIKE = BINS.index("matmul_like")
 
@@ -132,7 +132,7 @@ def _bounds(found: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
     """By reason the gain that the ratio of the peaks allows, ns."""
     saved = np.array([*(each.saved for each in found.peaks), 0.0])[found.rates[rows]]
     return {
-        id: round(float((dur * saved)[np.isin(found.why[rows], places)].sum()))
+        id: round(float((dur * saved)[is_in(found.why[rows], places)].sum()))
         for id, places in _places(found.reasons).items()
     }
 

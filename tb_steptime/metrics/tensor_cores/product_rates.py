@@ -32,7 +32,7 @@ from tb_steptime.metrics.work.peaks import peaks_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, distinct_in
+from tb_steptime.trace.table import Int64, distinct_in, is_in
 
 #: A product is slow below this share of what it could attain: tiles, clocks and caches explain less.
 SLOW_FRACTION = 0.5
@@ -138,7 +138,7 @@ def _chosen(trace: Trace, device: int) -> Int64:
     rows, alone = rows[mine], alone[mine]
     start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
     usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)
-    return rows[~np.isin(products.op[rows], distinct_in(products.op[rows[~usable]]))]
+    return rows[~is_in(products.op[rows], distinct_in(products.op[rows[~usable]]))]
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:

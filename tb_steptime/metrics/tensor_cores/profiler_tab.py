@@ -10,7 +10,7 @@ from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins, split_kernel_time
 from tb_steptime.text import Reason, fraction
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool
+from tb_steptime.trace.table import Bool, distinct_in
 
 #: What the PyTorch Profiler tab takes for a tensor-core kernel: any of these anywhere in the name, on any GPU. Facts of
 #: torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
@@ -64,6 +64,6 @@ def _why(missed: float, wrong: float) -> Reason:
 def _profiler_tab_names(trace: Trace) -> Bool:
     """For each string of the table, if it is a kernel's name: would the PyTorch Profiler tab count it?"""
     counted = np.zeros(len(trace.strings), bool)
-    for name in np.unique(trace.events.name[trace.kernels.event]).tolist():
+    for name in distinct_in(trace.events.name[trace.kernels.event]).tolist():
         counted[name] = any(word in trace.strings[name] for word in PROFILER_TAB_WORDS)
     return counted

@@ -30,7 +30,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
 
 TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
@@ -245,7 +245,7 @@ def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
     op = _product_op(trace)
     inside = op >= 0
     elsewhere = np.zeros(int(op.max(initial=-1)) + 1, bool)
-    elsewhere[op[inside & np.isin(bins, (_TENSOR_CORE, _UNKNOWN))]] = True
+    elsewhere[op[inside & is_in(bins, (_TENSOR_CORE, _UNKNOWN))]] = True
     result: Bool = inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
     return result
 
@@ -271,7 +271,7 @@ def _product_rows(trace: Trace) -> Int64:
     rows = trace.events.rows(Kind.CPU_OP)
     names = distinct_in(trace.events.name[rows])
     products = [name for name in names.tolist() if PRODUCT_OP.match(trace.strings[name])]
-    return rows[np.isin(trace.events.name[rows], products)]
+    return rows[is_in(trace.events.name[rows], products)]
 
 
 def _outermost(start: Int64, end: Int64) -> Bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.format == "csv":
         print_lines(csv_lines(span_operators(span, trace, choice) for span, trace in traces))
     else:
-        width = terminal_width()
+        width = shutil.get_terminal_size().columns
         print_texts(span_text(span, trace, choice, width) for span, trace in traces)
     return exit_code(problems)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code, terminal_width
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -35,7 +36,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems]))
     elif found:
-        width = max(80, min(100, terminal_width()))
+        width = max(80, min(100, shutil.get_terminal_size().columns))
         print_texts(job_table(job, width) for job in found)
     else:
         print_lines([_NO_JOB])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,7 +17,6 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     judgement = judge(measured.results, measured.facts.gaps)
-    return span_table(found, measured, judgement, terminal_width(), ink)
+    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
 
 
 COMMAND = Command(

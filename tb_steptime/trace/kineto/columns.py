@@ -23,16 +23,16 @@ from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, E
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
 #: A duration that the file does not have.
 NO_DURATION = -(2**62)
 
 #: Of kinds.
-ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
-IS_A_CALL = np.isin(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
+ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
+IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 #: In 2021 these, and only these, spelled their external id in small letters.
-_OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+_OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
@@ -227,11 +227,14 @@ class Columns:
     def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
         if not self.after_2021:
             kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
-            self.after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
-            either = _either(external, external_2021)
-            self.took_2021 |= either != external
-            external = either
-        self.external += external
+            first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
+            said = first != UNKNOWN
+            self.after_2021 = bool((said & _OF_A_LAUNCH[kinds]).any())
+            either = np.where(said, first, second)
+            self.took_2021 |= bool((either != first).any())
+            self.external.frombytes(either.tobytes())
+        else:
+            self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args]) -> None:
         self.device += small_integers(
@@ -370,7 +373,3 @@ def _durations(us: list[float | None]) -> Int64:
     ns = to_ns(np.where(said, values, 0.0))
     ns[~said] = NO_DURATION
     return ns
-
-
-def _either(first: array[int], second: array[int]) -> array[int]:
-    return array("q", [b if a == UNKNOWN else a for a, b in zip(first, second, strict=True)])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
-from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, StringTable, distinct_in
+from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, StringTable, distinct_in, is_in
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
@@ -95,7 +95,7 @@ def with_fewer_kernels(
     rest = used[~room]
     impossible[KERNELS] += len(rest)
     shared = [*names.strings, f"(one of {len(rest)} more kernels)"]
-    renamed = np.where(kernels & np.isin(events.name, rest), len(names), events.name)
+    renamed = np.where(kernels & is_in(events.name, rest), len(names), events.name)
     return StringTable(shared), replace(events, name=renamed.astype(np.int32))
 
 

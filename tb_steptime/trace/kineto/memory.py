@@ -38,18 +38,18 @@ class MemoryColumns:
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
         """thread: the number of the thread that a pid and a tid name."""
-        self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
-        rows = [row for row in rows if row.name == MEMORY]
-        times = _times(rows)
-        kept = [
-            (row, time, size)
-            for row, time in zip(rows, times, strict=True)
-            if time is not None and (size := _signed((row.args or _NO_ARGS).bytes)) is not None
-        ]
-        args = [row.args for row, _, _ in kept]
-        self._ts += array("q", [time for _, time, _ in kept])
-        self._bytes += array("q", [size for _, _, size in kept])
-        self._thread += array("i", [thread(row.pid, row.tid) for row, _, _ in kept])
+        memory = [row for row in rows if row.name == MEMORY]
+        if len(memory) < len(rows):
+            self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
+        times: list[int | None] = _times(memory)
+        sizes = _sizes([(row.args or _NO_ARGS).bytes for row in memory])
+        if None in times or None in sizes:
+            kept = [each for each in zip(memory, times, sizes, strict=True) if None not in each[1:]]
+            memory, times, sizes = ([each[column] for each in kept] for column in range(3))
+        args = [row.args for row in memory]
+        self._ts += array("q", times)  # type: ignore[arg-type]
+        self._bytes += array("q", sizes)  # type: ignore[arg-type]
+        self._thread += array("i", _threads(memory, thread))
         self._addr += integers([arg.addr for arg in args])
         self._allocated += integers([arg.allocated for arg in args])
         self._reserved += integers([arg.reserved for arg in args])
@@ -75,6 +75,29 @@ def _times(rows: Sequence[Any]) -> list[int | None]:
         return to_ns(np.array([row.ts for row in rows], np.float64)).tolist()  # type: ignore[no-any-return]
     spelled = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
     return [time_ns(row.ts) for row in rows] if spelled is None else spelled.tolist()
+
+
+def _sizes(values: Sequence[Any]) -> list[int | None]:
+    try:
+        plain = np.frombuffer(array("q", values), np.int64)
+    except (TypeError, OverflowError):
+        return list(map(_signed, values))
+    fine = plain.min(initial=0) > -TOO_MANY_BYTES and plain.max(initial=0) < TOO_MANY_BYTES
+    return plain.tolist() if fine and bool not in map(type, values) else list(map(_signed, values))
+
+
+def _threads(rows: Sequence[Any], thread: Callable[[object, object], int]) -> list[int]:
+    """Each track is asked about once. A type is part of it: 1 and 1.0 are one key, and so is True."""
+    known: dict[tuple[object, ...], int] = {}
+    numbers = []
+    for row in rows:
+        pid, tid = row.pid, row.tid
+        track = pid, tid, pid.__class__, tid.__class__
+        number = known.get(track)
+        if number is None:
+            number = known[track] = thread(pid, tid)
+        numbers.append(number)
+    return numbers
 
 
 def _signed(value: object) -> int | None:

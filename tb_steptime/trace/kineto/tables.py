@@ -26,6 +26,7 @@ from tb_steptime.trace.table import (
     StackTable,
     StringTable,
     distinct_in,
+    is_in,
 )
 
 T = TypeVar("T")
@@ -126,7 +127,7 @@ class Tables:
 
     def active_devices(self) -> list[int]:
         """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
-        on_device = np.isin(self._of["kind"], DEVICE_KINDS)
+        on_device = is_in(self._of["kind"], DEVICE_KINDS)
         device = self._of["device"][on_device]
         active: list[int] = distinct_in(device[device >= 0]).tolist()
         return active

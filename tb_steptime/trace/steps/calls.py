@@ -26,7 +26,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps.loops import loop_rounds
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
@@ -116,7 +116,7 @@ def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
 
 def _loader_marks(trace: Trace) -> Int64:
     rows = np.flatnonzero(loader_names(trace)[trace.events.name])
-    return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+    return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:

@@ -1,0 +1,46 @@
+"""Starting is most of a short command: it imports what it needs, when it needs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.drawn.small_trace import write_trace
+
+_COMMAND = """
+import contextlib, io, sys
+from tb_steptime.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(sys.argv[1:])
+print(*sys.modules)
+"""
+
+
+def imported_by(*arguments: str) -> set[str]:
+    command = [sys.executable, "-c", _COMMAND, *arguments]
+    return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["summarize", "--help"]], ids=" ".join)
+def test_help_needs_neither_columns_nor_results(arguments: list[str]) -> None:
+    imported = imported_by(*arguments)
+    assert "tb_steptime.terminal.commands.summarize" in imported
+    assert not {"numpy", "msgspec", "tb_steptime.trace.model", "tb_steptime.analyses", "tempfile"} & imported
+
+
+@pytest.mark.parametrize("format", ["json", "table"])
+def test_summarize_imports_no_view_that_it_does_not_print(format: str, tmp_path: Path) -> None:
+    imported = imported_by("summarize", "--format", format, str(write_trace(tmp_path / "w.1.pt.trace.json")))
+    assert {"tb_steptime.analyses.host", "tb_steptime.analyses.overview", "tb_steptime.insights"} <= imported
+    unneeded = {
+        *("tb_steptime.analyses.gpu", "tb_steptime.analyses.operators", "tb_steptime.analyses.timeline"),
+        *("tb_steptime.metrics.operators.op_tree", "tb_steptime.metrics.kernels.table", "tb_steptime.metrics.flame"),
+        *("tb_steptime.ranks.job", "tb_steptime.ranks.spans", "tb_steptime.serve", "tb_steptime.timeline"),
+        *("tb_steptime.trace.kineto.slices.file", "tb_steptime.trace.kineto.parts.team"),
+        # numpy's masked arrays come with np.median, np.unique and np.isin
+        *("numpy.ma", "tempfile", "statistics", "concurrent.futures", "subprocess"),
+    }
+    assert not unneeded & imported
