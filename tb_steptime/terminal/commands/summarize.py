@@ -105,7 +105,7 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     for found, measured in chain(first, spans):
         line = span_line(measured, judge(measured.results, measured.facts.gaps))
         runs.setdefault(run_key(found), (found, []))[1].append(line)
-    width = terminal_width() if sys.stdout.isatty() else None
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if runs:
         print_lines([*run_table(list(runs.values()), width), "", _IN_FULL])
 
