@@ -22,8 +22,7 @@ from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, memory_of
-from tests.unit.trace.test_kineto import drawn, noted
+from tests.drawn.event_columns import collectives_of, drawn, memory_of, noted
 
 #: Of one SM of the GPU in these files, which has 132 of them.
 THREADS = 2048

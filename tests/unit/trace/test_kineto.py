@@ -20,7 +20,16 @@ from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, rea
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
+from tests.drawn.event_columns import (
+    collectives_of,
+    drawn,
+    groups_of,
+    inputs_of,
+    memory_of,
+    noted,
+    sequences_of,
+    stacks_of,
+)
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -29,33 +38,6 @@ OP = "9750 +40125 CPU_OP aten::mm |10/10 id 2"
 CALL = "19500 +5500 RUNTIME cudaLaunchKernel |10/10 corr 77 id 2"
 KERNEL = "29501 +50002 KERNEL sgemm |0/7 gpu 0 stream 7 corr 77 id 2"
 FOUR = [STEP, OP, CALL, KERNEL]
-
-
-def drawn(trace: Trace) -> list[str]:
-    """All events as text: start +duration KIND name |pid/tid and what else is known of it."""
-    events = trace.events
-    return [_line(trace, row) for row in range(len(events))]
-
-
-def _line(trace: Trace, row: int) -> str:
-    of = trace.events
-    thread = trace.threads[of.thread[row]]
-    more = {
-        "gpu": of.device[row],
-        "stream": of.stream[row],
-        "corr": of.correlation_id[row],
-        "id": of.external_id[row],
-        "bytes": -1 if of.bytes is None else of.bytes[row],
-    }
-    known = "".join(f" {key} {value}" for key, value in more.items() if value != -1)
-    kind, name = Kind(of.kind[row]).name, trace.strings[of.name[row]]
-    return f"{of.start_ns[row]} +{of.dur_ns[row]} {kind} {name} |{thread.pid}/{thread.tid}{known}"
-
-
-def noted(trace: Trace) -> dict[str, int | None]:
-    """Ids of the notes, with their counts where they have one."""
-    counts = {note.id: note.values.get("count") for note in trace.notes}
-    return {id: None if count is None else int(count.value or 0) for id, count in counts.items()}
 
 
 def read(name: str) -> Trace:
