@@ -284,3 +284,11 @@ def test_a_pause_behind_a_first_event_at_0_is_one_of_the_recording(tmp_path, lat
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": events}))
     assert len(read_trace(path).events) == kept
+
+
+def test_addresses_of_streams_tell_them_apart() -> None:
+    trace = read("rocm_streams_as_addresses.json")
+    first, same, other, none = trace.events.stream[trace.events.rows(Kind.KERNEL)].tolist()
+    assert 0 <= first == same != other
+    assert none == -1
+    assert noted(trace) == {}
