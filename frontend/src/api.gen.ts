@@ -93,6 +93,13 @@ export type TrendsTitleId =
   | "est_sm_efficiency"
   | "est_achieved_occupancy"
   | "kineto_achieved_occupancy"
+  | "measured_sm_active"
+  | "measured_tensor_active"
+  | "measured_dram"
+  | "gpu_power"
+  | "gpu_temperature"
+  | "sm_clock"
+  | "memory_clock"
   | "tensor_core_share"
   | "tensor_core_share_high"
   | "kernel_sum_time"
@@ -773,7 +780,8 @@ export interface DeviceFigures {
 }
 
 /**
- * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+ * One device. tiles: figures of the window and its steps, and behind them what the GPU measured of itself, where
+ * that was sampled. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
  * recorded, kernels of modules where modules are.
  * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
@@ -3357,7 +3365,10 @@ export interface TrendsPage {
   left_out: number;
 }
 
-/** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
+/**
+ * origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
+ * of a GPU's counters those that were sampled.
+ */
 export interface TrendsResult {
   origin_ns: number;
   steps: StepMark[];

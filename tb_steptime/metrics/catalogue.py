@@ -66,7 +66,7 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
     (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
     (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
-    *((each.metric, counters.measuring(id)) for id, each in counters.MEASURED.items()),
+    *((metric, counters.measuring(metric.id)) for metric in counters.COUNTER_METRICS),
     (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
     (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
     (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),

@@ -281,7 +281,7 @@ def test_steps_without_marks_are_inferred_or_the_recording_is_one(tmp_path, caps
     assert {row["duration_ns"] for row in span["steps"]} == {100_000}
     assert "Steps are inferred from 3 calls of Optimizer.step#SGD.step." in span["notes"][-1]["text"]
     (whole,) = run(capsys, trace, "--steps", "recording", "--format", "json")[1]["spans"]
-    assert (whole["steps_by"], [row["duration_ns"] for row in whole["steps"]]) == ("recording", [250_000])
+    assert (whole["steps_by"], [row["duration_ns"] for row in whole["steps"]]) == ("recording", [300_000])
     assert "3 inferred steps" in run(capsys, trace)[1]
 
 

@@ -177,5 +177,5 @@ def test_a_terminal_sees_files_bytes_and_the_time_left(tmp_path, monkeypatch):
         bar.ended(Job("a", tmp_path, "a"), tmp_path)
         bar.show({"b": 100_000_000})
     shown, wiped = terminal.getvalue().replace("\u00a0", " ").split("\r")[1:]
-    assert shown == "████████████░░░░░░░░░░░░ 1 of 2 files, 150 MB of 200 MB, 15.0 MB/s, 10 s left  b\033[K"
+    assert shown == "████████████░░░░░░░░░░░ 1 of 2 files, 150 MB of 200 MB, 10 s left, 15.0 MB/s, b\033[K"
     assert wiped == "\033[K"

@@ -41,6 +41,9 @@ AMD_LABELS = {
     "matmul_like_share": "Matmul-like without matrix cores",
     "matmul_like": "Matmul-like, no matrix cores",
     "est_sm_efficiency": "Est. CU efficiency",
+    "measured_sm_active": "CU active, measured",
+    "measured_tensor_active": "Matrix cores active, measured",
+    "sm_clock": "CU clock (MHz)",
     "blocks_per_sm": "Blocks per CU",
     "sm_active_share": "CUs with work",
 }

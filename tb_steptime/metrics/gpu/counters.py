@@ -83,7 +83,8 @@ _ALL = (
     _number("memory_clock", "Memory clock (MHz)", "Clock of the GPU's memory.", r"Memory Clock \(MHz\)"),
 )
 MEASURED = {each.metric.id: each for each in _ALL}
-SM_ACTIVE, TENSOR_ACTIVE = (_ALL[place].metric for place in (0, 1))
+COUNTER_METRICS = tuple(each.metric for each in _ALL)
+SM_ACTIVE = _ALL[0].metric
 #: While these are sampled the clocks are locked; the others are read beside the work.
 _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 

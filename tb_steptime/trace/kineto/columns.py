@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.further.annotations import BARE, is_annotated, noted, queue_of, told_name
+from tb_steptime.trace.kineto.further.annotations import (
+    ADDRESSES,
+    BARE,
+    folded,
+    is_annotated,
+    noted,
+    queue_of,
+    told_name,
+)
 from tb_steptime.trace.kineto.further.counters import CounterColumns
 from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
@@ -343,7 +351,7 @@ class Columns:
             self.dur[begun] = time - self.start[begun]
 
 
-def _lane(row: Any, args: Args) -> object:
+def _lane(row: Any, args: Args) -> Any:
     """What the file shows the activity on."""
     return row.tid if args.stream is None else args.stream
 
@@ -351,11 +359,12 @@ def _lane(row: Any, args: Args) -> object:
 def _stream(row: Any, args: Args) -> object:
     """What the device ran it on: where it was moved to a lane, the file says from where."""
     if args.original_stream is not None:
-        return args.original_stream
+        return folded(args.original_stream)
     if args.stream is None and (args.sycl_queue is not None or args.l0_queue is not None):
         queue = queue_of(args)
         return row.tid if queue is None else queue
-    return _lane(row, args)
+    stream = _lane(row, args)
+    return stream if stream.__class__ is int and stream < ADDRESSES else folded(stream)
 
 
 def _text(track: object) -> str:

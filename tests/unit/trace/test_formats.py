@@ -22,8 +22,7 @@ from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, memory_of
-from tests.drawn.event_lines import drawn, noted
+from tests.drawn.event_columns import collectives_of, drawn, memory_of, noted
 
 #: Of one SM of the GPU in these files, which has 132 of them.
 THREADS = 2048
@@ -285,3 +284,11 @@ def test_a_pause_behind_a_first_event_at_0_is_one_of_the_recording(tmp_path, lat
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": events}))
     assert len(read_trace(path).events) == kept
+
+
+def test_addresses_of_streams_tell_them_apart() -> None:
+    trace = read("rocm_streams_as_addresses.json")
+    first, same, other, none = trace.events.stream[trace.events.rows(Kind.KERNEL)].tolist()
+    assert 0 <= first == same != other
+    assert none == -1
+    assert noted(trace) == {}

@@ -20,8 +20,16 @@ from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, rea
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
-from tests.drawn.event_lines import drawn, noted
+from tests.drawn.event_columns import (
+    collectives_of,
+    drawn,
+    groups_of,
+    inputs_of,
+    memory_of,
+    noted,
+    sequences_of,
+    stacks_of,
+)
 
 BASE_NS = 1_700_000_000_000_000_000
 

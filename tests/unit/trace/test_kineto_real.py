@@ -50,7 +50,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str) -> None:
     rows = [_plain_row(event) for event in complete]
     assert _columns(trace) == Counter(rows)
     _assert_times(trace, complete, int(plain.get("baseTimeNanoseconds", 0)))
-    _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
+    _assert_kernels(trace, _with_shapes_of_calls(complete))
     assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete, rows))
     ops = [event for event, row in zip(complete, rows, strict=True) if row[0] == Kind.CPU_OP]
     assert Counter(sequences_of(trace)) == Counter(_plain_arguments(ops, "Sequence number", "Fwd thread id"))
@@ -170,6 +170,17 @@ def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> N
     assert max(abs(int(ours) - theirs) for ours, theirs in zip(np.sort(of.dur_ns), dur, strict=True)) <= 1
     follows = (np.diff(of.start_ns) > 0) | ((np.diff(of.start_ns) == 0) & (np.diff(of.dur_ns) <= 0))
     assert follows.all()
+
+
+def _with_shapes_of_calls(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Kernels, with what ROCm writes of them on the call alone."""
+    calls = {event["args"].get("correlation"): event["args"] for event in events if "runtime" in event["cat"].lower()}
+    kernels = []
+    for event in (event for event in events if event["cat"].lower() == "kernel"):
+        call = calls.get(event["args"].get("correlation"), {})
+        more = {key: call[key] for key in ("grid", "block", "shared memory") if "grid" in call}
+        kernels.append(event | {"args": more | event["args"]})
+    return kernels
 
 
 def _assert_kernels(trace: Trace, events: list[dict[str, Any]]) -> None:

@@ -179,6 +179,7 @@ def test_plain_events_are_taken(text: str) -> None:
         KERNEL % '"original_stream": 7',
         KERNEL % '"l0 queue": "0x7f00"',
         KERNEL % '"sycl queue": 16777216',
+        KERNEL % '"stream": 4294967296',
         KERNEL % '"blocks per SM": 0.12345678901234567890',
         '{"ph":"M","name":5,"args":{}},' + OP % "",
     ],

@@ -93,16 +93,24 @@ def queue_of(args: Args) -> int | None:
     """A queue of SYCL or of Level Zero in the place of a stream: its number, or its address folded to one. None where
     neither is said."""
     for said in (args.sycl_queue, args.l0_queue):
-        if isinstance(said, str):
-            said = _address(said)
-        (number,) = integers([said])
+        (number,) = integers([folded(said)])
         if number > UNKNOWN:
-            return number if number < _FOLDED else number // 16 % _FOLDED
+            return number if number < _FOLDED else number // _ALIGNED % _FOLDED
     return None
 
 
-#: Streams have numbers below this.
-_FOLDED = 2**24
+def folded(stream: object) -> object:
+    """What stands for a stream: an address, as a number or as hexadecimal text, folded to a small number that tells it
+    from others; anything else as it is."""
+    number = _address(stream) if isinstance(stream, str) else stream
+    if isinstance(number, int) and number >= ADDRESSES:
+        return number // _ALIGNED % _FOLDED
+    return stream if number is None else number
+
+
+#: Streams have numbers below this. Addresses begin behind the number that Kineto writes for none, 2^32 - 1, and are
+#: those of objects, which are aligned.
+_FOLDED, ADDRESSES, _ALIGNED = 2**24, 2**32, 16
 
 
 def _address(text: str) -> int | None:

@@ -766,11 +766,12 @@ static int put_device(Scan *scan, const Row *row, int64_t number)
 {
     if (!(row->said >> DEVICE & 1 || row->pid_said) || !(row->said >> STREAM & 1 || row->tid_said))
         return 0;
-    if (!(row->said >> STREAM & 1) && !has_plain_queue(row))
+    int64_t stream = number_or(row, STREAM, number_or(row, QUEUE, row->tid));
+    if ((!(row->said >> STREAM & 1) && !has_plain_queue(row)) || stream > UINT32_MAX) /* an address */
         return 0;
     put(scan, OF_ON_DEVICE, number);
     put(scan, OF_DEVICE, number_or(row, DEVICE, row->pid));
-    put(scan, OF_STREAM, number_or(row, STREAM, number_or(row, QUEUE, row->tid)));
+    put(scan, OF_STREAM, stream);
     put(scan, OF_BYTES, number_or(row, BYTES, -1));
     if (number_or(row, GRAPH_NODE, 0) > 0) { /* 0 is written for what no graph launched */
         put(scan, OF_GRAPHED, number);
