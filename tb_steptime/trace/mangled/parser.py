@@ -248,7 +248,10 @@ class Parser:
         raise NotReadableError
 
     def identifier(self) -> Name:
-        length = int(self.digits()[:6])
+        digits = self.digits()
+        if not digits:
+            raise NotReadableError
+        length = int(digits[:6])
         text = self.next(length)
         if len(text) < length or not length:
             raise NotReadableError

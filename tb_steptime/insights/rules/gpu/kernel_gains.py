@@ -59,6 +59,8 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = worth_now(facts, gain_ns)
+    if not now_ns and facts.share_as_recorded(gain_ns) < WORTH_FRACTION:
+        return None  # of a recording that is mostly left out, a share of the rest says nothing of steps to come
     best = Confidence.LOW if card.estimated else Confidence.MEDIUM
     level, why = confidence(facts, best, card.why_confidence)
     return Insight(
