@@ -22,7 +22,7 @@ from zlib import crc32
 
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.names import JSON_NAME
-from tb_steptime.trace.kineto import looks_like_trace
+from tb_steptime.trace.reading import looks_like_trace
 
 #: File systems round times, FAT to two seconds: a folder that was listed so soon after its last change may have changed
 #: again without another time.

@@ -28,7 +28,7 @@ import msgspec
 from tb_steptime.files.paths import AnyPath, address, any_path
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.reading import ReadProgress
 
 #: TensorBoard, and whatever else the user does, goes first.
 NICENESS = 5
@@ -148,7 +148,7 @@ def _slice(
     trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto import plan_slice, write_slice
+    from tb_steptime.trace.reading import plan_slice, write_slice
 
     (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
     first, last = map(int, steps.split("-"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.printer import GAP, counted, nbytes
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.reading import ReadProgress
 
 _BAR_CELLS = 24
 _SECONDS_BETWEEN_DRAWINGS = 0.05

@@ -15,7 +15,7 @@ from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
-from tb_steptime.trace.kineto import ReadProgress, read_trace
+from tb_steptime.trace.reading import ReadProgress, read_trace
 from tb_steptime.trace.steps import as_one_step, only_steps
 
 if TYPE_CHECKING:
