@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
-from tb_steptime.ingest.names import machine_of, rank_in_name
+from tb_steptime.ingest.names import machine_of
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tb_steptime.trace.file_names import rank_in_name
 
 #: Notes which say that a file ends before its recording does.
 _CUT = {"truncated-file", "corrupt-file"}

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.text import Note, count
 from tb_steptime.trace import kineto
+from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.kineto import ReadProgress
 from tb_steptime.trace.kineto.recognition import head_of, looks_like_json_trace
 
@@ -40,7 +43,12 @@ def read_trace(
 
         meanwhile()
         return read_perfetto(any_path(path), on_progress)
-    return kineto.read_trace(path, on_progress, processes, meanwhile)
+    trace = kineto.read_trace(path, on_progress, processes, meanwhile)
+    named = rank_in_name(any_path(path).name)
+    if named is None or trace.job.rank in (None, named):
+        return trace
+    note = Note("rank-in-name", {"named": count(named), "rank": count(trace.job.rank)})
+    return replace(trace, notes=(*trace.notes, note))
 
 
 def is_pftrace(path: str | AnyPath) -> bool:

@@ -6,7 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.reading import read_trace
 from tb_steptime.trace.model import Trace
 
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / ".." / "shared"
@@ -15,6 +15,9 @@ SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolv
 
 #: All of them, as paths within `traces/`.
 REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
+
+#: The real Perfetto traces of PyTorch, as names within `pftrace/`.
+REAL_PFTRACES = sorted(path.name for path in SHARED.glob("pftrace/*.pftrace*"))
 
 #: Those whose waits for batches are tested.
 WITH_LOADERS = (

@@ -28,10 +28,11 @@ _SPELLED = frozenset(
     if isinstance(default, msgspec.Raw)
 )  # fmt: skip
 #: Fields whose values are numbers: digits in text are numbers there, as they are in JSON. Other texts stay texts.
-_NUMBERS = frozenset(
-    name for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
+_NUMBERS = {"device", "stream"} | {
+    name
+    for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
     if isinstance(default, (int, float))
-)  # fmt: skip
+}
 #: Extra data that JSON calls something else.
 _STAGE_NAMES = {"device id": "device", "stream id": "stream", "context id": "context"}
 #: Launch arguments, likewise.
@@ -42,7 +43,7 @@ _MOST_REMEMBERED = 1 << 16
 #: Lists within lists; shapes have two.
 _MOST_DEPTH = 20
 
-_INT_TAG, _NAME_TAG = 4 << 3, 10 << 3 | 2
+_UINT_TAG, _INT_TAG, _NAME_TAG = 3 << 3, 4 << 3, 10 << 3 | 2
 _Said = tuple[str, Any]
 
 
@@ -59,12 +60,7 @@ class Arguments:
         said: dict[str, Any] = {}
         known = self._annotations
         for annotation in annotations:
-            if annotation in known:
-                pair = known[annotation]
-            elif annotation[:1] == b"\x20":  # an integer: most are spelled once
-                pair = self._integer(annotation)
-            else:
-                pair = self._remember(known, annotation, _annotated)
+            pair = known[annotation] if annotation in known else self._annotation(annotation)
             if pair:
                 said[pair[0]] = pair[1]
         return Args(**said) if said else NO_ARGS
@@ -84,19 +80,31 @@ class Arguments:
             said |= _launch_shape(stage.launch, launch_arguments)
         return said, architecture
 
-    def _integer(self, annotation: bytes) -> _Said | None:
-        """{int, name}, as converters write them; others, and those that no column wants, are remembered."""
+    def _annotation(self, annotation: bytes) -> _Said | None:
+        """Numbers of events are spelled once each, so they are not remembered."""
         try:
-            value, at = varint(annotation, 1)
-            if annotation[at] == _NAME_TAG:
-                size = annotation[at + 1]
+            if annotation[0] == _INT_TAG:  # value, name
+                value, at = varint(annotation, 1)
+                is_whole = annotation[at] == _NAME_TAG and annotation[at + 1] == len(annotation) - at - 2 < 0x80
                 name = annotation[at + 2 :]
-                if size == len(name) < 0x80:
-                    field = self._field(name)
-                    return (field, _as_signed(value)) if field else None
+            else:  # name, value
+                is_whole = annotation[0] == _NAME_TAG and annotation[1] < 0x80
+                at = annotation[1] + 2
+                name = annotation[2:at]
+                value = 0
+                if is_whole and annotation[at] in (_INT_TAG, _UINT_TAG):
+                    value, end = varint(annotation, at + 1)
+                    is_whole = end == len(annotation)
+                else:
+                    is_whole = False
         except (IndexError, ValueError):
-            pass
-        return self._remember(self._annotations, annotation, _annotated)
+            is_whole = False
+        if not is_whole:
+            return self._remember(self._annotations, annotation, _annotated)
+        field = self._field(name)
+        if field is None:
+            return None
+        return field, msgspec.Raw(b"%d" % value) if field in _SPELLED else _as_signed(value)
 
     def _field(self, name: bytes) -> str | None:
         if name not in self._fields:
@@ -147,14 +155,15 @@ def _from_value(field: str, annotation: bytes) -> Any:
 
 
 def _value(annotation: bytes, depth: int) -> Any:
-    """What an annotation holds; a list where it has entries."""
+    """What an annotation holds; a list where it has entries, None where it has nothing."""
     if depth > _MOST_DEPTH:
         raise ValueError("lists within lists")
     value: Any = None
     entries: list[Any] = []
     for number, content in fields(annotation):
         if number == 12 and isinstance(content, bytes):
-            entries.append(_value(content, depth + 1))
+            entry = _value(content, depth + 1)
+            entries.append([] if entry is None else entry)  # a list without entries has no value either
         elif number == 2:
             value = bool(content)
         elif number == 3:
@@ -165,8 +174,6 @@ def _value(annotation: bytes, depth: int) -> Any:
             value = content if isinstance(content, float) and abs(content) < float("inf") else None
         elif number == 6 and isinstance(content, bytes):
             value = content.decode("utf-8", "replace")
-        elif number in (13, 14):  # an empty list has neither entries nor a value
-            entries = entries or []
     return entries or value
 
 

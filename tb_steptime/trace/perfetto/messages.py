@@ -1,7 +1,7 @@
 """The protobuf messages of a Perfetto trace, with the fields alone that are read; others are skipped when decoded.
 
-Numbers as in Perfetto's own definitions. Those of compute kernels (1000), of the names of launch arguments (1001) and of
-the link from a call to what it launched (3000) are PyTorch's, and Perfetto's Python package does not know them.
+Numbers as in Perfetto's own definitions. Those of compute kernels (1000), of the names of launch arguments (1001) and
+of the link from a call to what it launched (3000) are not in those of Perfetto's Python package.
 
 What repeats, and what only some events need, stays bytes: `arguments` decodes it once for each spelling.
 """

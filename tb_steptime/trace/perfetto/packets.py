@@ -23,11 +23,14 @@ _TOGETHER_BYTES = 256 * 1024
 
 
 class Packets:
-    """Reads packets from chunks. lost_count: damaged ones so far; cut_short: the file ends within one, known at the
-    end."""
+    """Reads packets from chunks; ends_at_damage: up to the first damaged one.
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
+    lost_count: damaged ones so far; cut_short: the file ends within one, known at the end.
+    """
+
+    def __init__(self, chunks: Iterator[bytes], ends_at_damage: bool = False) -> None:
         self._chunks = chunks
+        self._ends_at_damage = ends_at_damage
         self._text = b""
         self._ended = False
         self.lost_count = 0
@@ -40,6 +43,8 @@ class Packets:
             if whole:
                 text, self._text = self._text[:whole], self._text[whole:]
                 yield self._decoded(text)
+            if self._ends_at_damage and (damaged or self.lost_count):
+                return
             if damaged or (self._ended and self._text):
                 self._resume(damaged)
             elif not self._ended:
@@ -74,11 +79,13 @@ class Packets:
                 packets.append(packet_of(text[start:at]))
             except DecodeError:
                 self.lost_count += 1
+                if self._ends_at_damage:
+                    break
         return packets
 
     def _resume(self, damaged: bool) -> None:
-        """Go on before the next packet. damaged: the text does not begin with one; otherwise the file ends within it, or
-        its length is damaged."""
+        """Go on before the next packet. damaged: the text does not begin with one; otherwise the file ends within it,
+        or its length is damaged."""
         start = 1
         while True:
             found = _next_packet(self._text, start, self._ended)

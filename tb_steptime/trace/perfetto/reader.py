@@ -13,6 +13,7 @@ import numpy as np
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.text import Note, count, text
+from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.parts.taking import Taken
@@ -42,14 +43,12 @@ def read_perfetto(path: AnyPath, on_progress: Callable[[ReadProgress], None] | N
 
 
 def _read(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace | None:
-    """None: the compressed data is corrupt and packets were damaged, so that those after the first damage may hold false
-    numbers; then they are not to be trusted."""
+    """None: the compressed data is corrupt and packets were damaged. Those after the first damage may hold false
+    numbers, so they are not trusted."""
     source = Source(path)
     try:
-        packets, taking = Packets(source.chunks()), Taking()
+        packets, taking = Packets(source.chunks(), ends_at_damage=not trusting), Taking()
         for block in packets.blocks():
-            if not trusting and packets.lost_count:
-                break
             taking.take(block)
             if not taking.known_count and source.text_bytes > _ENOUGH_BYTES:
                 _refuse(path)
@@ -79,7 +78,8 @@ def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
     metadata.has_stacks = taking.columns.has_stacks()
     taken = Taken(taking.columns, metadata, taking.damage, taking.event_count)
     trace = Whole(taken, outline, source.extent, every_event=True).trace()
-    return replace(trace, notes=(*trace.notes, *_losses(trace, taking), *notes))
+    job = replace(trace.job, rank=rank_in_name(source.path.name))
+    return replace(trace, job=job, notes=(*trace.notes, *_losses(trace, taking), *notes))
 
 
 def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:

@@ -7,6 +7,8 @@ import re
 from tb_steptime.trace.perfetto.packets import TAG
 from tb_steptime.trace.perfetto.wire import varint
 
+#: A line break is the tag, and an opening brace may be a length: Kineto's JSON begins with both.
+_JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
 #: What a packet's first field can be: a tag of one of its fields, most of which have numbers below 120.
 _MOST_FIELD = 1000
 #: Categories and stages that PyTorch's profilers write, and other programs do not.
@@ -18,7 +20,7 @@ _PYTORCH = re.compile(
 
 def is_perfetto(head: bytes) -> bool:
     """Whether this is how a file of packets begins: a tag, a length, and a field's tag."""
-    if head[:1] != bytes([TAG]):
+    if head[:1] != bytes([TAG]) or _JSON.match(head):
         return False
     try:
         size, start = varint(head, 1)

@@ -28,8 +28,8 @@ def varint(text: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(text: bytes) -> Iterator[tuple[int, int | float | bytes]]:
-    """Numbers and values of a message's fields; numbers of eight bytes as a float. Raises ValueError or IndexError where
-    it is damaged."""
+    """Numbers and values of a message's fields; eight bytes as a float. Raises ValueError or IndexError where it is
+    damaged."""
     at = 0
     while at < len(text):
         key, at = varint(text, at)

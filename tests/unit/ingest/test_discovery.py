@@ -8,8 +8,8 @@ import pytest
 from tb_steptime.ingest import discovery, local_files
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.names import rank_in_name
 from tb_steptime.ingest.places import Place, parse_places
+from tb_steptime.trace.file_names import rank_in_name
 from tests.drawn.small_trace import write_trace
 
 

@@ -104,4 +104,8 @@ FILE_NOTES: dict[str, NoteWords] = {
         "The file does not describe its GPU.",
         "Figures that need its number of multiprocessors or its limits are not measurable.",
     ),
+    "rank-in-name": NoteWords(
+        "The file's name is that of rank {named}, and the file says that it is of rank {rank}.",
+        "It is taken for rank {rank}.",
+    ),
 }
