@@ -31,7 +31,8 @@ StepChoice = Literal["found", "recording"] | tuple[int, int]
 UNPRINTED = ("gpu", "operators", "timeline")
 
 _RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
+    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+    "torch.profiler.tensorboard_trace_handler(folder) writes them."
 )
 
 

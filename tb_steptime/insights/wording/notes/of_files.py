@@ -102,7 +102,7 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "devices-not-described": NoteWords(
         "The file does not describe its GPU.",
-        "Figures that need its number of multiprocessors or its limits are not measurable.",
+        "Figures that need its limits, such as est. achieved occupancy, are not measurable.",
     ),
     "rank-in-name": NoteWords(
         "The file's name is that of rank {named}, and the file says that it is of rank {rank}.",
