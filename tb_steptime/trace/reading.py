@@ -17,6 +17,7 @@ from tb_steptime.trace import kineto
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.kineto import ReadProgress
 from tb_steptime.trace.kineto.recognition import head_of, looks_like_json_trace
+from tb_steptime.trace.perfetto.recognition import is_perfetto, is_pytorch
 
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto.slices.plan import SlicePlan
@@ -39,7 +40,7 @@ def read_trace(
     See `kineto.reader.read_trace`; a `.pftrace` is read by one process, whatever `processes` says.
     """
     if is_pftrace(path):
-        from tb_steptime.trace.perfetto import read_perfetto
+        from tb_steptime.trace.perfetto.reader import read_perfetto  # needs protobuf, which is slow to import
 
         meanwhile()
         return read_perfetto(any_path(path), on_progress)
@@ -53,15 +54,11 @@ def read_trace(
 
 def is_pftrace(path: str | AnyPath) -> bool:
     """Whether the file opens as a Perfetto trace. Raises TraceError where it cannot be read."""
-    from tb_steptime.trace.perfetto.recognition import is_perfetto
-
     return is_perfetto(head_of(any_path(path), _OPENING_BYTES))
 
 
 def looks_like_trace(path: str | AnyPath) -> bool:
     """Does the file's first part look like a trace of PyTorch's profiler? False for what cannot be read at all."""
-    from tb_steptime.trace.perfetto.recognition import is_perfetto, is_pytorch
-
     try:
         head = head_of(any_path(path))
     except TraceError:

@@ -81,30 +81,25 @@ class Arguments:
         return said, architecture
 
     def _annotation(self, annotation: bytes) -> _Said | None:
-        """Numbers of events are spelled once each, so they are not remembered."""
+        """Numbers, most of which are spelled once, are not remembered; nor is what no column wants decoded."""
         try:
-            if annotation[0] == _INT_TAG:  # value, name
+            if annotation[0] == _NAME_TAG and annotation[1] < 0x80:  # name, value
+                end = annotation[1] + 2
+                field = self._field(annotation[2:end])
+                if field is None:
+                    return None
+                if annotation[end] == _INT_TAG or annotation[end] == _UINT_TAG:
+                    value, at = varint(annotation, end + 1)
+                    if at == len(annotation):
+                        return field, msgspec.Raw(b"%d" % value) if field in _SPELLED else _as_signed(value)
+            elif annotation[0] == _INT_TAG:  # value, name
                 value, at = varint(annotation, 1)
-                is_whole = annotation[at] == _NAME_TAG and annotation[at + 1] == len(annotation) - at - 2 < 0x80
-                name = annotation[at + 2 :]
-            else:  # name, value
-                is_whole = annotation[0] == _NAME_TAG and annotation[1] < 0x80
-                at = annotation[1] + 2
-                name = annotation[2:at]
-                value = 0
-                if is_whole and annotation[at] in (_INT_TAG, _UINT_TAG):
-                    value, end = varint(annotation, at + 1)
-                    is_whole = end == len(annotation)
-                else:
-                    is_whole = False
+                if annotation[at] == _NAME_TAG and annotation[at + 1] == len(annotation) - at - 2 < 0x80:
+                    field = self._field(annotation[at + 2 :])
+                    return None if field is None else (field, _as_signed(value))
         except (IndexError, ValueError):
-            is_whole = False
-        if not is_whole:
-            return self._remember(self._annotations, annotation, _annotated)
-        field = self._field(name)
-        if field is None:
-            return None
-        return field, msgspec.Raw(b"%d" % value) if field in _SPELLED else _as_signed(value)
+            pass
+        return self._remember(self._annotations, annotation, _annotated)
 
     def _field(self, name: bytes) -> str | None:
         if name not in self._fields:

@@ -13,9 +13,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tb_steptime.trace.perfetto.messages import packet_of, packets_of
-from tb_steptime.trace.perfetto.wire import varint
+from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
 
-TAG = 0x0A
 #: A packet that is longer is taken for a damaged one; the largest holds all names of a trace.
 _LONG_PACKET_BYTES = 64 * 1024 * 1024
 #: Text of packets that are decoded together: as messages they take some ten times as much.
@@ -107,7 +106,7 @@ def _whole(text: bytes) -> tuple[int, bool]:
     """How much of the text is whole packets, and whether what follows cannot be one."""
     at, end = 0, len(text)
     while at < end:
-        if text[at] != TAG:
+        if text[at] != PACKET_TAG:
             return at, True
         try:
             size, start = varint(text, at + 1)
@@ -125,17 +124,17 @@ def _whole(text: bytes) -> tuple[int, bool]:
 
 def _next_packet(text: bytes, start: int, ended: bool) -> int | None:
     """Where a packet begins that decodes, says when or what it is, and is followed by another or by the end."""
-    at = text.find(TAG, start)
+    at = text.find(PACKET_TAG, start)
     while at >= 0:
         try:
             size, begin = varint(text, at + 1)
             end = begin + size
-            follows = text[end] == TAG if end < len(text) else ended and end == len(text)
+            follows = text[end] == PACKET_TAG if end < len(text) else ended and end == len(text)
             if size and follows and _is_packet(text[begin:end]):
                 return at
         except (IndexError, ValueError):
             pass
-        at = text.find(TAG, at + 1)
+        at = text.find(PACKET_TAG, at + 1)
     return None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tb_steptime.trace.perfetto.packets import TAG
-from tb_steptime.trace.perfetto.wire import varint
+from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
 
 #: A line break is the tag, and an opening brace may be a length: Kineto's JSON begins with both.
 _JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
@@ -20,7 +19,7 @@ _PYTORCH = re.compile(
 
 def is_perfetto(head: bytes) -> bool:
     """Whether this is how a file of packets begins: a tag, a length, and a field's tag."""
-    if head[:1] != bytes([TAG]) or _JSON.match(head):
+    if head[:1] != bytes([PACKET_TAG]) or _JSON.match(head):
         return False
     try:
         size, start = varint(head, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+#: Of a packet: what opens a trace, and stands before each of its packets.
+PACKET_TAG = 0x0A
 VARINT, EIGHT_BYTES, BYTES, FOUR_BYTES = 0, 1, 2, 5
 #: Of a varint of 64 bits.
 _MOST_VARINT_BYTES = 10
