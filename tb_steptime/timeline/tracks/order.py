@@ -11,6 +11,7 @@ events.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,7 +30,11 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
+#: What is shown on a device's streams: its work, and marks of graphs.
+_ON_STREAM = (*DEVICE_KINDS, Kind.MARK)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
+#: What a stream's track is called where nobody named it, such as "stream 7" and "stream 7 (sync)".
+_PLAIN_TRACK = re.compile(r"(?:stream\s*-?\d+)?(?: \(sync\))?", re.IGNORECASE)
 #: The heading above steps, phases and the loader.
 STEPS_GROUP = "Steps"
 #: The heading above what the profiler says of itself.
@@ -167,7 +172,7 @@ def _together(
 
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
-    devices = np.unique(trace.events.device[trace.events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist()
+    devices = np.unique(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
     for number, device in enumerate(devices):
         for rank, track in enumerate(_device_tracks(trace, table, device, max(each, MOST_STREAMS // len(devices)))):
@@ -177,11 +182,12 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
     """most: streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
-    rows = events.rows(*DEVICE_KINDS)
+    rows = events.rows(*_ON_STREAM)
     rows = rows[events.device[rows] == device].astype(np.int32)
-    by_stream = sorted(_by_stream(trace, rows), key=lambda stream: -len(stream[1]))
+    lanes = _lanes(trace, rows)
+    by_stream = sorted(_by_stream(lanes, rows), key=lambda stream: -len(stream[1]))
     for stream, of_it in by_stream[:most]:
-        yield TrackEvents("stream", group, f"Stream {stream}" if stream >= 0 else "No stream", table, of_it)
+        yield TrackEvents("stream", group, _stream_label(trace, stream, of_it), table, of_it)
     yield from _together("stream", group, table, [of_it for _, of_it in by_stream[most:]], rows[:0])
     ranges = events.rows(Kind.GPU_USER)
     ranges = ranges[events.device[ranges] == device]
@@ -189,10 +195,31 @@ def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterat
         yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
 
 
-def _by_stream(trace: Trace, rows: Int32) -> Iterator[tuple[int, Int32]]:
-    """The numbers of the streams of these rows, ascending, and the rows of each."""
-    rows = rows[np.argsort(trace.events.stream[rows], kind="stable")]
-    streams, first = np.unique(trace.events.stream[rows], return_index=True)
+def _lanes(trace: Trace, rows: Int32) -> Int32:
+    """What the file shows each row on: its stream, or the lane to which the profiler moved it."""
+    lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
+    place = np.searchsorted(rows, trace.annotations.event[moved])
+    here = place < len(rows)
+    here[here] = rows[place[here]] == trace.annotations.event[moved][here]
+    lanes[place[here]] = trace.annotations.lane[moved][here]
+    return lanes
+
+
+def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
+    """As the file names the track, which is a purpose ("DP") where a user gave it one; else by its number."""
+    name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
+    if not _PLAIN_TRACK.fullmatch(name):
+        return name
+    if stream < 0:
+        return "No stream"
+    return f"Stream {stream}" if int(trace.events.stream[rows[0]]) == stream else f"Lane {stream}"
+
+
+def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
+    """The numbers of the lanes of these rows, ascending, and the rows of each."""
+    order = np.argsort(lanes, kind="stable")
+    rows = rows[order]
+    streams, first = np.unique(lanes[order], return_index=True)
     for stream, (low, past) in zip(streams.tolist(), pairwise([*first.tolist(), len(rows)]), strict=True):
         yield stream, rows[low:past]
 

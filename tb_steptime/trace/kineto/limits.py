@@ -51,12 +51,18 @@ _LIMITS = {
     "group_size": Limit(2**24, _SIZES),
     "exchange_number": Limit(2**62, _IDS),
     "peer": Limit(2**24, _IDS),
+    "graph": Limit(2**63 - 1, _IDS),
+    "graph_node": Limit(2**63 - 1, _IDS),
+    "lane": Limit(2**24, _IDS),
+    "annotated_stream": Limit(2**24, _IDS),
+    "forward_thread": Limit(2**31 - 1, _IDS),
     "registers": Limit(2**12, _LAUNCHES),
     "shared_memory": Limit(2**30, _LAUNCHES),
+    "shaped_memory": Limit(2**30, _LAUNCHES),
     "blocks_per_sm": Limit(2**32, _LAUNCHES),
     "occupancy": Limit(100, _LAUNCHES),
 }
-_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
+_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_BLOCKS, "shaped_grid": _MOST_BLOCKS, "shaped_block": _MOST_BLOCKS}
 
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:

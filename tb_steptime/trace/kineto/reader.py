@@ -20,6 +20,7 @@ from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
+from tb_steptime.trace.table import StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
@@ -119,6 +120,7 @@ class Whole:
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
         hierarchy_texts = columns.hierarchy_texts.table()
         collective_texts = columns.exchange_texts.table()
+        annotation_texts = columns.annotation_texts.table()
         accelerator = accelerator_of(columns.labels.categories)
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
@@ -140,23 +142,28 @@ class Whole:
             hierarchy_texts=hierarchy_texts,
             collectives=tables.collectives(),
             collective_texts=collective_texts,
+            graph_nodes=tables.graph_nodes(),
+            annotations=tables.annotations(),
+            annotation_texts=annotation_texts,
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
             job=metadata.job(accelerator),
-            notes=(*notes_of(self._whole_damage(tables)), *refusals(columns.memory.refused)),
+            notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,
             event_count=self.taken.event_count,
         )
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
-    def _whole_damage(self, tables: Tables) -> Damage:
+    def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:
         damage = self.taken.damage
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.impossible = tables.impossible
+        damage.impossible["mended-properties"] = self.taken.metadata.mended_device_count()
+        damage.impossible["kernel-metrics"] = tables.metrics_rows(strings)
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count
         damage.unfinished = not self.outline.whole

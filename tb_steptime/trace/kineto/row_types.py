@@ -48,6 +48,31 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     exchange_number: Any = msgspec.field(default=-1, name="Seq")
     to_rank: Any = msgspec.field(default=-1, name="Dst Rank")
     from_rank: Any = msgspec.field(default=-1, name="Src Rank")
+    graph: Any = msgspec.field(default=-1, name="graph id")
+    graph_node: Any = msgspec.field(default=-1, name="graph node id")
+    module: Any = msgspec.field(default=None, name="module_fqn")
+    scope: Any = msgspec.field(default=None, name="name")
+    autograd: Any = msgspec.field(default=None, name="autograd_phase")
+    annotation: Any = None
+    original_stream: Any = None
+    annotated_stream: Any = None
+    copy_kind: Any = msgspec.field(default=None, name="copy kind")
+    source_memory: Any = msgspec.field(default=None, name="src kind")
+    target_memory: Any = msgspec.field(default=None, name="dst kind")
+    memory_kind: Any = msgspec.field(default=None, name="memory kind")
+    sycl_queue: Any = msgspec.field(default=None, name="sycl queue")
+    l0_queue: Any = msgspec.field(default=None, name="l0 queue")
+    addr: Any = msgspec.field(default=-1, name="Addr")
+    allocator_bytes: Any = msgspec.field(default=None, name="Bytes")
+    allocator_device_type: Any = msgspec.field(default=None, name="Device Type")
+    allocator_device: Any = msgspec.field(default=-1, name="Device Id")
+    allocated: Any = msgspec.field(default=-1, name="Total Allocated")
+    reserved: Any = msgspec.field(default=-1, name="Total Reserved")
+
+    def of_allocator(self) -> MemoryArgs:
+        """Of an allocator's event that is written as one with a duration."""
+        device = self.allocator_device_type, self.allocator_device
+        return MemoryArgs(self.addr, self.allocator_bytes, *device, self.allocated, self.reserved)
 
 
 NO_ARGS = Args()

@@ -36,6 +36,8 @@ MEMORY = "[memory]"
 #: And where it had nothing to give, just before it raises OutOfMemoryError.
 OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
+#: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
+_INSTANT = "cpu_instant_event"
 
 
 class EventBlock(NamedTuple):
@@ -163,6 +165,10 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
     others = [row for row in rows if row.__class__ in rare] if rare else []
     memory: list[Any] = [row for row in rows if row.__class__ is of.instant]
+    instants = [row for row in timed if row.cat == _INSTANT]
+    if instants:
+        timed = [row for row in timed if row.cat != _INSTANT]
+        memory += [_instant(row) for row in instants]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
         return _without_timeless(timed, others, len(rows))._replace(memory=memory)
@@ -171,6 +177,10 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
     return EventBlock(timed, to_ns(us), others, len(rows), memory=memory)
+
+
+def _instant(row: Complete) -> Instant:
+    return Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_ARGS).of_allocator())
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
@@ -190,8 +200,10 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time = spelled_ns(str(event.get("ts")).encode())
-        return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
+        time, row = spelled_ns(str(event.get("ts")).encode()), _loose_timed(Complete, event)
+        if time is None or row.cat != _INSTANT:
+            return None if time is None else EventBlock([row], np.array([time]), [], 1)
+        return EventBlock([], nothing, [], 1, memory=[_instant(row)] if row.name in _OF_ALLOCATOR else [])
     if event["ph"] == "B":
         return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)
     return EventBlock([], nothing, _loose_others(event), 1, memory=_loose_memory(event))
