@@ -103,7 +103,9 @@ def backend_trace(document: Mapping[str, Any], *, architecture: str = "sm_70", l
         *(_described(track, uuid, names.get(track, "")) for track, uuid in tracks.items()),
         packet(f10=1, f13=1, f12=interned.message()),
     ]
-    for _, group in groupby(sorted(on_host, key=lambda event: str(event.get("cat"))), key=lambda event: str(event.get("cat"))):
+    for _, group in groupby(
+        sorted(on_host, key=lambda event: str(event.get("cat"))), key=lambda event: str(event.get("cat"))
+    ):
         rows = list(group)
         parts += [_begin(each, base, tracks, interned, stage_ids, links=links) for each in rows]
         parts += [_end(each, base, tracks) for each in rows]
@@ -247,6 +249,8 @@ def _stage(event: Event, id: int, base: int, interned: _Interned, architecture: 
     args = dict(event.get("args") or {})
     if not links:
         args.pop("correlation", None)
+    if "original_stream" in args:
+        args["stream"] = args.pop("original_stream")
     extra = {_EXTRA_NAMES.get(key, key): value for key, value in args.items() if key not in _NOT_EXTRA}
     extra = {key: value for key, value in extra.items() if value or key in ("device id", "stream id")}
     is_kernel = event.get("cat") == "kernel"

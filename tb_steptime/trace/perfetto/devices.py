@@ -14,19 +14,11 @@ from typing import Any
 import msgspec
 
 from tb_steptime.errors import TraceError
+from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.kineto.source import Source
 
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)[a-z]?")
-#: Of a multiprocessor: most threads, and kilobytes of shared memory, by compute capability. CUDA C++ Programming Guide,
-#: "Technical specifications per compute capability". All have 65,536 registers.
-_LIMITS = {
-    (5, 0): (2048, 64), (5, 2): (2048, 96), (5, 3): (2048, 64),
-    (6, 0): (2048, 64), (6, 1): (2048, 96), (6, 2): (2048, 64),
-    (7, 0): (2048, 96), (7, 2): (2048, 96), (7, 5): (1024, 64),
-    (8, 0): (2048, 164), (8, 6): (1536, 100), (8, 7): (1536, 164), (8, 9): (1536, 100),
-    (9, 0): (2048, 228), (10, 0): (2048, 228), (10, 3): (2048, 228), (11, 0): (1536, 228),
-    (12, 0): (1536, 100), (12, 1): (1536, 100),
-}  # fmt: skip
+#: Of every SM since compute capability 5.0.
 _REGISTERS = 65_536
 
 #: Traces beside that are looked into: the ranks of a job have the same GPUs.
@@ -50,12 +42,11 @@ def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
         if capability is None:
             continue
         properties = {"id": device, "computeMajor": capability[0], "computeMinor": capability[1]}
-        if capability in _LIMITS:
-            threads, shared = _LIMITS[capability]
+        if limits := SM_LIMITS.get(capability):
             properties |= {
-                "maxThreadsPerMultiprocessor": threads,
+                "maxThreadsPerMultiprocessor": limits.threads,
                 "regsPerMultiprocessor": _REGISTERS,
-                "sharedMemPerMultiprocessor": shared * 1024,
+                "sharedMemPerMultiprocessor": limits.shared_memory,
             }
         found.append(properties)
     return found

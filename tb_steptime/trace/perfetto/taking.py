@@ -227,8 +227,6 @@ def _put_on_lane(said: dict[str, Any], lane: Lane) -> None:
     """As JSON has it: `stream` is the lane on which the activity is shown, and `original_stream` the hardware's where
     that is another."""
     hardware = said.get("stream")
-    if "original_stream" in Args.__struct_fields__ and isinstance(hardware, int) and hardware != lane.tid:
+    said["stream"] = lane.tid
+    if isinstance(hardware, int) and hardware != lane.tid:
         said["original_stream"] = hardware
-        said["stream"] = lane.tid
-    elif hardware is None:
-        said["stream"] = lane.tid

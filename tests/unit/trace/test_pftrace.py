@@ -27,7 +27,7 @@ from tests.drawn.small_trace import small_trace, write_trace
 
 TRACES = PROJECT / "tests" / "traces"
 WRITERS = [backend_trace, converted_trace]
-SMALL = ("kineto_2024.json", "compact.json", "sequence_numbers.json", "call_stacks.json", "other_devices.json")  # fmt: skip
+SMALL = ("kineto_2024.json", "compact.json", "sequence_numbers.json", "call_stacks.json", "other_devices.json")
 #: Real recordings of small numbers of processes and threads: of others a bit is lost.
 TOLD_AGAIN = ("hta_a100_event_sync", "hta_mi250_toy", "tracelens_mi300_vllm_graph", "tracelens_b200_eager")
 
@@ -85,6 +85,30 @@ def collectives(trace: Trace) -> list[tuple[Any, ...]]:
     )
 
 
+def graph_nodes(trace: Trace) -> list[tuple[Any, ...]]:
+    """Nodes, and what users noted on activities."""
+    events, nodes, noted, texts = trace.events, trace.graph_nodes, trace.annotations, trace.annotation_texts
+
+    def activity(row: int) -> tuple[Any, ...]:
+        return int(events.start_ns[row]), int(events.stream[row]), trace.strings[events.name[row]]
+
+    found = [
+        (*activity(row), int(nodes.graph[place]), int(nodes.node[place]))
+        for place, row in enumerate(nodes.event.tolist())
+    ]
+    words = (noted.module, noted.name, noted.phase, noted.text)
+    found += [
+        (
+            *activity(row),
+            *(None if word[place] < 0 else texts[word[place]] for word in words),
+            int(noted.lane[place]),
+            int(noted.stream[place]),
+        )
+        for place, row in enumerate(noted.event.tolist())
+    ]
+    return sorted(found, key=repr)
+
+
 def noted(trace: Trace) -> set[str]:
     return {note.id for note in trace.notes}
 
@@ -94,6 +118,22 @@ def noted(trace: Trace) -> set[str]:
 def test_a_recording_is_the_same_in_either_format(name, write, tmp_path):
     document = json.loads((TRACES / name).read_text())
     here, there = read_trace(TRACES / name), read_trace(written(tmp_path, write(document)))
+    assert rows(there) == rows(here)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("graph_lanes.json", backend_trace),
+        ("graph_annotations.json", backend_trace),
+        ("graph_annotations.json", converted_trace),
+    ],
+)
+def test_nodes_of_graphs_their_lanes_and_annotations_are_the_same(name, write, tmp_path):
+    document = json.loads((TRACES / name).read_text())
+    here, there = read_trace(TRACES / name), read_trace(written(tmp_path, write(document)))
+    assert len(here.graph_nodes) > 0
+    assert graph_nodes(there) == graph_nodes(here)
     assert rows(there) == rows(here)
 
 

@@ -103,7 +103,7 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "devices-by-architecture": NoteWords(
         "The file does not describe its GPU, except that its architecture is {architecture}.",
-        "Limits of its multiprocessors are known by that; its name, its memory and its number of multiprocessors are not.",
+        "The limits of its SMs are known by that; its name, its memory and its number of SMs are not.",
     ),
     "devices-from-beside": NoteWords(
         "The file does not describe its GPU.",
