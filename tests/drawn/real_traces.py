@@ -6,8 +6,8 @@ import os
 from functools import cache
 from pathlib import Path
 
-from tb_steptime.trace.reading import read_trace
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.reading import read_trace
 
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / ".." / "shared"
 #: The folder with `traces/` and `reference/`; it need not be there.

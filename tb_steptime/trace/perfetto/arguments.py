@@ -196,9 +196,9 @@ def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
         if triple.x or triple.y or triple.z:
             said[field] = [_as_signed(triple.x or 1), _as_signed(triple.y or 1), _as_signed(triple.z or 1)]
     for argument in launch.arguments:
-        field = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
-        if field:
-            said[field] = _as_signed(argument.value)
+        known = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
+        if known:
+            said[known] = _as_signed(argument.value)
     return said
 
 

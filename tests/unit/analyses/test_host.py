@@ -129,10 +129,10 @@ def test_gradients_out_of_buckets_are_counted_with_what_they_cost():
     assert (result.bucket_copies, result.bucket_late_ns) == (1.0, 5 * US)
 
 
-REAL = sorted((SHARED / "traces").rglob("*.json.gz")) if (SHARED / "traces").is_dir() else []
+REAL = sorted((*(SHARED / "traces").rglob("*.json.gz"), *(SHARED / "pftrace").glob("*.pftrace")))
 
 
-@pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED / "traces")))
+@pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED)))
 def test_every_picture_is_a_sum_of_the_same_sums(path: Path):
     trace = read_real(path)
     results = {each.id: each.analyse(trace) for each in ANALYSES}

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
+from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
@@ -24,6 +26,7 @@ from tests import PROJECT
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet, packets_of
 from tests.drawn.real_traces import REAL, REAL_PFTRACES, SHARED, read_real
 from tests.drawn.small_trace import small_trace, write_trace
+from tests.fuzz.checks import finding
 
 TRACES = PROJECT / "tests" / "traces"
 WRITERS = [backend_trace, converted_trace]
@@ -179,6 +182,16 @@ def test_the_steps_of_a_real_training_loop(name):
     assert len(trace.events.rows(Kind.KERNEL)) == 201
     assert len(trace.events.rows(Kind.MEMCPY)) == 12
     assert len(find_steps(trace).steps) >= 1
+
+
+@pytest.mark.parametrize("name", REAL_PFTRACES)
+def test_figures_of_real_files_are_possible_and_parts_sum_to_their_steps(name):
+    path = SHARED / "pftrace" / name
+    assert finding(path) is None
+    trace = read_real(path)
+    assert [sum(msgspec.structs.astuple(parts)) for parts in step_breakdown(trace)] == [
+        step.duration_ns for step in find_steps(trace).steps
+    ]
 
 
 def test_a_group_pairs_ends_in_the_order_of_begins(tmp_path):

@@ -437,7 +437,7 @@ def test_details_of_a_kernel():
 
 
 def traces() -> list[Path]:
-    return sorted((SHARED / "traces").rglob("*.json.gz"))
+    return sorted((*(SHARED / "traces").rglob("*.json.gz"), *(SHARED / "pftrace").glob("*.pftrace")))
 
 
 @pytest.mark.parametrize("path", traces(), ids=lambda path: path.parent.name + path.name[-12:-8])
