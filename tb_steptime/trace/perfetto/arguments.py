@@ -12,13 +12,15 @@ from here, too. Most annotations are spelled alike in many events: each spelling
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from google.protobuf.message import DecodeError
 
 from tb_steptime.trace.kineto.row_types import NO_ARGS, Args
-from tb_steptime.trace.perfetto.wire import fields, varint
+from tb_steptime.trace.perfetto.messages import annotation_of
+from tb_steptime.trace.perfetto.wire import fields
 
 #: Names of arguments in JSON -> fields of Args.
 _FIELDS = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))
@@ -43,7 +45,6 @@ _MOST_REMEMBERED = 1 << 16
 #: Lists within lists; shapes have two.
 _MOST_DEPTH = 20
 
-_UINT_TAG, _INT_TAG, _NAME_TAG = 3 << 3, 4 << 3, 10 << 3 | 2
 _Said = tuple[str, Any]
 
 
@@ -52,18 +53,42 @@ class Arguments:
 
     def __init__(self) -> None:
         self.damaged_count = 0
-        self._annotations: dict[bytes, _Said | None] = {}
-        self._extras: dict[bytes, _Said | None] = {}
         self._fields: dict[bytes, str | None] = {}
+        self._spelled: dict[tuple[bytes, ...], Any] = {}
+        self._extras: dict[bytes, _Said | None] = {}
 
-    def of_slice(self, annotations: Iterable[bytes]) -> Args:
+    def of_slice(self, annotations: Iterable[Any]) -> Args:
         said: dict[str, Any] = {}
-        known = self._annotations
+        known = self._fields
         for annotation in annotations:
-            pair = known[annotation] if annotation in known else self._annotation(annotation)
-            if pair:
-                said[pair[0]] = pair[1]
+            name = annotation.name
+            field = known[name] if name in known else self._field(name)
+            if field is not None:
+                said[field] = (annotation.int if field in _NUMBERS else 0) or self._value(field, annotation)
         return Args(**said) if said else NO_ARGS
+
+    def _field(self, name: bytes) -> str | None:
+        if len(self._fields) >= _MOST_REMEMBERED:
+            self._fields.clear()
+        field = self._fields[name] = _FIELDS.get(name.decode("utf-8", "replace"))
+        return field
+
+    def _value(self, field: str, annotation: Any) -> Any:
+        """What it holds; as JSON where Args has it so, and nothing where it is null. Lists are remembered, and texts
+        in JSON."""
+        if field in _SPELLED:
+            if annotation.HasField("json"):
+                return msgspec.Raw(annotation.json)
+            if annotation.entries:
+                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list)
+            value = _plain(annotation)
+            return msgspec.Raw(b"" if value in (None, "null") else msgspec.json.encode(value))
+        if annotation.HasField("json"):
+            return self._remember(self._spelled, (b"", annotation.json), _from_json)
+        if annotation.entries:
+            return self._remember(self._spelled, (b"", *annotation.entries), _list)
+        value = _plain(annotation)
+        return None if value == "null" else value
 
     def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
         """Fields of Args, and the architecture of the device, "" where it is not said."""
@@ -80,96 +105,57 @@ class Arguments:
             said |= _launch_shape(stage.launch, launch_arguments)
         return said, architecture
 
-    def _annotation(self, annotation: bytes) -> _Said | None:
-        """Numbers, most of which are spelled once, are not remembered; nor is what no column wants decoded."""
+    def _remember(self, known: dict[Any, Any], spelled: Any, decode: Callable[[Any], Any]) -> Any:
+        """None where it is damaged."""
+        if spelled in known:
+            return known[spelled]
         try:
-            if annotation[0] == _NAME_TAG and annotation[1] < 0x80:  # name, value
-                end = annotation[1] + 2
-                field = self._field(annotation[2:end])
-                if field is None:
-                    return None
-                if annotation[end] == _INT_TAG or annotation[end] == _UINT_TAG:
-                    value, at = varint(annotation, end + 1)
-                    if at == len(annotation):
-                        return field, msgspec.Raw(b"%d" % value) if field in _SPELLED else _as_signed(value)
-            elif annotation[0] == _INT_TAG:  # value, name
-                value, at = varint(annotation, 1)
-                if annotation[at] == _NAME_TAG and annotation[at + 1] == len(annotation) - at - 2 < 0x80:
-                    field = self._field(annotation[at + 2 :])
-                    return None if field is None else (field, _as_signed(value))
-        except (IndexError, ValueError):
-            pass
-        return self._remember(self._annotations, annotation, _annotated)
-
-    def _field(self, name: bytes) -> str | None:
-        if name not in self._fields:
-            if len(self._fields) >= _MOST_REMEMBERED:
-                self._fields.clear()
-            self._fields[name] = _FIELDS.get(name.decode("utf-8", "replace"))
-        return self._fields[name]
-
-    def _remember(self, known: dict[bytes, _Said | None], spelled: bytes, decode: Any) -> _Said | None:
-        try:
-            pair: _Said | None = decode(spelled)
-        except (IndexError, ValueError, RecursionError):
+            value = decode(spelled)
+        except (IndexError, ValueError, RecursionError, DecodeError):
             self.damaged_count += 1
             return None
         if len(known) >= _MOST_REMEMBERED:
             known.clear()
-        known[spelled] = pair
-        return pair
+        known[spelled] = value
+        return value
 
 
-def _annotated(annotation: bytes) -> _Said | None:
-    name, value, is_json = "", None, False
-    for number, content in fields(annotation):
-        if number == 10 and isinstance(content, bytes):
-            name = content.decode("utf-8", "replace")
-        elif number == 9 and isinstance(content, bytes):
-            value, is_json = content, True
-    field = _FIELDS.get(name)
-    if field is None:
-        return None
-    return field, _from_json(field, value) if is_json and isinstance(value, bytes) else _from_value(field, annotation)
+def _spelled_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(_entries(entries, 0)))
 
 
-def _from_json(field: str, text: bytes) -> Any:
-    if field in _SPELLED:
-        return msgspec.Raw(text)
+def _list(spelled: tuple[bytes, ...]) -> list[Any]:
+    return _entries(spelled[1:], 0)
+
+
+def _from_json(spelled: tuple[bytes, bytes]) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return msgspec.json.decode(spelled[1])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError("no JSON") from error
 
 
-def _from_value(field: str, annotation: bytes) -> Any:
-    value = _value(annotation, 0)
-    if field in _SPELLED:
-        return msgspec.Raw(b"" if value is None or value == "null" else msgspec.json.encode(value))
-    return None if value == "null" else value
-
-
-def _value(annotation: bytes, depth: int) -> Any:
-    """What an annotation holds; a list where it has entries, None where it has nothing."""
+def _entries(entries: Iterable[bytes], depth: int) -> list[Any]:
     if depth > _MOST_DEPTH:
         raise ValueError("lists within lists")
-    value: Any = None
-    entries: list[Any] = []
-    for number, content in fields(annotation):
-        if number == 12 and isinstance(content, bytes):
-            entry = _value(content, depth + 1)
-            entries.append([] if entry is None else entry)  # a list without entries has no value either
-        elif number == 2:
-            value = bool(content)
-        elif number == 3:
-            value = content
-        elif number == 4 and isinstance(content, int):
-            value = _as_signed(content)
-        elif number == 5:
-            value = content if isinstance(content, float) and abs(content) < float("inf") else None
-        elif number == 6 and isinstance(content, bytes):
-            value = content.decode("utf-8", "replace")
-    return entries or value
+    found = []
+    for each in map(annotation_of, entries):
+        value = _entries(each.entries, depth + 1) if each.entries else _plain(each)
+        found.append([] if value is None else value)  # a list without entries has no value either
+    return found
+
+
+def _plain(annotation: Any) -> Any:
+    """A value that is no list; None where there is none."""
+    for kind in ("int", "uint", "string", "double", "bool"):
+        if annotation.HasField(kind):
+            value = getattr(annotation, kind)
+            if kind == "string":
+                return value.decode("utf-8", "replace")
+            if kind == "double":
+                return value if abs(value) < float("inf") else None
+            return bool(value) if kind == "bool" else value
+    return None
 
 
 def _extra(spelled: bytes) -> _Said | None:

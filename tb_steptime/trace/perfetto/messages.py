@@ -3,7 +3,7 @@
 Numbers as in Perfetto's own definitions. Those of compute kernels (1000), of the names of launch arguments (1001) and
 of the link from a call to what it launched (3000) are not in those of Perfetto's Python package.
 
-What repeats, and what only some events need, stays bytes: `arguments` decodes it once for each spelling.
+Texts, lists within annotations and extra data stay bytes: most repeat, and `arguments` decodes each spelling once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _TYPES = {
     "int": descriptor_pb2.FieldDescriptorProto.TYPE_UINT64,
     "signed": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
     "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
+    "double": descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE,
 }
 _SINGLE, _REPEATED = (
     descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
@@ -65,8 +66,18 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "name": (23, "bytes"),
         "category_iids": (3, "int*"),
         "categories": (22, "bytes*"),
-        "annotations": (4, "bytes*"),
+        "annotations": (4, "Annotation*"),
         "launch": (3000, "Launch"),
+    },
+    "Annotation": {
+        "name": (10, "bytes"),
+        "bool": (2, "int"),
+        "uint": (3, "int"),
+        "int": (4, "signed"),
+        "double": (5, "double"),
+        "string": (6, "bytes"),
+        "json": (9, "bytes"),
+        "entries": (12, "bytes*"),
     },
     "Launch": {"stages": (1, "int*")},
     "Stage": {
@@ -111,6 +122,11 @@ def _pool() -> Any:
 def packets_of(text: bytes) -> Any:
     """The packets of a piece of a trace that holds whole ones. Raises DecodeError."""
     return _class_of("Packets").FromString(text).packet
+
+
+def annotation_of(text: bytes) -> Any:
+    """An entry of a list that an annotation holds. Raises DecodeError."""
+    return _class_of("Annotation").FromString(text)
 
 
 def packet_of(text: bytes) -> Any:

@@ -14,7 +14,7 @@ from tb_steptime.trace.kineto.row_types import Args, Complete, Meta, MetaArgs
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.perfetto.arguments import Arguments
 from tb_steptime.trace.perfetto.slices import NO_ROW, Slices
-from tb_steptime.trace.perfetto.tracks import Lane, Sequences, Texts, Tracks, text_of
+from tb_steptime.trace.perfetto.tracks import CLEARED, Lane, Sequences, Texts, Tracks, text_of
 from tb_steptime.trace.table import Kind
 
 _BEGIN, _END = 1, 2
@@ -67,8 +67,11 @@ class Taking:
         self._texts_of: dict[bytes, str] = {}
 
     def take(self, packets: list[Any]) -> None:
+        sequences = self._sequences
         for packet in packets:
-            texts = self._sequences.of(packet)
+            texts = sequences.texts.get(packet.sequence)
+            if texts is None or packet.sequence_flags & CLEARED or packet.HasField("interned"):
+                texts = sequences.of(packet)
             if packet.HasField("track_event"):
                 self._take_slice(packet.timestamp + self._ahead_ns, packet.track_event, texts)
             elif packet.HasField("stage"):

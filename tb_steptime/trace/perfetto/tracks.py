@@ -17,7 +17,8 @@ _NUMBERED = re.compile(r"(?:thread|stream) +(-?\d+)")
 _MOST_DEPTH = 10
 #: What the hardware queue of a render stage is called: "[0007] stream 7".
 _LANE = re.compile(r"\[(-?\d+)\]\s*(.*)")
-_CLEARED = 1
+#: Of the flags of a packet: what was interned before is forgotten.
+CLEARED = 1
 
 
 class Lane(NamedTuple):
@@ -101,16 +102,16 @@ class Texts:
 
 
 class Sequences:
-    """Interned texts by the sequence of packets that they are of."""
+    """Interned texts by the sequence of packets that they are of: texts."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, Texts] = {}
+        self.texts: dict[int, Texts] = {}
 
     def of(self, packet: Any) -> Texts:
-        """What the packet adds or clears included."""
-        texts = self._texts.get(packet.sequence)
-        if texts is None or packet.sequence_flags & _CLEARED:
-            texts = self._texts[packet.sequence] = Texts()
+        """As of this packet on: with what it adds, without what it clears."""
+        texts = self.texts.get(packet.sequence)
+        if texts is None or packet.sequence_flags & CLEARED:
+            texts = self.texts[packet.sequence] = Texts()
         if packet.HasField("interned"):
             texts.add(packet.interned)
         return texts
