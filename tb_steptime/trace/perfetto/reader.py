@@ -79,7 +79,7 @@ def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
     taken = Taken(taking.columns, metadata, taking.damage, taking.event_count)
     trace = Whole(taken, outline, source.extent, every_event=True).trace()
     job = replace(trace.job, rank=rank_in_name(source.path.name))
-    return replace(trace, job=job, notes=(*trace.notes, *_losses(trace, taking), *notes))
+    return replace(trace, job=job, notes=(*trace.notes, *notes, *_losses(trace, taking)))
 
 
 def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
@@ -105,7 +105,8 @@ def _losses(trace: Trace, taking: Taking) -> list[Note]:
         return []
     touching = _touching(trace.events)
     notes = [Note("cut-to-next", {"count": count(touching)})] if touching else []
-    return [*notes, Note("no-static-shared-memory")] if len(trace.kernels) else notes
+    fills = len(trace.kernels) > 0 and any(device.sm_count for device in trace.devices.values())
+    return [*notes, Note("no-static-shared-memory")] if fills else notes
 
 
 def _touching(events: EventTable) -> int:

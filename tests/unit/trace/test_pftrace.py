@@ -265,6 +265,7 @@ def test_a_trace_beside_describes_the_gpu_where_it_is_of_the_same_architecture(t
     trace = read_trace(written(tmp_path, content, "rank0_trace.pftrace.gz"))
     assert trace.devices[0].name == name
     assert ("devices-from-beside" in noted(trace)) == bool(name)
+    assert ("no-static-shared-memory" in noted(trace)) == bool(name), "where est. occupancy is shown"
 
 
 def test_activities_that_touch_the_next_one_are_said(tmp_path):
