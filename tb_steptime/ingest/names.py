@@ -51,7 +51,7 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
     if match := _SGLANG_NAME.fullmatch(name):
         # Prefill and decode are different work: two runs, as if each had a folder.
         run = "/".join(part for part in (folder, match["prefix"], (match["stage"] or "").lower()) if part)
-        time = round(float(match["time"]) * 1e6) if match["time"] else -1
+        time = round(float(match["time"]) * 1e9) if match["time"] else -1
         return TraceName(_run(place, run), match["worker"], time, False)
     sure = _RANK_NAME.fullmatch(name)
     match = sure or TRACE_NAME.fullmatch(name)

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from google.protobuf.message import DecodeError
 
-from tb_steptime.trace.kineto.row_types import NO_ARGS, Args
+from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args
 from tb_steptime.trace.perfetto.messages import annotation_of
 from tb_steptime.trace.perfetto.wire import fields
 
@@ -80,9 +80,9 @@ class Arguments:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
             if annotation.entries:
-                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list)
+                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list) or NOT_SAID
             value = _plain(annotation)
-            return msgspec.Raw(b"" if value in (None, "null") else msgspec.json.encode(value))
+            return NOT_SAID if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
         if annotation.HasField("json"):
             return self._remember(self._spelled, (b"", annotation.json), _from_json)
         if annotation.entries:

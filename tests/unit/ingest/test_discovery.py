@@ -97,7 +97,9 @@ def test_prefill_and_decode_of_a_server_are_runs_of_the_same_workers_in_the_orde
         for stage in ("DECODE", "EXTEND"):
             for rank in (0, 1):
                 write_trace(tmp_path / f"{time_s}-TP-{rank}-{stage}.trace.json.gz")
-    assert [span[:3] for span in look(tmp_path)[0]] == [
+    spans, found = look(tmp_path)
+    assert found.spans[0].time == pytest.approx(1_782_843_274_773_026_500, abs=1_000), "ns since 1970"
+    assert [span[:3] for span in spans] == [
         (run, worker, number) for run in ("decode", "extend") for worker in ("TP-0", "TP-1") for number in (1, 2)
     ]
 

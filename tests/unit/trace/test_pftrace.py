@@ -383,6 +383,16 @@ def test_samples_of_counters_are_counted(tmp_path):
     assert read_trace(written(tmp_path, content)).event_count == 4 + len(small_trace()["traceEvents"]) - 1
 
 
+@pytest.mark.parametrize("name", ["Input Dims", "External id", "grid"])
+def test_an_argument_that_is_damaged_counts_as_not_said(name, tmp_path):
+    damaged = message(f10=name, f12=[b"\xff\xff", b"\x08"])
+    slice = message(f9=1, f11=1, f22="cpu_op", f23="aten::mm", f4=[damaged])
+    content = packet(f8=5, f10=1, f11=slice) + packet(f8=9, f10=1, f11=message(f9=2, f11=1))
+    trace = read_trace(written(tmp_path, content))
+    assert lengths(trace) == {"aten::mm": 4}
+    assert "bad-values" in noted(trace) or name == "grid"
+
+
 @given(st.data())
 def test_any_damage_gives_a_trace_or_a_refusal(tmp_path_factory, data):
     content = bytearray(data.draw(st.sampled_from(WRITERS))(small_trace()))
