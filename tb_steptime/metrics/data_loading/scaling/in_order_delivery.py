@@ -80,8 +80,8 @@ class BatchProduction:
             return None
         on_average = self.mean_ns / consumer_ns
         likely = on_average + self.spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
-        workers, most = max(1, math.ceil(likely)), MOST_TIMES * math.ceil(on_average)
-        while workers < min(most, _MOST_WORKERS) and self.blocked_ns(workers, consumer_ns) > BLOCKED_FRACTION * consumer_ns:
+        workers, most = max(1, math.ceil(likely)), min(MOST_TIMES * math.ceil(on_average), _MOST_WORKERS)
+        while workers < most and self.blocked_ns(workers, consumer_ns) > BLOCKED_FRACTION * consumer_ns:
             workers += 1
         return workers
 
