@@ -265,6 +265,7 @@ class KernelTable:
     registers            int32, per thread; -1 where not said
     shared_memory        likewise, bytes per block, static and dynamic; -1 where not said
     blocks_per_sm        float64, grid blocks / SMs as the file says it; NaN where not said
+    in_blocks            bool, the reader made the grid one of blocks, whatever unit its call has; None: of no kernel
     kineto_occupancy     float64 fraction, the file's "est. achieved occupancy %" / 100; NaN where not said
 
     A column is None when no kernel of the trace says it.
@@ -277,6 +278,7 @@ class KernelTable:
     shared_memory: Int32 | Int64 | None
     blocks_per_sm: Float64 | None
     kineto_occupancy: Float64 | None
+    in_blocks: Bool | None = None
 
     def __len__(self) -> int:
         return len(self.event)

@@ -197,6 +197,12 @@ def windows_ns(trace: Trace) -> Int64:
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """Of each kernel: is its grid counted in work-items, and is that unknown?"""
+    in_items, untold = _units_of_calls(trace)
+    mended = trace.kernels.in_blocks
+    return (in_items, untold) if mended is None else (in_items & ~mended, untold & ~mended)
+
+
+def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     events, launches = trace.events, find_launches(trace)
     calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]

@@ -1,12 +1,12 @@
 """Which events are on which track, and the order of the tracks.
 
     Steps                   windows of the steps, phases of the host, waits for the loader
-    GPU 0                   its streams, the busiest first; ranges as they reached the GPU
+    GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
 An event is on one track. Of more threads or streams than anyone reads the least busy share one. Rows of `cuda_sync` are
-left out: they repeat the calls. Steps and phases are no events of the trace: their numbers follow those of the trace's
-events.
+left out: they repeat the calls. Steps, phases and samples of counters are no events of the trace: their numbers follow
+those of the trace's events.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.tracks.colours import PLACE
 from tb_steptime.timeline.tracks.folding import foreign_frames
@@ -174,9 +176,13 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
     devices = np.unique(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
+    free = len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
     for number, device in enumerate(devices):
         for rank, track in enumerate(_device_tracks(trace, table, device, max(each, MOST_STREAMS // len(devices)))):
             yield replace(track, pinned=track.kind == "stream" and rank < each and number < PINNED_STREAMS)
+        for track in _counters(trace, device, free):
+            free += len(track.rows)
+            yield track
 
 
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
@@ -193,6 +199,26 @@ def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterat
     ranges = ranges[events.device[ranges] == device]
     if len(ranges):
         yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
+
+
+def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
+    """A track for each counter of the GPU that was sampled: each sample as long as the time that it is of, named by its
+    value. Equal samples that touch are one. number: of the first."""
+    group = f"{trace.job.accelerator} {device}"
+    for id in measured_ids(trace, device):
+        of, metric = samples(trace, device, id), MEASURED[id].metric
+        assert of is not None
+        scale = 100 if metric.unit is Unit.FRACTION else 1
+        value = np.rint(of.value * scale).astype(np.int64)
+        new = np.insert((value[1:] != value[:-1]) | (of.start[1:] > of.end[:-1]), 0, True)
+        first = np.flatnonzero(new)
+        last = np.append(first[1:], len(value)) - 1
+        distinct, name = np.unique(value[first], return_inverse=True)
+        names = tuple(f"{each} %" if scale == 100 else f"{each}" for each in distinct.tolist())
+        colours = np.full(len(first), PLACE[metric.colour])
+        shown = _own_table(of.start[first], of.end[last], name.reshape(-1), colours, number)
+        number += len(first)
+        yield TrackEvents("ranges", group, metric.label, shown, np.arange(len(first), dtype=np.int32), names)
 
 
 def _lanes(trace: Trace, rows: Int32) -> Int32:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.further.annotations import BARE, is_annotated, noted, queue_of, told_name
+from tb_steptime.trace.kineto.further.counters import CounterColumns
+from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
@@ -83,6 +85,7 @@ class Columns:
     shaped              row of each call that says what it launches, for `shaped_grid` to `shaped_memory`: ROCm's say it
                         where its kernels do not
     memory              what the allocator said, in columns of their own
+    counters, flows     what GPUs measured, and ends of arrows between nodes of graphs, likewise
     pairs               events whose end is an event of its own and has not come yet
     after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
                         took_2021: they were, and some event had one
@@ -112,7 +115,7 @@ class Columns:
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
         self.lane, self.annotated_stream = array("i"), array("i")
         self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
-        self.memory = MemoryColumns()
+        self.memory, self.counters, self.flows = MemoryColumns(), CounterColumns(), FlowColumns()
         self.after_2021 = False
         self.begin()
 
@@ -134,6 +137,10 @@ class Columns:
             self._add_timed(block.timed, block.start_ns)
         if block.memory and not self._times_only:
             self.memory.add(block.memory, self.labels.thread)
+        if block.counters and not self._times_only:
+            self.counters.add(block.counters)
+        if block.flows and not self._times_only:
+            self.flows.add(block.flows, self.labels.thread)
         for row in block.others:
             if isinstance(row, Meta):
                 self._add_name(row)

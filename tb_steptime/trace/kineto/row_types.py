@@ -136,8 +136,30 @@ class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
     args: MetaArgs | None = None
 
 
-#: Arrows, counters, asynchronous and object events: only counted.
+class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
+    """A sample of what something measures. Those of GPUs are kept, the others are only counted."""
+
+    ts: msgspec.Raw = NOT_SAID
+    name: Any = None
+    pid: Any = None
+    args: Any = None
+
+
+class FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
+    """An end of an arrow. Those between nodes of a graph are kept, the others are only counted."""
+
+    ts: msgspec.Raw = NOT_SAID
+    id: Any = None
+    pid: Any = None
+    tid: Any = None
+
+
+class FlowEnd(FlowStart, gc=False, tag="f"):
+    """The other end."""
+
+
+#: Other arrows, asynchronous and object events: only counted.
 COUNTED = [
     msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
-    for phase in "stfIRCbenNODvVPSTpFca(),"
+    for phase in "tIRbenNODvVPSTpFca(),"
 ]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
 from tb_steptime.metrics.gpu.copy_directions import Way, way
 from tb_steptime.metrics.gpu.occupancy import NO_LAUNCH_SHAPES, est_achieved_occupancy
-from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, busy_intervals, est_sm_efficiency
+from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, blocks, busy_intervals, est_sm_efficiency
 from tb_steptime.timeline.answers import EventFact
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.further import counters
+from tb_steptime.trace.kineto.further.launch_shapes import Shapes, mended
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -171,3 +176,112 @@ def test_a_queue_of_sycl_or_level_zero_stands_for_a_stream() -> None:
     trace = read("xpu_metrics.json")
     gemm, softmax, add = trace.events.stream[trace.events.rows(Kind.KERNEL)].tolist()
     assert (gemm, softmax == add, 0 <= softmax < 2**24) == (3, True, True)
+
+
+def test_a_kernel_of_rocm_has_the_shape_that_its_call_says() -> None:
+    """Of hipExtModuleLaunchKernel it is in work-items."""
+    trace = read("rocm_shapes_on_calls.json")
+    kernels = trace.kernels
+    assert [column.tolist() for column in (kernels.grid, kernels.block, kernels.shared_memory)] == [
+        [[128, 1, 1], [65536, 1, 1]],
+        [[256, 1, 1], [256, 1, 1]],
+        [64, 64],
+    ]
+    assert blocks(trace).tolist() == [128, 256]
+    assert est_sm_efficiency(trace, 2).value == pytest.approx((0.5 + 1) * 10 / 60)
+
+
+def test_all_work_items_in_the_place_of_a_block_are_divided_by_the_workgroup() -> None:
+    """Of what a graph launched as well, and the call's own unit is not taken into account once more."""
+    trace = read("rocm_work_items.json")
+    assert blocks(trace).tolist() == [128, 256, 100, 1]
+    assert trace.kernels.block.tolist() == [[256, 1, 1], [256, 1, 1], [64, 4, 1], [64, 1, 1]]
+    assert noted(trace) == {}
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "expected"),
+    [
+        (
+            [[8, 1, 1], [4, 2, 1]],
+            [[256, 1, 1], [32, 32, 1]],
+            ([[8, 1, 1], [4, 2, 1]], [[256, 1, 1], [32, 32, 1]], 0, 0),
+        ),
+        ([[256, 1, 1], [64, 1, 1]], [[1000, 1, 1], [64, 1, 1]], ([[256, 1, 1], [64, 1, 1]], None, 0, 0)),
+        (
+            [[256, 1, 1], [64, 1, 1]],
+            [[4000, 1, 1], [64, 1, 1]],
+            ([[16, 1, 1], [1, 1, 1]], [[256, 1, 1], [64, 1, 1]], 2, 0),
+        ),
+        ([[4096, 1, 1], [2, 1, 1]], [[4096 * 64, 1, 1], [128, 1, 1]], (None, [[64, 1, 1], [64, 1, 1]], 2, 0)),
+        ([[1, 1, 1], [2, 1, 1]], [[65536, 1, 1], [64, 1, 1]], ([[-1] * 3, [2, 1, 1]], [[-1] * 3, [64, 1, 1]], 0, 1)),
+        ([[-1] * 3, [2, 1, 1]], [[65536, 1, 1], [64, 1, 1]], ([[-1] * 3, [2, 1, 1]], [[-1] * 3, [64, 1, 1]], 0, 1)),
+    ],
+    ids=["plain", "a block of 1000", "a workgroup", "blocks and work-items", "one workgroup", "no grid"],
+)
+def test_what_stands_for_a_block(grid, block, expected) -> None:
+    given = Shapes(np.array(grid), np.array(block), np.full(len(grid), -1))
+    found = mended(given)
+    told = found.shapes.grid.tolist(), found.shapes.block.tolist(), int(found.in_blocks.sum()), found.refused_count
+    assert told == (
+        grid if expected[0] is None else expected[0],
+        block if expected[1] is None else expected[1],
+        *expected[2:],
+    )
+
+
+def test_what_gpus_measure_is_read_and_other_counters_are_only_counted() -> None:
+    trace = read("gpu_counters.json")
+    of, names = trace.counters, trace.counter_names
+    rows = zip(of.device.tolist(), of.name.tolist(), of.ts.tolist(), of.value.tolist(), strict=True)
+    tensor = "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"
+    assert [(device, names[name], ts // 1000, value) for device, name, ts, value in rows] == [
+        *((0, "SM Active (%)", ts, value) for ts, value in ((5, 0), (15, 0), (25, 0), (35, 48), (45, 96), (55, 0))),
+        *((0, tensor, ts, value) for ts, value in ((35, 30), (45, 10))),
+        (0, "Power (W)", 20, 412.5),
+        (1, "SM Clock (MHz)", 20, 1410),
+    ]
+    assert (trace.event_count, noted(trace)) == (18, {})
+
+
+def test_of_many_samples_some_are_kept_of_each_counter(monkeypatch) -> None:
+    monkeypatch.setattr(counters, "MOST_SAMPLES", 6)
+    of = read("gpu_counters.json").counters
+    assert len(of) == 5
+    assert of.name.tolist() == [0, 0, 0, 1, 2]
+
+
+def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -> None:
+    """One arrow begins where nothing ends, and one begins nowhere."""
+    trace = read("graph_dependencies.json")
+    names = [trace.strings[name] for name in trace.events.name]
+    pairs = zip(trace.dependencies.before.tolist(), trace.dependencies.after.tolist(), strict=True)
+    assert [(names[before], names[after]) for before, after in pairs] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+        ("c", "HostNode"),
+    ]
+
+
+def test_events_at_the_time_from_which_the_profiler_counts_are_not_of_the_recording() -> None:
+    """The others are an hour later. A recording that begins at 0 is what it is."""
+    trace = read("times_at_the_base.json")
+    assert drawn(trace) == [
+        "0 +60000 CPU_OP aten::mm |10/10 id 2",
+        "5000 +4000 RUNTIME cudaLaunchKernel |10/10 corr 4",
+        "25000 +10000 KERNEL gemm |0/7 gpu 0 stream 7 corr 4",
+    ]
+    assert noted(trace) == {"impossible-times": 2}
+    assert noted(read("graph_lanes.json")) == {"duplicate-events": 1}
+
+
+@pytest.mark.parametrize(("later_s", "kept"), [(0.5, 3), (20, 1)])
+def test_a_pause_behind_a_first_event_at_0_is_one_of_the_recording(tmp_path, later_s, kept) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5}
+        for name, ts in (("first", 0), ("second", 0), ("third", later_s * 1e6))
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    assert len(read_trace(path).events) == kept

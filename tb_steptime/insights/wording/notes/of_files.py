@@ -60,7 +60,7 @@ FILE_NOTES: dict[str, NoteWords] = {
         "Figures that need them are not measurable.",
     ),
     "impossible-times": NoteWords(
-        "[{count}] (event is|events are) more than a day long, or as far from the others.",
+        "[{count}] (event is|events are) more than a day long, or as far from the others, or at time 0 long before them.",
         "(It is left out|They are left out), or (its|their) length counts as 0.",
     ),
     "impossible-ids": NoteWords(

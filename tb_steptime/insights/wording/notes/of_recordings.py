@@ -72,6 +72,14 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The recording ends [{time}] after the GPU's last work in it.",
         "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
     ),
+    "clocks_locked": NoteWords(
+        "The GPU's clocks were locked while its counters were sampled.",
+        "Kernels take other times than in a normal run. Record once more without counters to see those.",
+    ),
+    "sm_efficiency_measured": NoteWords(
+        "SM efficiency: est. {estimated}, measured {measured}.",
+        "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
+    ),
     "profiling_slows": NoteWords(
         "The profiler slows the CPU by 1.5 to 2 times.",
         "Without the profiler a step is shorter, and the GPU is idle for less of it. The order of the causes "
