@@ -109,9 +109,11 @@ def backend_trace(document: Mapping[str, Any], *, architecture: str = "sm_70", l
         rows = list(group)
         parts += [_begin(each, base, tracks, interned, stage_ids, links=links) for each in rows]
         parts += [_end(each, base, tracks) for each in rows]
+    waits = _waits(document["traceEvents"], on_gpu)
     for place, event in enumerate(on_gpu):
-        parts.append(_stage(event, place + 1, base, interned, architecture, links=links))
-    return b"".join(parts)
+        stage = _stage(event, interned, architecture, links=links) + message(f1=place + 1, f18=waits.get(place))
+        parts.append(packet(f8=base + _ns(event["ts"]), f10=1, f13=2, f53=stage))
+    return b"".join([*parts, *_samples(document["traceEvents"], base)])
 
 
 def converted_trace(document: Mapping[str, Any]) -> bytes:
@@ -245,7 +247,42 @@ def _end(event: Event, base: int, tracks: Mapping[Any, int]) -> bytes:
     return packet(f8=end, f10=1, f13=2, f11=message(f9=2, f11=tracks[_track(event)]))
 
 
-def _stage(event: Event, id: int, base: int, interned: _Interned, architecture: str, *, links: bool) -> bytes:
+def _waits(events: Iterable[Event], on_gpu: Sequence[Event]) -> dict[int, list[int]]:
+    """Of places among the stages: numbers of those that they waited for, by arrows between nodes of graphs."""
+    ends = {(*_track(event), _ns(event["ts"]) + _ns(event.get("dur", 0))): k + 1 for k, event in enumerate(on_gpu)}
+    starts = {(*_track(event), _ns(event["ts"])): place for place, event in enumerate(on_gpu)}
+    arrows = [event for event in events if event.get("ph") in ("s", "f") and event["id"] >= 2**40]
+    begun = {event["id"]: ends.get((*_track(event), _ns(event["ts"]))) for event in arrows if event["ph"] == "s"}
+    waits: dict[int, list[int]] = {}
+    for event in arrows:
+        place, before = starts.get((*_track(event), _ns(event["ts"]))), begun.get(event["id"])
+        if event["ph"] == "f" and place is not None and before is not None:
+            waits.setdefault(place, []).append(before)
+    return waits
+
+
+def _samples(events: Iterable[Event], base: int) -> list[bytes]:
+    """Counters of GPUs, behind a packet that names them."""
+    samples = [event for event in events if event.get("ph") == "C" and str(event.get("pid")).startswith("GPU ")]
+    gpus = dict.fromkeys(event["pid"] for event in samples)
+    names = {gpu: _numbered(str(event["name"]) for event in samples if event["pid"] == gpu) for gpu in gpus}
+    described = []
+    for iid, (gpu, of_gpu) in enumerate(names.items(), start=1):
+        counters = message(f1=[_named(number, name) for name, number in of_gpu.items()])
+        described.append(message(f1=iid, f2=counters, f3=int(gpu.split()[1])))
+    iids = {gpu: iid for iid, gpu in enumerate(names, start=1)}
+    parts = [packet(f10=1, f12=message(f47=described))] if samples else []
+    for event in samples:
+        (value,) = event["args"].values()
+        if value is not None:
+            kind = {"f3": value} if isinstance(value, float) else {"f2": value}
+            sample = message(f1=names[event["pid"]][str(event["name"])], **kind)
+            content = message(f2=sample, f4=iids[event["pid"]])
+            parts.append(packet(f8=base + _ns(event["ts"]), f10=1, f13=2, f52=content))
+    return parts
+
+
+def _stage(event: Event, interned: _Interned, architecture: str, *, links: bool) -> bytes:
     args = dict(event.get("args") or {})
     if not links:
         args.pop("correlation", None)
@@ -254,8 +291,7 @@ def _stage(event: Event, id: int, base: int, interned: _Interned, architecture: 
     extra = {_EXTRA_NAMES.get(key, key): value for key, value in args.items() if key not in _NOT_EXTRA}
     extra = {key: value for key, value in extra.items() if value or key in ("device id", "stream id")}
     is_kernel = event.get("cat") == "kernel"
-    stage = message(
-        f1=id,
+    return message(
         f2=_ns(event.get("dur", 0)),
         f6=[message(f1=key, f2=str(value)) for key, value in (*extra.items(), ("arch", architecture))],
         f11=int(args.get("device", event.get("pid") or 0)),
@@ -265,7 +301,6 @@ def _stage(event: Event, id: int, base: int, interned: _Interned, architecture: 
         f20=None if is_kernel else interned.names[str(event["name"])],
         f21=_launch(args) if is_kernel and "grid" in args else None,
     )
-    return packet(f8=base + _ns(event["ts"]), f10=1, f13=2, f53=stage)
 
 
 def _launch(args: Event) -> bytes:

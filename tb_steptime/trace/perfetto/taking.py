@@ -5,17 +5,18 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.notes import Damage
-from tb_steptime.trace.kineto.row_types import Args, Complete, Meta, MetaArgs
+from tb_steptime.trace.kineto.row_types import Args, Complete, Counter, Meta, MetaArgs
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.perfetto.arguments import Arguments
 from tb_steptime.trace.perfetto.slices import NO_ROW, Slices
 from tb_steptime.trace.perfetto.tracks import CLEARED, Lane, Sequences, Texts, Tracks, text_of
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import Int64, Kind
 
 _BEGIN, _END = 1, 2
 #: Clocks of a snapshot.
@@ -64,6 +65,9 @@ class Taking:
         self._is_known: dict[str, bool] = {}
         self._submitted, self._submitted_by = array("Q"), array("q")
         self._unlinked_rows, self._unlinked = array("q"), array("Q")
+        self._stage_rows, self._stages = array("q"), array("Q")
+        self._waiting_rows, self._waited_for = array("q"), array("Q")
+        self._samples: list[Counter] = []
         self._texts_of: dict[bytes, str] = {}
 
     def take(self, packets: list[Any]) -> None:
@@ -81,13 +85,13 @@ class Taking:
             elif packet.HasField("clocks"):
                 self._set_clock(packet.clocks)
             elif packet.HasField("counters"):
-                self.event_count += 1
+                self._take_samples(packet.timestamp + self._ahead_ns, packet.counters, texts)
             elif not packet.HasField("interned"):
                 self.other_count += 1
         self._flush()
 
     def finish(self) -> None:
-        """Give slices their ends and activities their launches, and name the lanes."""
+        """Give slices their ends and activities their launches, join nodes of graphs, and name the lanes."""
         self._slices.close()
         columns = self.columns
         start = np.frombuffer(columns.start, np.int64) if len(columns) else np.empty(0, np.int64)
@@ -95,6 +99,7 @@ class Taking:
         if len(rows):
             np.frombuffer(columns.dur, np.int64)[rows] = durations
         self._link_launches()
+        self._join_nodes()
         self.damage.unpaired_end_count = self._slices.stray_count
         self.damage.repaired_value_count = self._arguments.damaged_count
         names = [Meta("thread_name", pid, tid, MetaArgs(name)) for (pid, tid), name in self._lane_names.items()]
@@ -155,11 +160,29 @@ class Taking:
         name = texts.kernels.get(stage.kernel_iid) or texts.names.get(stage.name_iid) or named
         row = self._add(time_ns, category, name, lane, stage.duration, Args(**said))
         self._count_known(category)
+        if stage.event:
+            self._stage_rows.append(row)
+            self._stages.append(stage.event)
+        for each in stage.waits:
+            self._waiting_rows.append(row)
+            self._waited_for.append(each)
         if category in _WORK:
             self.stage_count += 1
             if "correlation" not in said and stage.event:
                 self._unlinked_rows.append(row)
                 self._unlinked.append(stage.event)
+
+    def _take_samples(self, time_ns: int, counters: Any, texts: Texts) -> None:
+        self.event_count += len(counters.sample)
+        described = texts.counters.get(counters.described_iid)
+        if described is None or not 0 <= time_ns < _LATEST_NS:
+            return
+        time = msgspec.Raw(f"{time_ns // 1000}.{time_ns % 1000:03d}".encode())
+        for sample in counters.sample:
+            name = described.names.get(sample.counter)
+            if name:
+                value = sample.double if sample.HasField("double") else sample.int
+                self._samples.append(Counter(time, name, f"GPU {described.gpu} Counters", {"": value}))
 
     def _add(self, time_ns: int, category: str, name: str, lane: Lane, dur_ns: int | None, args: Args) -> int:
         row = len(self.columns) + len(self._rows)
@@ -171,10 +194,9 @@ class Taking:
         return row
 
     def _flush(self) -> None:
-        if self._rows:
-            starts = np.array(self._starts, np.int64)
-            self.columns.add(EventBlock(self._rows, starts, [], len(self._rows)))
-            self._rows, self._starts = [], []
+        starts = np.array(self._starts, np.int64)
+        self.columns.add(EventBlock(self._rows, starts, [], len(self._rows), counters=self._samples))
+        self._rows, self._starts, self._samples = [], [], []
 
     def _leaves_out(self, category: str) -> bool:
         known = self._is_left_out.get(category)
@@ -208,17 +230,36 @@ class Taking:
 
     def _link_launches(self) -> None:
         """Activities that do not say their correlation have that of the call that lists them."""
-        if not self._unlinked or not self._submitted:
+        listed, by = _numbers(self._submitted), _numbers(self._submitted_by)
+        found, place = _found(_numbers(self._unlinked), listed)
+        rows = _numbers(self._unlinked_rows)[found]
+        if len(rows):
+            np.frombuffer(self.columns.correlation, np.int64)[rows] = by[place]
+
+    def _join_nodes(self) -> None:
+        """Activities of graphs, and those that they waited for."""
+        columns, rows = self.columns, _numbers(self._stage_rows)
+        found, place = _found(_numbers(self._waited_for), _numbers(self._stages))
+        before, after = rows[place], _numbers(self._waiting_rows)[found]
+        if not len(before):
             return
-        events = np.frombuffer(self._submitted, np.uint64)
-        by = np.frombuffer(self._submitted_by, np.int64)
-        order = np.argsort(events, kind="stable")
-        events, by = events[order], by[order]
-        wanted = np.frombuffer(self._unlinked, np.uint64)
-        place = np.minimum(np.searchsorted(events, wanted), len(events) - 1)
-        found = events[place] == wanted
-        rows = np.frombuffer(self._unlinked_rows, np.int64)[found]
-        np.frombuffer(self.columns.correlation, np.int64)[rows] = by[place[found]]
+        start, dur = np.frombuffer(columns.start, np.int64), np.frombuffer(columns.dur, np.int64)
+        thread = np.frombuffer(columns.labels.threads, np.int32)[np.frombuffer(columns.label, np.int32)]
+        columns.flows.add_arrows(start[before] + dur[before], thread[before], start[after], thread[after])
+
+
+def _numbers(values: array[int]) -> Int64:
+    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
+
+
+def _found(wanted: Int64, among: Int64) -> tuple[Int64, Int64]:
+    """Which of those that are wanted are there, and where."""
+    if not len(among):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(among, kind="stable")
+    place = np.minimum(np.searchsorted(among[order], wanted), len(among) - 1)
+    found = np.flatnonzero(among[order][place] == wanted)
+    return found, order[place[found]]
 
 
 def _with_correlation(args: Args, correlation: int) -> Args:

@@ -72,6 +72,13 @@ class Tracks:
         return ""
 
 
+class Counters(NamedTuple):
+    """Names of a GPU's counters, by number."""
+
+    gpu: int
+    names: dict[int, str]
+
+
 class Texts:
     """Interned texts of one sequence of packets, by number."""
 
@@ -81,6 +88,7 @@ class Texts:
         self.kernels: dict[int, str] = {}
         self.specifications: dict[int, str] = {}
         self.launch_arguments: dict[int, str] = {}
+        self.counters: dict[int, Counters] = {}
 
     def add(self, interned: Any) -> None:
         for known, added in (
@@ -93,6 +101,9 @@ class Texts:
                 known[each.iid] = text_of(each.name)
         for kernel in interned.kernels:
             self.kernels[kernel.iid] = text_of(kernel.name or kernel.mangled_name)
+        for each in interned.counters:
+            names = {counter.iid: text_of(counter.name) for counter in each.descriptor.counter}
+            self.counters[each.iid] = Counters(each.gpu, names)
 
     def stage_lane(self, device: int, iid: int) -> Lane:
         """The lane of a hardware queue."""

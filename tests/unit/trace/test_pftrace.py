@@ -140,6 +140,27 @@ def test_nodes_of_graphs_their_lanes_and_annotations_are_the_same(name, write, t
     assert rows(there) == rows(here)
 
 
+def test_dependencies_between_nodes_of_graphs_are_the_same(tmp_path):
+    def pairs(trace: Trace) -> list[tuple[str, str]]:
+        of, name = trace.dependencies, trace.events.name
+        return [(trace.strings[name[a]], trace.strings[name[b]]) for a, b in zip(of.before, of.after, strict=True)]
+
+    path = TRACES / "graph_dependencies.json"
+    there = read_trace(written(tmp_path, backend_trace(json.loads(path.read_text()))))
+    assert pairs(there) == pairs(read_trace(path)) != []
+
+
+def test_what_gpus_measure_of_themselves_is_the_same(tmp_path):
+    def samples(trace: Trace) -> list[tuple[Any, ...]]:
+        of = trace.counters
+        columns = (of.device.tolist(), of.ts.tolist(), of.value.tolist())
+        return [(trace.counter_names[name], *row) for name, *row in zip(of.name.tolist(), *columns, strict=True)]
+
+    path = TRACES / "gpu_counters.json"
+    there = read_trace(written(tmp_path, backend_trace(json.loads(path.read_text()))))
+    assert samples(there) == samples(read_trace(path)) != []
+
+
 @pytest.mark.parametrize("write", WRITERS)
 def test_collectives_are_the_same_in_either_format(write, tmp_path):
     """Also those whose values are texts in extra data: a group's name is a number, and stays a text."""
