@@ -61,9 +61,9 @@ def capability_of(architecture: str) -> Capability | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def beside(path: Path, capabilities: set[Capability]) -> tuple[list[dict[str, Any]], str] | None:
-    """The device properties of a JSON trace in the same folder, and its name. None where there is none whose GPUs are
-    all of these capabilities."""
+def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | None:
+    """The device properties of a JSON trace in the same folder. None where there is none whose GPUs are all of these
+    capabilities."""
     if not capabilities:
         return None
     try:
@@ -75,7 +75,7 @@ def beside(path: Path, capabilities: set[Capability]) -> tuple[list[dict[str, An
     for name in names[:_MOST_BESIDE]:
         listed = _properties(path.with_name(name))
         if listed and {_capability(each) for each in listed} == capabilities:
-            return listed, name
+            return listed
     return None
 
 

@@ -85,18 +85,16 @@ def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
 def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
     """What is known of the devices although the file does not describe them."""
     metadata = Metadata()
-    capabilities = {capability_of(each) for each in taking.architectures.values()} - {None}
-    found = beside(path, capabilities) if isinstance(path, Path) else None  # type: ignore[arg-type]
+    known = {each: of for each in taking.architectures.values() if (of := capability_of(each))}
+    found = beside(path, set(known.values())) if isinstance(path, Path) else None
     if found:
-        properties, name = found
-        metadata.add("deviceProperties", msgspec.json.encode(properties))
-        return metadata, [Note("devices-from-beside", {"file": text(name)})]
+        metadata.add("deviceProperties", msgspec.json.encode(found))
+        return metadata, [Note("devices-from-beside")]  # without the name, which may be that of a machine
     properties = by_architecture(taking.architectures)
     if not properties:
         return metadata, [Note("devices-not-described")] if len(taking.columns.on_device) else []
     metadata.add("deviceProperties", msgspec.json.encode(properties))
-    names = ", ".join(sorted(set(taking.architectures.values())))
-    return metadata, [Note("devices-by-architecture", {"architecture": text(names)})]
+    return metadata, [Note("devices-by-architecture", {"architecture": text(", ".join(sorted(known)))})]
 
 
 def _losses(trace: Trace, taking: Taking) -> list[Note]:

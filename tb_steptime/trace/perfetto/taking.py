@@ -24,6 +24,9 @@ _REALTIME, _BOOT_TIME = 1, 6
 #: Times from here on do not fit 64 bits of nanoseconds, with room for sums.
 _LATEST_NS = 2**62
 
+#: As many as a machine may have.
+_DEVICES = range(128)
+
 #: What the stages are called, and the categories that the same activities have in JSON.
 _STAGES = {
     "kernel": "kernel",
@@ -155,7 +158,7 @@ class Taking:
         lane = texts.stage_lane(device, stage.lane_iid)
         said.setdefault("device", device)
         _put_on_lane(said, lane)
-        if architecture and isinstance(said["device"], int):
+        if architecture and said["device"] in _DEVICES:
             self.architectures.setdefault(said["device"], architecture)
         name = texts.kernels.get(stage.kernel_iid) or texts.names.get(stage.name_iid) or named
         row = self._add(time_ns, category, name, lane, stage.duration, Args(**said))

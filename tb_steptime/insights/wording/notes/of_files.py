@@ -107,7 +107,7 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "devices-from-beside": NoteWords(
         "The file does not describe its GPU.",
-        "Its description is that of {file} in the same folder, whose GPU has the same architecture.",
+        "Its description is that of a JSON trace in the same folder, whose GPU has the same architecture.",
     ),
     "devices-not-described": NoteWords(
         "The file does not describe its GPU.",
