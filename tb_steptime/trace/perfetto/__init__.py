@@ -6,7 +6,7 @@ Kineto's JSON write `.pftrace`: slices for both. Either way an event's arguments
 so the columns are filled by what fills them from JSON, `trace.kineto.columns`.
 
     messages   the protobuf messages, and of each the fields that are read
-    wire       protobuf as far as it is read by hand
+    wire       tags and lengths, which are read by hand
     packets    chunks of a file -> packets; a damaged one is skipped
     arguments  annotations of a slice, extra data of a render stage -> arguments as in JSON
     tracks     tracks and interned texts, which events name by number

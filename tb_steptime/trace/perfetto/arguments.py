@@ -19,8 +19,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args
-from tb_steptime.trace.perfetto.messages import annotation_of
-from tb_steptime.trace.perfetto.wire import fields
+from tb_steptime.trace.perfetto.messages import annotation_of, extra_of
 
 #: Names of arguments in JSON -> fields of Args.
 _FIELDS = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))
@@ -159,12 +158,8 @@ def _plain(annotation: Any) -> Any:
 
 
 def _extra(spelled: bytes) -> _Said | None:
-    name = value = ""
-    for number, content in fields(spelled):
-        if isinstance(content, bytes) and number == 1:
-            name = content.decode("utf-8", "replace")
-        elif isinstance(content, bytes) and number == 2:
-            value = content.decode("utf-8", "replace")
+    extra = extra_of(spelled)
+    name, value = (text.decode("utf-8", "replace") for text in (extra.name, extra.value))
     if name == "arch":
         return name, value
     field = _FIELDS.get(_STAGE_NAMES.get(name, name))

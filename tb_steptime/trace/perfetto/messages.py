@@ -93,6 +93,7 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "name_iid": (20, "int"),
         "launch": (21, "Shape"),
     },
+    "Extra": {"name": (1, "bytes"), "value": (2, "bytes")},
     "Counters": {"sample": (2, "Sample*"), "gpu": (3, "signed"), "described_iid": (4, "int")},
     "Sample": {"counter": (1, "int"), "int": (2, "signed"), "double": (3, "double")},
     "DescribedCounters": {"iid": (1, "int"), "descriptor": (2, "Descriptor"), "gpu": (3, "signed")},
@@ -133,6 +134,11 @@ def packets_of(text: bytes) -> Any:
 def annotation_of(text: bytes) -> Any:
     """An entry of a list that an annotation holds. Raises DecodeError."""
     return _class_of("Annotation").FromString(text)
+
+
+def extra_of(text: bytes) -> Any:
+    """Extra data of a render stage. Raises DecodeError."""
+    return _class_of("Extra").FromString(text)
 
 
 def packet_of(text: bytes) -> Any:

@@ -17,6 +17,8 @@ from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
 
 #: A packet that is longer is taken for a damaged one; the largest holds all names of a trace.
 _LONG_PACKET_BYTES = 64 * 1024 * 1024
+#: Places at which a packet is tried to be read, in all of a file: what takes more is no damage but another file.
+_MOST_TRIES = 200_000
 #: Text of packets that are decoded together: as messages they take some ten times as much.
 _TOGETHER_BYTES = 256 * 1024
 
@@ -32,6 +34,7 @@ class Packets:
         self._ends_at_damage = ends_at_damage
         self._text = b""
         self._ended = False
+        self._tries = 0
         self.lost_count = 0
         self.cut_short = False
 
@@ -87,12 +90,13 @@ class Packets:
         or its length is damaged."""
         start = 1
         while True:
-            found = _next_packet(self._text, start, self._ended)
+            found = self._next_packet(start)
             if found is not None:
                 self.lost_count += 1
                 self._text = self._text[found:]
                 return
-            if self._ended:
+            if self._ended or self._tries > _MOST_TRIES:
+                self._ended = True
                 self.lost_count += damaged
                 self.cut_short = True
                 self._text = b""
@@ -100,6 +104,23 @@ class Packets:
             kept = max(0, len(self._text) - _TOGETHER_BYTES)
             self._text, start = self._text[kept:], 0
             self._more()
+
+    def _next_packet(self, start: int) -> int | None:
+        """Where a packet begins that decodes, says when or what it is, and is followed by another or by the end."""
+        text = self._text
+        at = text.find(PACKET_TAG, start)
+        while at >= 0 and self._tries <= _MOST_TRIES:
+            self._tries += 1
+            try:
+                size, begin = varint(text, at + 1)
+                end = begin + size
+                follows = text[end] == PACKET_TAG if end < len(text) else self._ended and end == len(text)
+                if size and follows and _is_packet(text[begin:end]):
+                    return at
+            except (IndexError, ValueError):
+                pass
+            at = text.find(PACKET_TAG, at + 1)
+        return None
 
 
 def _whole(text: bytes) -> tuple[int, bool]:
@@ -120,22 +141,6 @@ def _whole(text: bytes) -> tuple[int, bool]:
             return at, False
         at = start + size
     return at, False
-
-
-def _next_packet(text: bytes, start: int, ended: bool) -> int | None:
-    """Where a packet begins that decodes, says when or what it is, and is followed by another or by the end."""
-    at = text.find(PACKET_TAG, start)
-    while at >= 0:
-        try:
-            size, begin = varint(text, at + 1)
-            end = begin + size
-            follows = text[end] == PACKET_TAG if end < len(text) else ended and end == len(text)
-            if size and follows and _is_packet(text[begin:end]):
-                return at
-        except (IndexError, ValueError):
-            pass
-        at = text.find(PACKET_TAG, at + 1)
-    return None
 
 
 def _is_packet(text: bytes) -> bool:

@@ -338,6 +338,14 @@ def test_a_damaged_length_costs_its_packet_alone(tmp_path):
     assert len(trace.events.rows(Kind.KERNEL)) == 19
 
 
+def test_what_is_no_packets_for_long_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(packets_module, "_MOST_TRIES", 100)
+    content = backend_trace(small_trace())
+    trace = read_trace(written(tmp_path, packed(content + b"\n\x00\xff" * 200_000 + content), "a.pftrace.gz"))
+    assert len(find_steps(trace).steps) == 3
+    assert "truncated-file" in noted(trace)
+
+
 def test_what_comes_behind_damaged_packing_is_not_trusted(tmp_path):
     content = bytearray(packed(backend_trace(small_trace(steps=200))))
     content[len(content) // 2] ^= 0xFF
