@@ -128,6 +128,12 @@ const LONG_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "lon
 /** "8 June 2021" */
 export const date = (epoch_ns: number): string => LONG_DATE.format(new Date(epoch_ns / 1e6)).replaceAll(" ", NBSP);
 
+/** PyTorch is younger: what converters made of a trace may count from another moment than 1970. */
+const FIRST_NS = Date.UTC(2000, 0) * 1e6;
+
+/** When it was recorded; null where the file does not say. */
+export const recordedOn = (epoch_ns: number): string | null => (epoch_ns < FIRST_NS ? null : date(epoch_ns));
+
 /** "5–10", or "5" where both are the same. */
 export function rangeText(first: string, last: string): string {
   return first === last ? first : `${first}–${last}`;

@@ -13,7 +13,7 @@ from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.found import FoundSpan, numbered, span_id
 from tb_steptime.ingest.listing import Entry, Files, Listing
 from tb_steptime.ingest.local_files import LocalFiles
-from tb_steptime.ingest.names import JSON_NAME, trace_name
+from tb_steptime.ingest.names import TRACE_NAME, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.remote_files import RemoteFiles
 from tb_steptime.ingest.states import Problem
@@ -22,7 +22,7 @@ from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
 
 #: A log directory has hundreds of folders; past this it is a home directory or a data set, and the walk would not end.
 MAX_FOLDERS = 20_000
-#: JSON files whose name does not say that they are traces are opened; more than this are a data set.
+#: Files whose name does not say that they are traces are opened; more than this are a data set.
 MAX_OPENED = 2_000
 #: More spans than a person can choose from; the pickers stay fast up to here.
 MAX_SPANS = 20_000
@@ -133,7 +133,7 @@ class _Scan:
         return _Folder(listing, spans, looked.opened, looked.sure)
 
     def _spans(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSpan]:
-        traces = {file.name: file for file in files if JSON_NAME.fullmatch(file.name)}
+        traces = {file.name: file for file in files if TRACE_NAME.fullmatch(file.name)}
         summaries = {file.name.removesuffix(SUFFIX): file for file in files if file.name.endswith(SUFFIX)}
         records = _Records.of(files)
         for name in sorted(traces.keys() | summaries.keys()):

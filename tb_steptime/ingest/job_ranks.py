@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
-from tb_steptime.ingest.names import machine_of, rank_in_name
+from tb_steptime.ingest.names import machine_of
+from tb_steptime.trace.file_names import rank_in_name
 
 if TYPE_CHECKING:
     from tb_steptime.ranks.spans import RankFacts, RankSpan

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import JSON_NAME
+from tb_steptime.ingest.names import TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
 
@@ -57,9 +57,9 @@ class Files(Protocol):
         """Whether the file's first bytes look like a trace; False where it cannot be read."""
 
 
-_ENDINGS = (".json", ".json.gz", SUFFIX, RECORD_SUFFIX)
+_ENDINGS = (SUFFIX, RECORD_SUFFIX)
 
 
 def matters(name: str) -> bool:
     """Whether a file of this name may be a trace, a summary or a recorder's file."""
-    return name.endswith(_ENDINGS) and (".json" not in name[-8:] or JSON_NAME.fullmatch(name) is not None)
+    return name.endswith(_ENDINGS) or TRACE_NAME.fullmatch(name) is not None

@@ -21,8 +21,8 @@ from pathlib import Path
 from zlib import crc32
 
 from tb_steptime.ingest.listing import Entry, Listing, matters
-from tb_steptime.ingest.names import JSON_NAME
-from tb_steptime.trace.kineto import looks_like_trace
+from tb_steptime.ingest.names import TRACE_NAME
+from tb_steptime.trace.reading import looks_like_trace
 
 #: File systems round times, FAT to two seconds: a folder that was listed so soon after its last change may have changed
 #: again without another time.
@@ -123,7 +123,7 @@ class LocalFiles:
         away = {each.name for each in links if not self._stays_inside(each.path)}
         folders = [each.name for each in entries if each.is_dir()]
         files = [entry for each in entries if matters(each.name) and each.name not in away for entry in _regular(each)]
-        outside = [name for name in away if name in folders or JSON_NAME.fullmatch(name)]
+        outside = [name for name in away if name in folders or TRACE_NAME.fullmatch(name)]
         own = (name for name in folders if name not in away)
         of_files = tuple(sorted(files))
         return Listing(_sorted(own), of_files, _sorted(outside), _sorted(unreadable)), bool(links)
@@ -147,7 +147,7 @@ def _shown(name: str) -> str:
 
 def _may_hold(entry: os.DirEntry[str]) -> bool:
     """Whether it may be a trace or hold some."""
-    return entry.is_dir() or JSON_NAME.fullmatch(_shown(entry.name)) is not None
+    return entry.is_dir() or TRACE_NAME.fullmatch(_shown(entry.name)) is not None
 
 
 def _regular(entry: os.DirEntry[str]) -> list[Entry]:

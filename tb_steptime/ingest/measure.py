@@ -15,12 +15,12 @@ from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.text import Note, text
-from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.reading import read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
     from tb_steptime.trace.model import Trace
+    from tb_steptime.trace.reading import ReadProgress
 
 
 def measure_file(

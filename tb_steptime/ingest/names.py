@@ -9,22 +9,29 @@ from dataclasses import dataclass
 
 from tb_steptime.ingest.places import Place
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.file_names import rank_in_name
 
 #: Of a run: `tb-steptime export` writes scalars into it, which are none of the job's own.
 EXPORT_FOLDER = "step_insights"
 
-JSON_NAME = expression(r"(?P<worker>.+)\.json(?:\.gz)?")
-_KINETO_NAME = expression(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
-_RANK_NAME = expression(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
+_FORMAT = r"\.(?:json|pftrace)(?:\.gz)?"
+#: Of what may be a trace: its content has to say whether it is one.
+TRACE_NAME = expression(r"(?P<worker>.+?)(?:\.trace)?" + _FORMAT)
+_HANDLER_NAME = expression(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace" + _FORMAT)
+_RANK_NAME = expression(r"(?P<worker>rank[-_]?\d+)_trace" + _FORMAT)
+#: SGLang: `<id>-TP-0-DECODE`, where the id is the time in seconds, behind a prefix where the user gave one.
+_SGLANG_NAME = expression(
+    r"(?:(?P<prefix>.+?)-)??(?:(?P<time>\d{9,}(?:\.\d+)?)-)?"
+    r"(?P<worker>TP-\d+(?:-(?:DP|PP|EP)-\d+)*)(?:-(?P<stage>[A-Z_]+))?\.trace" + _FORMAT
+)
 _ITERATION_FOLDER = expression(r"iteration_(?P<time>\d+)")
 #: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
 _OF_MACHINE = expression(r"(?P<machine>.+)_(?P<process>\d+)")
 _OF_NO_MACHINE = expression(
     r"(?:local[-_])?(?:rank|worker|cpu|gpu|device|node|trainer|process|proc|replica|epoch|step|iteration|run|trace)s?"
-    r"|rank[-_]?\d+(?:[-_.].*)?",
+    r"|rank[-_]?\d+(?:[-_.].*)?|(?:.*_)?kineto",
     re.IGNORECASE,
 )
-_RANK_IN_NAME = expression(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -41,26 +48,25 @@ class TraceName:
 def trace_name(place: Place, relative: str, name: str) -> TraceName:
     """Of a file in the folder `relative` ("" or "a/b/") of a place."""
     folder = relative.rstrip("/")
-    if match := _KINETO_NAME.fullmatch(name):
+    if match := _HANDLER_NAME.fullmatch(name):
         return TraceName(_run(place, folder), match["worker"] or name, int(match["time"] or -1), True)
-    if match := _RANK_NAME.fullmatch(name):
-        parent, _, last = folder.rpartition("/")
-        iteration = _ITERATION_FOLDER.fullmatch(last)
-        if iteration:  # torchtitan writes one folder for each capture of a run
-            return TraceName(_run(place, parent), match["worker"], int(iteration["time"]), True)
-        return TraceName(_run(place, folder), match["worker"], -1, True)
-    match = JSON_NAME.fullmatch(name)
-    return TraceName(_run(place, folder), match["worker"] if match else name, -1, False)
+    if match := _SGLANG_NAME.fullmatch(name):
+        # Prefill and decode are different work: two runs, as if each had a folder.
+        run = "/".join(part for part in (folder, match["prefix"], (match["stage"] or "").lower()) if part)
+        time = round(float(match["time"]) * 1e9) if match["time"] else -1
+        return TraceName(_run(place, run), match["worker"], time, False)
+    sure = _RANK_NAME.fullmatch(name)
+    match = sure or TRACE_NAME.fullmatch(name)
+    worker = match["worker"] if match else name
+    parent, _, last = folder.rpartition("/")
+    iteration = _ITERATION_FOLDER.fullmatch(last)
+    if iteration and rank_in_name(worker) is not None:  # torchtitan writes one folder for each capture of a run
+        return TraceName(_run(place, parent), worker, int(iteration["time"]), sure is not None)
+    return TraceName(_run(place, folder), worker, -1, sure is not None)
 
 
 def _run(place: Place, folder: str) -> str:
     return "/".join(part for part in (place.name, folder) if part) or "."
-
-
-def rank_in_name(worker: str) -> int | None:
-    """The rank in a worker's name ("rank-34.host", "node1_rank3"), None where it has none."""
-    match = _RANK_IN_NAME.search(worker)
-    return int(match[1]) if match else None
 
 
 def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:

@@ -32,7 +32,7 @@ import msgspec
 from tb_steptime.files.paths import AnyPath, address, any_path
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.reading import ReadProgress
 
 #: TensorBoard, and whatever else the user does, goes first.
 NICENESS = 5
@@ -167,7 +167,7 @@ def _slice(
 ) -> Path:
     from tb_steptime.errors import TraceError
     from tb_steptime.trace.kineto.slices.file import write_slice
-    from tb_steptime.trace.kineto.slices.plan import plan_slice
+    from tb_steptime.trace.reading import plan_slice
 
     (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
     first, last = map(int, steps.split("-"))

@@ -98,7 +98,7 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
         number=span.found.number,
         file=span.found.file,
         file_bytes=facts.file_bytes if facts else span.found.bytes,
-        recorded_ns=facts.origin_ns if facts else _written_ns(span.found),
+        recorded_ns=_recorded_ns(facts.origin_ns if facts else 0, span.found),
         has_gpu=bool(facts.device_names) if facts else None,
         state=span.state(place),
         mean_step_ns=facts.mean_step_ns if facts else None,
@@ -107,6 +107,11 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
         progress=place.progress if place else None,
         error=span.problem,
     )
+
+
+def _recorded_ns(origin_ns: int, found: FoundSpan) -> int:
+    """Epoch time. What converters made of a trace may count from another moment: then when it was written."""
+    return origin_ns if origin_ns >= _EARLIEST_MS * 10**6 else _written_ns(found)
 
 
 def _written_ns(found: FoundSpan) -> int:

@@ -18,7 +18,7 @@ from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.slices import Slices, StepSlice, slice_job, slice_name
+from tb_steptime.serve.slices import Slices, StepSlice, slice_job, slice_name, whole_file
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.event_cache import EventFiles
 from tb_steptime.timeline.event_file import EventFile
@@ -112,8 +112,10 @@ class Reader:
         return self.waiting(span)
 
     def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
-        """The steps from the first to the last as a trace of their own; it is made when it is first asked for. Raises
-        SpanFailed."""
+        """The steps from the first to the last as a trace of their own, or the whole of a file that is not cut; it is
+        made when it is first asked for. Raises SpanFailed."""
+        if whole := whole_file(span.found):
+            return whole
         job = slice_job(span.found, steps)
         file = self.slices.open(job.id)
         if file is not None:

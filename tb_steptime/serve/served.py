@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.names import rank_in_name
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
+from tb_steptime.trace.file_names import rank_in_name
 
 #: Sparks have room for so many spans on either side of the one that is shown.
 NEIGHBOUR_SPANS = 32

@@ -22,13 +22,16 @@ from tb_steptime.serve.refusals import SpanFailed
 MAX_SLICES = 4
 #: More are a large file, for which the command does not need a browser's memory.
 MAX_STEPS = 20
+#: A browser holds what it hands to Perfetto in memory, and Perfetto many times of that.
+MAX_WHOLE_BYTES = 512 * 1024 * 1024
 #: What file names of every system hold.
 _UNUSUAL = re.compile(r"[^A-Za-z0-9.-]+")
+_WHOLE = (".pftrace", ".pftrace.gz")
 
 
 @dataclass(frozen=True)
 class StepSlice:
-    """A trace of some steps alone, gzip, opened to be read. name: what it is saved as."""
+    """A trace of some steps alone, gzip, or a whole `.pftrace`, opened to be read. name: what it is saved as."""
 
     file: IO[bytes]
     name: str
@@ -78,6 +81,23 @@ class Slices:
             if self.folder:
                 self.folder.remove()
                 self.folder = None
+
+
+def whole_file(found: FoundSpan) -> StepSlice | None:
+    """A `.pftrace` as it is, since steps are cut out of JSON alone; None for other traces. Raises SpanFailed where it
+    cannot be handed over."""
+    if found.trace is None or not found.file.endswith(_WHOLE):
+        return None
+    hint = "Open the file itself at ui.perfetto.dev."
+    if not isinstance(found.trace, Path):
+        raise SpanFailed(Problem("Steps cannot be cut out of a .pftrace file in a store", found.file, hint))
+    if found.bytes > MAX_WHOLE_BYTES:
+        raise SpanFailed(Problem("The .pftrace file is too large for a browser to hand over", found.file, hint))
+    try:
+        return StepSlice(found.trace.open("rb"), _UNUSUAL.sub("_", found.trace.name).strip("._"))
+    except OSError as error:
+        problem = f"The file cannot be read: {error.strerror}"
+        raise SpanFailed(Problem(problem, found.file, "Check that it is still there and may be read.")) from error
 
 
 def slice_job(found: FoundSpan, steps: tuple[int, int]) -> Job:

@@ -14,7 +14,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, find_spans, measured_span, read_found
-from tb_steptime.trace.kineto import ReadProgress
+from tb_steptime.trace.reading import ReadProgress
 
 
 class AskedWronglyError(Exception):

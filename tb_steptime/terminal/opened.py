@@ -19,7 +19,8 @@ from tb_steptime.terminal.progress_bar import StatusLine
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 _RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
+    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+    "torch.profiler.tensorboard_trace_handler(folder) writes them."
 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.printer import GAP, counted, nbytes
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.reading import ReadProgress
 
 #: Of the bar, where there is room for the words beside it, and where there is not.
 _BAR_CELLS, _LEAST_CELLS = 24, 6

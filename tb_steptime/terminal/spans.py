@@ -15,7 +15,7 @@ from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
-from tb_steptime.trace.kineto import ReadProgress, read_trace
+from tb_steptime.trace.reading import ReadProgress, read_trace
 from tb_steptime.trace.steps import as_one_step, only_steps
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ StepChoice = Literal["found", "recording"] | tuple[int, int]
 UNPRINTED = ("gpu", "operators", "timeline")
 
 _RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
+    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+    "torch.profiler.tensorboard_trace_handler(folder) writes them."
 )
 
 

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import state
+from tests.drawn.pftrace import backend_trace, packed
+from tests.drawn.small_trace import small_trace
 
 HTML = "text/html; charset=utf-8"
 
@@ -109,3 +111,22 @@ def test_a_step_is_saved_and_handed_to_perfetto_out_of_tensorboards_frame(
     title, name, length, magic = json.loads(opened.value.locator("pre").inner_text())
     assert re.search(r" span 1, step \d+$", title)
     assert (name, length, magic) == (saved.value.suggested_filename, len(packed), [0x1F, 0x8B])
+
+
+def test_a_pftrace_is_handed_to_perfetto_as_it_is(tensorboard: StartTensorBoard, tmp_path: Path, tab: OpenTab) -> None:
+    content = packed(backend_trace(small_trace()))
+    trace = tmp_path / "job" / "iteration_20" / "rank3_trace.pftrace.gz"
+    trace.parent.mkdir(parents=True)
+    trace.write_bytes(content)
+    one = tab(tensorboard(tmp_path), state(view="timeline"), theme="dark")
+    one.page.context.route("https://ui.perfetto.dev/**", lambda route: route.fulfill(body=PERFETTO, content_type=HTML))
+    timeline = one.view("timeline")
+    drawn(timeline)
+    timeline.get_by_role("button", name=re.compile("^Show as table")).click()
+    timeline.get_by_role("menuitem", name=re.compile(r"^Open step \d+ in Perfetto$")).click()
+    expect(timeline.get_by_text("The whole .pftrace file is ready")).to_be_visible()
+    with one.page.expect_popup() as opened:
+        timeline.get_by_role("button", name="Open in Perfetto").click()
+    expect(timeline.get_by_text("Perfetto has it, in the new window.")).to_be_visible()
+    title, name, length, _ = json.loads(opened.value.locator("pre").inner_text())
+    assert (title, name, length) == ("job rank3 span 1", trace.name, len(content))

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.reading import read_trace
 from tools.real_traces import FETCHED, rows
 
 _VARIABLE = "TB_STEPTIME_SHARED"
@@ -90,6 +90,13 @@ def reference(file: str) -> dict[str, Any]:
     path = _FOLDER / "reference" / file
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 
+
+#: The real Perfetto traces of PyTorch, as `real_path` takes them.
+PFTRACES = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("pftrace/*.pftrace*")))
+#: A test with a parameter `path` runs on each of them.
+on_real_pftraces = pytest.mark.parametrize("path", cases(PFTRACES, "pftrace"))
+#: The same on those and on all of `traces/`.
+on_traces_of_all_formats = pytest.mark.parametrize("path", cases((*(f"traces/{name}" for name in REAL), *PFTRACES)))
 
 #: Those whose waits for batches are tested.
 WITH_LOADERS = (

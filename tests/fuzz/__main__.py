@@ -12,7 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.fuzz.cases import outcome, write_case
+from tests.fuzz import cases as jsons
+from tests.fuzz import pftraces
 
 
 def main() -> None:
@@ -21,16 +22,18 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--case", nargs=2, metavar=("N", "FILE"), help="write the file of one case")
+    parser.add_argument("--pftrace", action="store_true", help="Perfetto traces, which have numbers of their own")
     asked = parser.parse_args()
+    drawn = pftraces if asked.pftrace else jsons
     if asked.case:
-        write_case(int(asked.case[0]), Path(asked.case[1]))
+        drawn.write_case(int(asked.case[0]), Path(asked.case[1]))
         return
     began = time.monotonic()
     causes: Counter[str] = Counter()
     example: dict[str, int] = {}
     with multiprocessing.Pool(asked.jobs) as pool:
         cases = range(asked.first, asked.first + asked.cases)
-        for case, cause in zip(cases, pool.imap(outcome, cases, chunksize=50), strict=True):
+        for case, cause in zip(cases, pool.imap(drawn.outcome, cases, chunksize=50), strict=True):
             if cause:
                 causes[cause] += 1
                 example.setdefault(cause, case)

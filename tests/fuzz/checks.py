@@ -27,7 +27,7 @@ from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import flame_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
-from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.reading import read_trace
 
 #: Rounding of sums of fractions.
 ROUNDING = 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import PROJECT
+from tests.fuzz import pftraces
 from tests.fuzz.cases import outcome
 from tests.fuzz.checks import finding
 
@@ -30,6 +31,15 @@ def test_what_was_found_once_stays_mended(name):
 @pytest.mark.live
 def test_many_mutations_give_figures_or_a_clear_refusal():
     assert wrong(range(1_000, 3_000)) == {}
+
+
+def test_some_damaged_pftraces_give_figures_or_a_clear_refusal():
+    assert {case: cause for case in range(40) if (cause := pftraces.outcome(case))} == {}
+
+
+@pytest.mark.live
+def test_many_damaged_pftraces_give_figures_or_a_clear_refusal():
+    assert {case: cause for case in range(1_000, 3_000) if (cause := pftraces.outcome(case))} == {}
 
 
 def wrong(cases: range) -> dict[int, str]:

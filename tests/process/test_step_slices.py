@@ -11,7 +11,8 @@ import pytest
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.slices import MAX_SLICES, StepSlice, slice_name
-from tests.drawn.small_trace import write_trace
+from tests.drawn.pftrace import backend_trace, packed
+from tests.drawn.small_trace import small_trace, write_trace
 from tests.drawn.stores import all_read, entries, until
 from tests.drawn.trace_schema import faults
 
@@ -52,6 +53,26 @@ def test_a_changed_trace_is_cut_again_and_one_that_is_gone_is_not(logs, opened):
     with pytest.raises(SpanFailed) as said:
         until(lambda: opened.step_slice(entry.id, (6, 6), work=True) and None, seconds=5)
     assert said.value.problem.hint == "Put the trace back next to its summary."
+
+
+def test_a_pftrace_is_handed_over_as_it_is(logs, opened):
+    content = packed(backend_trace(small_trace()))
+    logs.mkdir(exist_ok=True)
+    (logs / "rank0_trace.pftrace.gz").write_bytes(content)
+    (entry,) = all_read(opened).values()
+    whole = opened.step_slice(entry.id, (5, 5), work=False)
+    assert isinstance(whole, StepSlice)
+    with whole.file as file:
+        assert (file.read(), whole.name) == (content, "rank0_trace.pftrace.gz")
+
+
+def test_a_pftrace_too_large_for_a_browser_is_not(logs, opened, monkeypatch):
+    monkeypatch.setattr("tb_steptime.serve.slices.MAX_WHOLE_BYTES", 10)
+    logs.mkdir(exist_ok=True)
+    (logs / "rank0_trace.pftrace.gz").write_bytes(packed(backend_trace(small_trace())))
+    (entry,) = all_read(opened).values()
+    with pytest.raises(SpanFailed, match="too large"):
+        opened.step_slice(entry.id, (5, 5), work=False)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import { createContext } from "preact";
 import type { SpanHead } from "../api.gen";
-import { date } from "../format";
+import { recordedOn } from "../format";
 
 export interface About {
   /** "overview" */
@@ -29,7 +29,9 @@ export function aboutSpan(view: string, head: SpanHead, version: string): About 
       run,
       worker,
       `span ${number}`,
-      simulated === null ? `recorded ${date(head.origin_ns)}` : "simulated, not recorded",
+      simulated === null
+        ? ["recorded", recordedOn(head.origin_ns)].filter(Boolean).join(" ")
+        : "simulated, not recorded",
     ],
   };
 }

@@ -3,7 +3,7 @@
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
-import { bytes, count, counted, DASH, date, share } from "../format";
+import { bytes, count, counted, DASH, date, recordedOn, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
@@ -121,7 +121,9 @@ function Origin({ head, written_ms }: { head: SpanHead; written_ms: number | und
           <br />
         </>
       )}
-      {counted(head.step_count, head.steps_by === "inferred" ? "inferred step" : "step")}, {date(head.origin_ns)}
+      {[counted(head.step_count, head.steps_by === "inferred" ? "inferred step" : "step"), recordedOn(head.origin_ns)]
+        .filter(Boolean)
+        .join(", ")}
       <br />
       {count(head.events)} events, {bytes(head.file_bytes)}
       {written_ms !== undefined && (

@@ -23,7 +23,7 @@ export function Empty({ index }: { index: Index }) {
       </div>
       <p class="faint small">
         Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at{" "}
-        {clock(index.scanned_at_ms)}. Names end in .pt.trace.json or .json.gz.
+        {clock(index.scanned_at_ms)}. Names end in .json, .json.gz, .pftrace or .pftrace.gz.
       </p>
       {index.problems.map((problem) => (
         <Note key={problem.file} cause={`${problem.problem}.`}>

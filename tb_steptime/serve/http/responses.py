@@ -19,7 +19,11 @@ _JAVASCRIPT = "text/javascript; charset=utf-8"
 #: A browser takes it for what it says it is.
 _NO_GUESS = {"X-Content-Type-Options": "nosniff"}
 #: Of files to download, by how their name ends.
-_FILES = {".gz": "application/gzip", ".html": "text/html; charset=utf-8"}
+_FILES = {
+    ".gz": "application/gzip",
+    ".html": "text/html; charset=utf-8",
+    ".pftrace": "application/octet-stream",
+}
 
 
 @dataclass(frozen=True)

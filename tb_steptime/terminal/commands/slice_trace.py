@@ -53,7 +53,7 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
     from tb_steptime.terminal.printer import counted, nbytes
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.trace.kineto.slices.file import write_slice
-    from tb_steptime.trace.kineto.slices.plan import plan_slice
+    from tb_steptime.trace.reading import plan_slice
 
     try:
         with ProgressBar("finding steps  ") as bar:

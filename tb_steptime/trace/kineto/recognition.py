@@ -23,21 +23,26 @@ _OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanosecond
 def looks_like_trace(path: str | AnyPath) -> bool:
     """Does the file's first part look like a Kineto trace? False for what cannot be read at all."""
     try:
-        head = _head(any_path(path))
+        return looks_like_json_trace(head_of(any_path(path)))
     except TraceError:
         return False
+
+
+def looks_like_json_trace(head: bytes) -> bool:
+    """Of a file's first part."""
     opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
 
 
-def _head(path: AnyPath) -> bytes:
+def head_of(path: AnyPath, size: int = _HEAD_BYTES) -> bytes:
+    """The first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
     source = Source(path)
     try:
         head = b""
         for chunk in source.chunks():
             head += chunk
-            if len(head) >= _HEAD_BYTES:
+            if len(head) >= size:
                 break
-        return head[:_HEAD_BYTES]
+        return head[:size]
     finally:
         source.close()

@@ -11,7 +11,7 @@ from tb_steptime.insights import judge
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.phases.assignment import host_time_ns
-from tests.drawn.real_traces import on_real_traces, read_real
+from tests.drawn.real_traces import on_traces_of_all_formats, read_real, real_path
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -127,9 +127,9 @@ def test_gradients_out_of_buckets_are_counted_with_what_they_cost():
     assert (result.bucket_copies, result.bucket_late_ns) == (1.0, 5 * US)
 
 
-@on_real_traces
-def test_every_picture_is_a_sum_of_the_same_sums(name: str):
-    trace = read_real(name)
+@on_traces_of_all_formats
+def test_every_picture_is_a_sum_of_the_same_sums(path: str):
+    trace = read_real(real_path(path))
     results = {each.id: each.analyse(trace) for each in ANALYSES}
     result = results["host"]
     assert result.mean_step_ns == results["overview"].mean_duration_ns == sum(row.host_ns for row in result.phases)

@@ -8,9 +8,11 @@ import pytest
 from tb_steptime.ingest import discovery, local_files
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.names import rank_in_name
 from tb_steptime.ingest.places import Place, parse_places
-from tests.drawn.small_trace import write_trace
+from tb_steptime.trace.file_names import rank_in_name
+from tb_steptime.trace.reading import read_trace
+from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet
+from tests.drawn.small_trace import small_trace, write_trace
 
 
 def look(*roots, names=()):
@@ -56,6 +58,70 @@ def test_ranks_of_torchtitan_are_workers_and_its_iterations_spans(tmp_path):
     assert [span[:3] for span in look(tmp_path)[0]] == [
         ("job", worker, number) for worker in ("rank0", "rank2", "rank10") for number in (1, 2)
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "run", "worker", "rank"),
+    [
+        ("job/iteration_20/rank3_trace.json.gz", "job", "rank3", 3),
+        ("job/iteration_20/rank3_trace.pftrace.gz", "job", "rank3", 3),
+        ("job/iteration_20/rank-3.json", "job", "rank-3", 3),
+        ("job/iteration_20/host.7.pt.trace.json", "job/iteration_20", "host", None),
+        ("s/1782843274.7730265-TP-0-DECODE.trace.json.gz", "s/decode", "TP-0", 0),
+        ("s/1782843274.7730265-TP-2-EXTEND.trace.json.gz", "s/extend", "TP-2", 2),
+        ("s/1782843274.7730265-TP-5-DP-1-EP-5.trace.json.gz", "s", "TP-5-DP-1-EP-5", 5),
+        ("s/1782843274.7730265-TP-1-PP-1.trace.json.gz", "s", "TP-1-PP-1", None),
+        ("s/1782843274.7730265-TP-1-PP-0-DECODE.trace.json.gz", "s/decode", "TP-1-PP-0", 1),
+        ("s/long-1782843274.7730265-TP-0-DECODE.trace.json.gz", "s/long/decode", "TP-0", 0),
+        ("s/mine-TP-0.trace.json.gz", "s/mine", "TP-0", 0),
+        ("v/dp0_pp0_tp1_dcp0_ep1_rank1.1764457406622309595.pt.trace.json.gz", "v", "dp0_pp0_tp1_dcp0_ep1_rank1", 1),
+        ("v/dp1_pp0_tp1_dcp0_ep1_rank1.1764457406622309595.pt.trace.json.gz", "v", "dp1_pp0_tp1_dcp0_ep1_rank1", None),
+        ("v/3f2a-rank-4.1764457406622309595.pt.trace.json.gz", "v", "3f2a-rank-4", 4),
+        ("p/primus-megatron-exp[llama2]-rank[3].17.pt.trace.json.gz", "p", "primus-megatron-exp[llama2]-rank[3]", 3),
+        ("m/megatron_kineto_6.json.gz", "m", "megatron_kineto_6", 6),
+        ("m/torch_profile/rank-7.json.gz", "m/torch_profile", "rank-7", 7),
+        ("t/trace-rank-2.json", "t", "trace-rank-2", 2),
+        ("x/mine.trace.json", "x", "mine", None),
+        ("x/mine.pftrace", "x", "mine", None),
+        ("x/host_12.900.pt.trace.pftrace.gz", "x", "host_12", None),
+    ],
+)
+def test_names_of_jobs_and_servers_say_run_worker_and_rank(tmp_path, file, run, worker, rank):
+    write_trace(tmp_path / file)
+    assert look(tmp_path)[0] == [(run, worker, 1, file)]
+    assert rank_in_name(worker) == rank
+
+
+def test_prefill_and_decode_of_a_server_are_runs_of_the_same_workers_in_the_order_of_their_times(tmp_path):
+    for time_s in ("1782843274.7730265", "1782843999.5"):
+        for stage in ("DECODE", "EXTEND"):
+            for rank in (0, 1):
+                write_trace(tmp_path / f"{time_s}-TP-{rank}-{stage}.trace.json.gz")
+    spans, found = look(tmp_path)
+    assert found.spans[0].time == pytest.approx(1_782_843_274_773_026_500, abs=1_000), "ns since 1970"
+    assert [span[:3] for span in spans] == [
+        (run, worker, number) for run in ("decode", "extend") for worker in ("TP-0", "TP-1") for number in (1, 2)
+    ]
+
+
+def test_pftraces_are_found_by_what_they_hold(tmp_path):
+    (tmp_path / "mine.pftrace").write_bytes(backend_trace(small_trace()))
+    (tmp_path / "converted.pftrace.gz").write_bytes(packed(converted_trace(small_trace())))
+    (tmp_path / "browser.pftrace").write_bytes(packet(f8=5, f10=1, f11=message(f9=1, f11=1, f22="toplevel")))
+    (tmp_path / "rank0.pickle").write_bytes(b"\x80\x04N.")
+    (tmp_path / "notes.pftrace").write_text("no trace")
+    assert look(tmp_path)[0] == [
+        (".", "converted", 1, "converted.pftrace.gz"),
+        (".", "mine", 1, "mine.pftrace"),
+    ]
+
+
+def test_a_rank_that_is_not_that_of_the_name_is_said(tmp_path):
+    noted = {
+        rank: [note.id for note in read_trace(write_trace(tmp_path / "rank3_trace.json", rank=rank)).notes]
+        for rank in (None, 3, 5)
+    }
+    assert noted == {None: [], 3: [], 5: ["rank-in-name"]}
 
 
 def test_other_json_is_a_span_when_its_head_looks_like_a_trace(tmp_path):

@@ -65,22 +65,28 @@ interface ReadyProps extends Pick<StepLineProps, "recording"> {
   saved: boolean;
 }
 
+/** Steps are cut out of JSON alone: another file is given as it is. */
+const isWhole = (name: string) => /\.pftrace(\.gz)?$/.test(name);
+
 function Ready({ file, step, saved, recording }: ReadyProps) {
   const [handed, setHanded] = useState<Handed | "waiting" | null>(null);
   const [content, setContent] = useState<ArrayBuffer | null>(null);
   useEffect(() => {
     void file.blob.arrayBuffer().then(setContent);
   }, [file]);
+  const whole = isWhole(file.name);
+  const title = whole ? recording : `${recording}, step ${step}`;
+  const ready = whole ? "The whole .pftrace file is ready" : `Step ${step} is ready`;
   const open = () => {
     if (content === null) return;
     setHanded("waiting");
-    void handToPerfetto({ title: `${recording}, step ${step}`, name: file.name, bytes: content }).then(setHanded);
+    void handToPerfetto({ title, name: file.name, bytes: content }).then(setHanded);
   };
   return (
     <>
       <p role="status">
         {handed === null
-          ? `${saved ? `Saved as ${file.name}` : `Step ${step} is ready`}, ${bytes(file.blob.size)}. ${WHERE_IT_GOES}`
+          ? `${saved ? `Saved as ${file.name}` : ready}, ${bytes(file.blob.size)}. ${WHERE_IT_GOES}`
           : SAID[handed]}
       </p>
       <button class="button low" disabled={content === null || handed === "waiting"} onClick={open}>

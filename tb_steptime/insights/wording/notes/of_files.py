@@ -92,4 +92,29 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (name of a kernel is|names of kernels are) more than any program has.",
         "These kernels share one name here.",
     ),
+    "cut-to-next": NoteWords(
+        "[{count}] (activity ends|activities end) in the very moment when the next one of (its|their) lane begins.",
+        "A .pftrace file holds one activity of a lane at a time: its writer cuts those that overlap short, so sums of "
+        "kernel times are lower than in the JSON of the same recording.",
+    ),
+    "no-static-shared-memory": NoteWords(
+        "Of a kernel's shared memory a .pftrace file holds the dynamic part alone.",
+        "Est. achieved occupancy may be too high where kernels declare static shared memory.",
+    ),
+    "devices-by-architecture": NoteWords(
+        "The file does not describe its GPU, except that its architecture is {architecture}.",
+        "The limits of its SMs are known by that; its name, its memory and its number of SMs are not.",
+    ),
+    "devices-from-beside": NoteWords(
+        "The file does not describe its GPU.",
+        "Its description is that of a JSON trace in the same folder, whose GPU has the same architecture.",
+    ),
+    "devices-not-described": NoteWords(
+        "The file does not describe its GPU.",
+        "Figures that need its limits, such as est. achieved occupancy, are not measurable.",
+    ),
+    "rank-in-name": NoteWords(
+        "The file's name is that of rank {named}, and the file says that it is of rank {rank}.",
+        "It is taken for rank {rank}.",
+    ),
 }

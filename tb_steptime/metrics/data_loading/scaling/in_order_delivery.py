@@ -46,6 +46,10 @@ BLOCKED_FRACTION = 0.05
 MOST_TIMES = 2
 
 
+#: No machine runs so many for one process, and simulating more takes memory without end where a file's times are false.
+_MOST_WORKERS = 512
+
+
 @dataclass(frozen=True)
 class BatchProduction:
     """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation;
@@ -62,7 +66,7 @@ class BatchProduction:
         if self.mean_ns <= 0 or not (self.spread_ns or self.sequence):
             return 0
         prefetch = min(max(1, self.prefetch), _MOST_PREFETCH)
-        block, place = divmod(workers - 1, _NUMBERS)
+        block, place = divmod(min(workers, _MOST_WORKERS) - 1, _NUMBERS)
         spread = 0.0 if self.sequence else self.spread_ns / self.mean_ns
         return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
 
@@ -76,7 +80,7 @@ class BatchProduction:
             return None
         on_average = self.mean_ns / consumer_ns
         likely = on_average + self.spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
-        workers, most = max(1, math.ceil(likely)), MOST_TIMES * math.ceil(on_average)
+        workers, most = max(1, math.ceil(likely)), min(MOST_TIMES * math.ceil(on_average), _MOST_WORKERS)
         while workers < most and self.blocked_ns(workers, consumer_ns) > BLOCKED_FRACTION * consumer_ns:
             workers += 1
         return workers

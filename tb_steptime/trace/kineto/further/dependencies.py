@@ -46,6 +46,15 @@ class FlowColumns:
                 self._thread.append(thread(row.pid, row.tid))
                 self._ends.append(isinstance(row, PlacedEnd))
 
+    def add_arrows(self, before_ns: Int64, before: Int32, after_ns: Int64, after: Int32) -> None:
+        """Arrows of which both ends are known: their times, and the numbers of their threads."""
+        ids = (FIRST_ID + len(self._id) + np.arange(len(before_ns), dtype=np.int64)).tobytes()
+        for ts, thread, is_end in ((before_ns, before, 0), (after_ns, after, 1)):
+            self._id.frombytes(ids)
+            self._ts.frombytes(ts.astype(np.int64).tobytes())
+            self._thread.frombytes(thread.astype(np.int32).tobytes())
+            self._ends.frombytes(np.full(len(ts), is_end, np.int8).tobytes())
+
     def table(self, events: EventTable, origin_ns: int) -> DependencyTable:
         """Pairs of activities whose ends of an arrow were both found."""
         if not self._id:

@@ -28,7 +28,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.table import Kind
 from tests.drawn.op_rows import checkpointed
-from tests.drawn.real_traces import on_real_traces, read_real
+from tests.drawn.real_traces import on_traces_of_all_formats, read_real, real_path
 from tests.drawn.timeline import A100, V100, timeline
 
 GROUPINGS: tuple[By, ...] = get_args(By)
@@ -435,9 +435,9 @@ def test_details_of_a_kernel():
 # Laws on every trace
 
 
-@on_real_traces
-def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(name: str):
-    trace = read_real(name)
+@on_traces_of_all_formats
+def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: str):
+    trace = read_real(real_path(path))
     expected = {device: split_kernel_time(trace, device).total for device in devices_with_activity(trace)}
     could = {device: opportunities(trace, device) for device in expected}
     for by in GROUPINGS:

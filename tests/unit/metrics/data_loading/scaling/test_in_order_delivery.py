@@ -129,3 +129,10 @@ def test_recorded_batches_are_simulated_in_their_order():
         BatchProduction(100_000, 100_000, sequence=sequence).blocked_ns(3, 40_000) for sequence in (one, all_of_them)
     ]
     assert blocked[0] > 10_000 > 1_000 > blocked[1]
+
+
+def test_times_that_are_false_cost_no_memory():
+    """Batches that seem to take a million times as long as what is done with them."""
+    absurd = BatchProduction(10**12, 10**12, prefetch=16)
+    assert absurd.workers_for(10**6) == 10**6 + 1000
+    assert absurd.blocked_ns(10**6, 10**6) == absurd.blocked_ns(512, 10**6)

@@ -1,0 +1,188 @@
+"""Annotations of slices and extra data of render stages -> an event's arguments, by the names that they have in JSON.
+
+    slice          annotation {name 10, int 4}                  {"External id": 40}
+                   annotation {name 10, array 12 {int 4} ...}   {"Input Dims": [[4096, 512]]}
+                   annotation {name 10, json 9}                 the same, as converters write it
+    render stage   extra {name 1, value 2}                      {"correlation": 17}: all values are text
+                   launch {grid, block, arguments}              {"grid": [108, 1, 1]}
+
+An argument is kept where `trace.kineto.row_types.Args` has a field for it, so a column that is added there is filled
+from here, too. Most annotations are spelled alike in many events: each spelling is decoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from google.protobuf.message import DecodeError
+
+from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args
+from tb_steptime.trace.perfetto.messages import annotation_of, extra_of
+
+#: Names of arguments in JSON -> fields of Args.
+_FIELDS = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))
+#: Fields of Args that stay as JSON spells them.
+_SPELLED = frozenset(
+    name for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
+    if isinstance(default, msgspec.Raw)
+)  # fmt: skip
+#: Fields whose values are numbers: digits in text are numbers there, as they are in JSON. Other texts stay texts.
+_NUMBERS = {"device", "stream"} | {
+    name
+    for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
+    if isinstance(default, (int, float))
+}
+#: Extra data that JSON calls something else.
+_STAGE_NAMES = {"device id": "device", "stream id": "stream", "context id": "context"}
+#: Launch arguments, likewise.
+_LAUNCH_FIELDS = {"registers_per_thread": "registers", "shared_mem_dynamic": "shared_memory"}
+
+#: Spellings that are remembered; when there are more, all are forgotten.
+_MOST_REMEMBERED = 1 << 16
+#: Lists within lists; shapes have two.
+_MOST_DEPTH = 20
+
+_Said = tuple[str, Any]
+
+
+class Arguments:
+    """Decodes arguments, and counts those that are damaged: damaged_count."""
+
+    def __init__(self) -> None:
+        self.damaged_count = 0
+        self._fields: dict[bytes, str | None] = {}
+        self._spelled: dict[tuple[bytes, ...], Any] = {}
+        self._extras: dict[bytes, _Said | None] = {}
+
+    def of_slice(self, annotations: Iterable[Any]) -> Args:
+        said: dict[str, Any] = {}
+        known = self._fields
+        for annotation in annotations:
+            name = annotation.name
+            field = known[name] if name in known else self._field(name)
+            if field is not None:
+                said[field] = (annotation.int if field in _NUMBERS else 0) or self._value(field, annotation)
+        return Args(**said) if said else NO_ARGS
+
+    def _field(self, name: bytes) -> str | None:
+        if len(self._fields) >= _MOST_REMEMBERED:
+            self._fields.clear()
+        field = self._fields[name] = _FIELDS.get(name.decode("utf-8", "replace"))
+        return field
+
+    def _value(self, field: str, annotation: Any) -> Any:
+        """What it holds; as JSON where Args has it so, and nothing where it is null. Lists are remembered, and texts
+        in JSON."""
+        if field in _SPELLED:
+            if annotation.HasField("json"):
+                return msgspec.Raw(annotation.json)
+            if annotation.entries:
+                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list) or NOT_SAID
+            value = _plain(annotation)
+            return NOT_SAID if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
+        if annotation.HasField("json"):
+            return self._remember(self._spelled, (b"", annotation.json), _from_json)
+        if annotation.entries:
+            return self._remember(self._spelled, (b"", *annotation.entries), _list)
+        value = _plain(annotation)
+        return None if value == "null" else value
+
+    def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
+        """Fields of Args, and the architecture of the device, "" where it is not said."""
+        said: dict[str, Any] = {}
+        architecture = ""
+        known = self._extras
+        for extra in stage.extra:
+            pair = known[extra] if extra in known else self._remember(known, extra, _extra)
+            if pair and pair[0] == "arch":
+                architecture = pair[1]
+            elif pair:
+                said[pair[0]] = pair[1]
+        if stage.HasField("launch"):
+            said |= _launch_shape(stage.launch, launch_arguments)
+        return said, architecture
+
+    def _remember(self, known: dict[Any, Any], spelled: Any, decode: Callable[[Any], Any]) -> Any:
+        """None where it is damaged."""
+        if spelled in known:
+            return known[spelled]
+        try:
+            value = decode(spelled)
+        except (IndexError, ValueError, RecursionError, DecodeError):
+            self.damaged_count += 1
+            return None
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        known[spelled] = value
+        return value
+
+
+def _spelled_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(_entries(entries, 0)))
+
+
+def _list(spelled: tuple[bytes, ...]) -> list[Any]:
+    return _entries(spelled[1:], 0)
+
+
+def _from_json(spelled: tuple[bytes, bytes]) -> Any:
+    try:
+        return msgspec.json.decode(spelled[1])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError("no JSON") from error
+
+
+def _entries(entries: Iterable[bytes], depth: int) -> list[Any]:
+    if depth > _MOST_DEPTH:
+        raise ValueError("lists within lists")
+    found = []
+    for each in map(annotation_of, entries):
+        value = _entries(each.entries, depth + 1) if each.entries else _plain(each)
+        found.append([] if value is None else value)  # a list without entries has no value either
+    return found
+
+
+def _plain(annotation: Any) -> Any:
+    """A value that is no list; None where there is none."""
+    for kind in ("int", "uint", "string", "double", "bool"):
+        if annotation.HasField(kind):
+            value = getattr(annotation, kind)
+            if kind == "string":
+                return value.decode("utf-8", "replace")
+            if kind == "double":
+                return value if abs(value) < float("inf") else None
+            return bool(value) if kind == "bool" else value
+    return None
+
+
+def _extra(spelled: bytes) -> _Said | None:
+    extra = extra_of(spelled)
+    name, value = (text.decode("utf-8", "replace") for text in (extra.name, extra.value))
+    if name == "arch":
+        return name, value
+    field = _FIELDS.get(_STAGE_NAMES.get(name, name))
+    if field is None:
+        return None
+    if field in _SPELLED:
+        return field, msgspec.Raw(msgspec.json.encode(value))
+    return field, int(value) if field in _NUMBERS and value.isascii() and value.isdigit() and len(value) < 20 else value
+
+
+def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
+    """Zeros are left out in the file: where there is a launch, a kernel without dynamic shared memory has 0 bytes."""
+    said: dict[str, Any] = {"shared_memory": 0}
+    for field, triple in (("grid", launch.grid), ("block", launch.block)):
+        if triple.x or triple.y or triple.z:
+            said[field] = [_as_signed(triple.x or 1), _as_signed(triple.y or 1), _as_signed(triple.z or 1)]
+    for argument in launch.arguments:
+        known = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
+        if known:
+            said[known] = _as_signed(argument.value)
+    return said
+
+
+def _as_signed(value: int) -> int:
+    """Of 64 bits."""
+    return value - (1 << 64) if value >= 1 << 63 else value

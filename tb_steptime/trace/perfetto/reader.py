@@ -1,0 +1,116 @@
+"""Reads one Perfetto file: a Trace or a TraceError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.text import Note, count, text
+from tb_steptime.trace.file_names import rank_in_name
+from tb_steptime.trace.kineto.document import Outline
+from tb_steptime.trace.kineto.metadata import Metadata
+from tb_steptime.trace.kineto.parts.taking import Taken
+from tb_steptime.trace.kineto.reader import Whole
+from tb_steptime.trace.kineto.source import ReadProgress, Source
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.perfetto.devices import beside, by_architecture, capability_of
+from tb_steptime.trace.perfetto.packets import Packets
+from tb_steptime.trace.perfetto.taking import Taking
+from tb_steptime.trace.table import DEVICE_KINDS, EventTable
+
+_OTHER_PROGRAM = (
+    "This Perfetto trace is not of PyTorch's profiler",
+    "Open it at ui.perfetto.dev. Step Insights reads what torch.profiler writes.",
+)
+#: Of a file without an event of PyTorch in so much text the rest is not read: names and the first events come first.
+_ENOUGH_BYTES = 32 * 1024 * 1024
+
+
+def read_perfetto(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+    """Read a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for what holds no event.
+
+    What could be read of a damaged file is returned, with notes that count what was lost.
+    """
+    trace = _read(path, on_progress, trusting=True)
+    return trace or _read(path, on_progress, trusting=False) or _refuse(path)
+
+
+def _read(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace | None:
+    """None: the compressed data is corrupt and packets were damaged. Those after the first damage may hold false
+    numbers, so they are not trusted."""
+    source = Source(path)
+    try:
+        packets, taking = Packets(source.chunks(), ends_at_damage=not trusting), Taking()
+        for block in packets.blocks():
+            taking.take(block)
+            if not taking.known_count and source.text_bytes > _ENOUGH_BYTES:
+                _refuse(path)
+            if on_progress:
+                on_progress(ReadProgress(source.packed_bytes, source.total_bytes, taking.event_count))
+    finally:
+        source.close()
+    if trusting and source.corrupt and packets.lost_count:
+        return None
+    source.corrupt |= not trusting
+    taking.finish()
+    if not taking.known_count and (taking.event_count or taking.other_count):
+        _refuse(path)
+    return _trace(source, packets, taking)
+
+
+def _refuse(path: AnyPath) -> Trace:
+    raise TraceError(_OTHER_PROGRAM[0], path, _OTHER_PROGRAM[1])
+
+
+def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
+    outline = Outline()
+    outline.is_json = outline.has_events = True  # it opens as what it is
+    outline.whole = not packets.cut_short
+    taking.damage.lost_count += packets.lost_count
+    metadata, notes = _mended(source.path, taking)
+    metadata.has_stacks = taking.columns.has_stacks()
+    taken = Taken(taking.columns, metadata, taking.damage, taking.event_count)
+    trace = Whole(taken, outline, source.extent, every_event=True).trace()
+    job = replace(trace.job, rank=rank_in_name(source.path.name))
+    return replace(trace, job=job, notes=(*trace.notes, *notes, *_losses(trace, taking)))
+
+
+def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
+    """What is known of the devices although the file does not describe them."""
+    metadata = Metadata()
+    known = {each: of for each in taking.architectures.values() if (of := capability_of(each))}
+    found = beside(path, set(known.values())) if isinstance(path, Path) else None
+    if found:
+        metadata.add("deviceProperties", msgspec.json.encode(found))
+        return metadata, [Note("devices-from-beside")]  # without the name, which may be that of a machine
+    properties = by_architecture(taking.architectures)
+    if not properties:
+        return metadata, [Note("devices-not-described")] if len(taking.columns.on_device) else []
+    metadata.add("deviceProperties", msgspec.json.encode(properties))
+    return metadata, [Note("devices-by-architecture", {"architecture": text(", ".join(sorted(known)))})]
+
+
+def _losses(trace: Trace, taking: Taking) -> list[Note]:
+    """What render stages do not hold."""
+    if not taking.stage_count:
+        return []
+    touching = _touching(trace.events)
+    notes = [Note("cut-to-next", {"count": count(touching)})] if touching else []
+    fills = len(trace.kernels) > 0 and any(device.sm_count for device in trace.devices.values())
+    return [*notes, Note("no-static-shared-memory")] if fills else notes
+
+
+def _touching(events: EventTable) -> int:
+    """Activities that end in the very moment when the next one of their lane begins, as those do that were cut."""
+    rows = events.rows(*DEVICE_KINDS)
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    thread: Any = events.thread[rows]
+    same = thread[1:] == thread[:-1]
+    return int((same & (events.ends(rows)[:-1] == events.start_ns[rows][1:])).sum())

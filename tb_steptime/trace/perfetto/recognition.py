@@ -1,0 +1,34 @@
+"""Does a file look like a Perfetto trace, and like one of PyTorch's profiler? By its first bytes."""
+
+from __future__ import annotations
+
+import re
+
+from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
+
+#: A line break is the tag, and an opening brace may be a length: Kineto's JSON begins with both.
+_JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
+#: What a packet's first field can be: a tag of one of its fields, most of which have numbers below 120.
+_MOST_FIELD = 1000
+#: Categories and stages that PyTorch's profilers write, and other programs do not.
+_PYTORCH = re.compile(
+    rb"cpu_op|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|gpu_memset|hip_runtime|xpu_runtime"
+    rb"|mtia_runtime|privateuse1_runtime|cpu_instant_event"
+)
+
+
+def is_perfetto(head: bytes) -> bool:
+    """Whether this is how a file of packets begins: a tag, a length, and a field's tag."""
+    if head[:1] != bytes([PACKET_TAG]) or _JSON.match(head):
+        return False
+    try:
+        size, start = varint(head, 1)
+        key, _ = varint(head, start)
+    except (IndexError, ValueError):
+        return False
+    return size > 1 and key & 7 in (0, 1, 2, 5) and 1 <= key >> 3 <= _MOST_FIELD
+
+
+def is_pytorch(head: bytes) -> bool:
+    """Whether the first part of such a file has words of PyTorch's profiler."""
+    return _PYTORCH.search(head) is not None

@@ -1,0 +1,279 @@
+"""Packets -> columns, by way of the same rows that the JSON of events is decoded into."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.notes import Damage
+from tb_steptime.trace.kineto.row_types import Args, Complete, Counter, Meta, MetaArgs
+from tb_steptime.trace.kineto.rows import EventBlock
+from tb_steptime.trace.perfetto.arguments import Arguments
+from tb_steptime.trace.perfetto.slices import NO_ROW, Slices
+from tb_steptime.trace.perfetto.tracks import CLEARED, Lane, Sequences, Texts, Tracks, text_of
+from tb_steptime.trace.table import Int64, Kind
+
+_BEGIN, _END = 1, 2
+#: Clocks of a snapshot.
+_REALTIME, _BOOT_TIME = 1, 6
+#: Times from here on do not fit 64 bits of nanoseconds, with room for sums.
+_LATEST_NS = 2**62
+
+#: As many as a machine may have.
+_DEVICES = range(128)
+
+#: What the stages are called, and the categories that the same activities have in JSON.
+_STAGES = {
+    "kernel": "kernel",
+    "memcpy": "gpu_memcpy",
+    "memset": "gpu_memset",
+    "annotation": "gpu_user_annotation",
+    "eventrecord": "graph_event_node",
+    "hostnode": "graph_host_node",
+}
+#: By their numbers, where their names are lost.
+_STAGES_BY_NUMBER = dict(enumerate(_STAGES.values(), start=1))
+#: Of these, what occupies the device.
+_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+class Taking:
+    """Takes packets one by one; `finish` when there are no more.
+
+    columns, damage    what was read, and what was lost on the way
+    event_count        slices, render stages and samples of counters
+    known_count        slices and render stages of categories that PyTorch has
+    stage_count        render stages that are kernels, copies or sets
+    architectures      of devices, as render stages say them: {0: "sm_90"}
+    other_count        packets of kinds that PyTorch does not write
+    """
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.damage = Damage()
+        self.event_count = self.known_count = self.stage_count = self.other_count = 0
+        self.architectures: dict[int, str] = {}
+        self._arguments = Arguments()
+        self._tracks, self._sequences, self._slices = Tracks(), Sequences(), Slices()
+        self._ahead_ns = 0
+        self._rows: list[Complete] = []
+        self._starts: list[int] = []
+        self._lane_names: dict[tuple[Any, Any], str] = {}
+        self._is_left_out: dict[str, bool] = {}
+        self._is_known: dict[str, bool] = {}
+        self._submitted, self._submitted_by = array("Q"), array("q")
+        self._unlinked_rows, self._unlinked = array("q"), array("Q")
+        self._stage_rows, self._stages = array("q"), array("Q")
+        self._waiting_rows, self._waited_for = array("q"), array("Q")
+        self._samples: list[Counter] = []
+        self._texts_of: dict[bytes, str] = {}
+
+    def take(self, packets: list[Any]) -> None:
+        sequences = self._sequences
+        for packet in packets:
+            texts = sequences.texts.get(packet.sequence)
+            if texts is None or packet.sequence_flags & CLEARED or packet.HasField("interned"):
+                texts = sequences.of(packet)
+            if packet.HasField("track_event"):
+                self._take_slice(packet.timestamp + self._ahead_ns, packet.track_event, texts)
+            elif packet.HasField("stage"):
+                self._take_stage(packet.timestamp + self._ahead_ns, packet.stage, texts)
+            elif packet.HasField("track"):
+                self._tracks.describe(packet.track)
+            elif packet.HasField("clocks"):
+                self._set_clock(packet.clocks)
+            elif packet.HasField("counters"):
+                self._take_samples(packet.timestamp + self._ahead_ns, packet.counters, texts)
+            elif not packet.HasField("interned"):
+                self.other_count += 1
+        self._flush()
+
+    def finish(self) -> None:
+        """Give slices their ends and activities their launches, join nodes of graphs, and name the lanes."""
+        self._slices.close()
+        columns = self.columns
+        start = np.frombuffer(columns.start, np.int64) if len(columns) else np.empty(0, np.int64)
+        rows, durations = self._slices.durations(start)
+        if len(rows):
+            np.frombuffer(columns.dur, np.int64)[rows] = durations
+        self._link_launches()
+        self._join_nodes()
+        self.damage.unpaired_end_count = self._slices.stray_count
+        self.damage.repaired_value_count = self._arguments.damaged_count
+        names = [Meta("thread_name", pid, tid, MetaArgs(name)) for (pid, tid), name in self._lane_names.items()]
+        columns.add(EventBlock([], np.empty(0, np.int64), names, 0))
+
+    def _set_clock(self, clocks: Any) -> None:
+        """Times count from the start of the machine, unless a snapshot says that both clocks are the same."""
+        times = {clock.id: clock.timestamp for clock in clocks.clock}
+        if _REALTIME in times and _BOOT_TIME in times:
+            self._ahead_ns = times[_REALTIME] - times[_BOOT_TIME]
+
+    def _take_slice(self, time_ns: int, slice: Any, texts: Texts) -> None:
+        kind = slice.type
+        if kind == _END:
+            if 0 <= time_ns < _LATEST_NS:
+                self._slices.end(slice.track, time_ns)
+            else:
+                self.damage.timeless_count += 1
+            return
+        self.event_count += 1
+        if kind != _BEGIN:
+            return  # instants and counters
+        if slice.category_iids:
+            category = texts.categories.get(slice.category_iids[0], "")
+        else:
+            category = self._text(slice.categories[0]) if slice.categories else ""
+        if not 0 <= time_ns < _LATEST_NS:
+            self.damage.timeless_count += 1
+            return
+        self._count_known(category)
+        if self._leaves_out(category):
+            self._slices.begin(NO_ROW, slice.track, time_ns)
+            return
+        name = texts.names.get(slice.name_iid, "") if slice.name_iid else self._text(slice.name)
+        lane = self._tracks.lane(slice.track)
+        args = self._arguments.of_slice(slice.annotations)
+        row = self._add(time_ns, category, name, lane, None, args)
+        self._slices.begin(row, slice.track, time_ns)
+        if slice.HasField("launch"):
+            self._submit(row, args, slice.launch.stages)
+
+    def _take_stage(self, time_ns: int, stage: Any, texts: Texts) -> None:
+        self.event_count += 1
+        if not (0 <= time_ns < _LATEST_NS and stage.duration < _LATEST_NS):
+            self.damage.timeless_count += 1
+            return
+        named = texts.specifications.get(stage.stage_iid, "")
+        category = _STAGES.get(named.lower()) if named else _STAGES_BY_NUMBER.get(stage.stage_iid)
+        if category is None:
+            category = f"gpu stage {named or stage.stage_iid}"
+        said, architecture = self._arguments.of_stage(stage, texts.launch_arguments)
+        device = stage.gpu
+        lane = texts.stage_lane(device, stage.lane_iid)
+        said.setdefault("device", device)
+        _put_on_lane(said, lane)
+        if architecture and said["device"] in _DEVICES:
+            self.architectures.setdefault(said["device"], architecture)
+        name = texts.kernels.get(stage.kernel_iid) or texts.names.get(stage.name_iid) or named
+        row = self._add(time_ns, category, name, lane, stage.duration, Args(**said))
+        self._count_known(category)
+        if stage.event:
+            self._stage_rows.append(row)
+            self._stages.append(stage.event)
+        for each in stage.waits:
+            self._waiting_rows.append(row)
+            self._waited_for.append(each)
+        if category in _WORK:
+            self.stage_count += 1
+            if "correlation" not in said and stage.event:
+                self._unlinked_rows.append(row)
+                self._unlinked.append(stage.event)
+
+    def _take_samples(self, time_ns: int, counters: Any, texts: Texts) -> None:
+        self.event_count += len(counters.sample)
+        described = texts.counters.get(counters.described_iid)
+        if described is None or not 0 <= time_ns < _LATEST_NS:
+            return
+        time = msgspec.Raw(f"{time_ns // 1000}.{time_ns % 1000:03d}".encode())
+        for sample in counters.sample:
+            name = described.names.get(sample.counter)
+            if name:
+                value = sample.double if sample.HasField("double") else sample.int
+                self._samples.append(Counter(time, name, f"GPU {described.gpu} Counters", {"": value}))
+
+    def _add(self, time_ns: int, category: str, name: str, lane: Lane, dur_ns: int | None, args: Args) -> int:
+        row = len(self.columns) + len(self._rows)
+        dur_us = None if dur_ns is None else dur_ns / 1000
+        self._rows.append(Complete(None, name, category, lane.pid, lane.tid, dur_us, args))
+        self._starts.append(time_ns)
+        if lane.name:
+            self._lane_names[lane.pid, lane.tid] = lane.name
+        return row
+
+    def _flush(self) -> None:
+        starts = np.array(self._starts, np.int64)
+        self.columns.add(EventBlock(self._rows, starts, [], len(self._rows), counters=self._samples))
+        self._rows, self._starts, self._samples = [], [], []
+
+    def _leaves_out(self, category: str) -> bool:
+        known = self._is_left_out.get(category)
+        if known is None:
+            known = self._is_left_out[category] = kind_of(category, "") == LEFT_OUT
+        return known
+
+    def _count_known(self, category: str) -> None:
+        known = self._is_known.get(category)
+        if known is None:
+            known = self._is_known[category] = kind_of(category, "") not in (Kind.OTHER, LEFT_OUT)
+        self.known_count += known
+
+    def _text(self, spelled: bytes) -> str:
+        text = self._texts_of.get(spelled)
+        if text is None:
+            text = self._texts_of[spelled] = text_of(spelled)
+        return text
+
+    def _submit(self, row: int, args: Args, stages: Any) -> None:
+        """A call and the render stages that it launched. Where it has no correlation, the first of these is one."""
+        if not stages:
+            return
+        correlation = args.correlation
+        if not isinstance(correlation, int) or correlation < 0:
+            correlation = min(stages[0], _LATEST_NS)
+            self._rows[row - len(self.columns)].args = _with_correlation(args, correlation)
+        for stage in stages:
+            self._submitted.append(stage)
+            self._submitted_by.append(correlation)
+
+    def _link_launches(self) -> None:
+        """Activities that do not say their correlation have that of the call that lists them."""
+        listed, by = _numbers(self._submitted), _numbers(self._submitted_by)
+        found, place = _found(_numbers(self._unlinked), listed)
+        rows = _numbers(self._unlinked_rows)[found]
+        if len(rows):
+            np.frombuffer(self.columns.correlation, np.int64)[rows] = by[place]
+
+    def _join_nodes(self) -> None:
+        """Activities of graphs, and those that they waited for."""
+        columns, rows = self.columns, _numbers(self._stage_rows)
+        found, place = _found(_numbers(self._waited_for), _numbers(self._stages))
+        before, after = rows[place], _numbers(self._waiting_rows)[found]
+        if not len(before):
+            return
+        start, dur = np.frombuffer(columns.start, np.int64), np.frombuffer(columns.dur, np.int64)
+        thread = np.frombuffer(columns.labels.threads, np.int32)[np.frombuffer(columns.label, np.int32)]
+        columns.flows.add_arrows(start[before] + dur[before], thread[before], start[after], thread[after])
+
+
+def _numbers(values: array[int]) -> Int64:
+    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
+
+
+def _found(wanted: Int64, among: Int64) -> tuple[Int64, Int64]:
+    """Which of those that are wanted are there, and where."""
+    if not len(among):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(among, kind="stable")
+    place = np.minimum(np.searchsorted(among[order], wanted), len(among) - 1)
+    found = np.flatnonzero(among[order][place] == wanted)
+    return found, order[place[found]]
+
+
+def _with_correlation(args: Args, correlation: int) -> Args:
+    said = {name: getattr(args, name) for name in Args.__struct_fields__}
+    return Args(**{**said, "correlation": correlation})
+
+
+def _put_on_lane(said: dict[str, Any], lane: Lane) -> None:
+    """As JSON has it: `stream` is the lane on which the activity is shown, and `original_stream` the hardware's where
+    that is another."""
+    hardware = said.get("stream")
+    said["stream"] = lane.tid
+    if isinstance(hardware, int) and hardware != lane.tid:
+        said["original_stream"] = hardware
