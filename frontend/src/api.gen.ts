@@ -780,8 +780,8 @@ export interface DeviceFigures {
 }
 
 /**
- * One device. tiles: figures of the window and its steps, and behind them what the GPU measured of itself, where
- * that was sampled. split: its kernel time, of which every table is a
+ * One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
+ * where these were sampled. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
  * recorded, kernels of modules where modules are.
  * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:

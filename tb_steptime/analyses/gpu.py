@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.gpu.counters import measured_ids
+from tb_steptime.metrics.gpu.counters import measured_shares
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
@@ -93,8 +93,8 @@ class IdleTime(msgspec.Struct, frozen=True):
 
 
 class DeviceGpu(msgspec.Struct, frozen=True):
-    """One device. tiles: figures of the window and its steps, and behind them what the GPU measured of itself, where
-    that was sampled. split: its kernel time, of which every table is a
+    """One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
+    where these were sampled. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
     recorded, kernels of modules where modules are.
 
@@ -153,7 +153,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         device=device,
         name=trace.device_name(device),
         sm_count=known.sm_count if known else None,
-        tiles=[_tile(trace, device, metric) for metric in (*TILES, *measured_ids(trace, device))],
+        tiles=[_tile(trace, device, metric) for metric in (*TILES, *measured_shares(trace, device))],
         time_bins=_time_bins(trace, device, _values(trace) // device_count),
         idle=_idle_time(trace, device),
         split=split,

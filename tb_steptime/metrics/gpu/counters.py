@@ -84,7 +84,7 @@ _ALL = (
 )
 MEASURED = {each.metric.id: each for each in _ALL}
 COUNTER_METRICS = tuple(each.metric for each in _ALL)
-SM_ACTIVE = _ALL[0].metric
+SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
 #: While these are sampled the clocks are locked; the others are read beside the work.
 _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 
@@ -119,6 +119,11 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
 def measured_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
     """What was sampled of the device."""
     return () if device is None else tuple(id for id in MEASURED if samples(trace, device, id) is not None)
+
+
+def measured_shares(trace: Trace, device: int) -> tuple[str, ...]:
+    """Those of them that are shares, which stand beside estimates."""
+    return tuple(id for id in measured_ids(trace, device) if MEASURED[id].metric.unit is Unit.FRACTION)
 
 
 def clocks_were_locked(trace: Trace, device: int) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.counters import MEASURED, measured_in
+from tb_steptime.metrics.gpu.counters import DRAM, SM_ACTIVE, TENSOR_ACTIVE, measured_in
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
 from tb_steptime.metrics.gpu.utilization import (
     EST_SM_EFFICIENCY,
@@ -173,22 +173,26 @@ def _measured(id: str) -> InBins:
     return in_bins
 
 
-#: Where the GPU's counters were sampled: beside what they are estimated as.
+#: Where the GPU's counters were sampled.
 MEASURED_BINS: Mapping[Metric, InBins] = {
-    each.metric: _measured(id) for id, each in MEASURED.items() if each.metric.unit is Unit.FRACTION
+    SM_ACTIVE: _measured(SM_ACTIVE.id),
+    TENSOR_ACTIVE: _measured(TENSOR_ACTIVE.id),
+    DRAM: _measured(DRAM.id),
 }
-#: In the order in which they are drawn.
+#: In the order in which they are drawn: what was measured below what it is estimated as.
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: _exposed,
     HIDDEN_WAIT: _hidden,
     BUSY: _busy,
     GPU_UTILIZATION: _utilization,
     EST_SM_EFFICIENCY: _sm_efficiency,
+    SM_ACTIVE: MEASURED_BINS[SM_ACTIVE],
     SLOT_EFFICIENCY: _slot_efficiency,
     EST_ACHIEVED_OCCUPANCY: _occupancy,
     TENSOR_CORE_SHARE: _share_of("tensor_core"),
+    TENSOR_ACTIVE: MEASURED_BINS[TENSOR_ACTIVE],
     MATMUL_LIKE_SHARE: _share_of("matmul_like"),
     COMMUNICATION_SHARE: _communication,
     COPIES_SHARE: _copies,
-    **MEASURED_BINS,
+    DRAM: MEASURED_BINS[DRAM],
 }

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tb_steptime import cli
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.native.choice import PURE, scanner_type
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
@@ -75,6 +76,15 @@ def check(folder: Path, events: list[Any], monkeypatch: pytest.MonkeyPatch, devi
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), ANY, min_size=1, max_size=4), min_size=1, max_size=12))
 def test_any_argument_may_be_anything(tmp_path, monkeypatch, odd):
     check(tmp_path, [*(event(number, each) for number, each in enumerate(odd)), instant(odd[0])], monkeypatch)
+
+
+@pytest.mark.parametrize("key", ["pid", "tid", "ts", "dur", "name", "cat", "args", "id"])
+def test_each_key_of_an_event_holds_each_odd_value(key, tmp_path, monkeypatch):
+    numbered = [event(number, {}) for number in range(len(KINDS))]
+    odd = [one | {key: value} for one in (*numbered, instant({})) for value in ODD]
+    mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#5", "pid": 1, "tid": 1, "ts": 0, "dur": 200}
+    check(tmp_path, [mark, *numbered, *odd], monkeypatch)
+    cli.main(["slice", str(tmp_path / "worker.1.pt.trace.json"), "--steps", "5", "-o", str(tmp_path / "slice.json")])
 
 
 @pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])

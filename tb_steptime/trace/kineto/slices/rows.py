@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NamedTuple
 
 import msgspec
 
-from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.kineto.numbers import floats
 from tb_steptime.trace.kineto.repair import repair
 
 #: In msgspec's words for what can be repaired, see `rows`.
@@ -105,7 +106,5 @@ def _decoded(events: bytes) -> list[SliceEvent]:
 
 
 def _float(value: object, missing: float) -> float:
-    if isinstance(value, (int, float)):
-        return value
-    number = number_of(value)
-    return missing if number is None else float(number)
+    (number,) = floats([value])
+    return missing if math.isnan(number) else number
