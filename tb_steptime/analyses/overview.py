@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.analyses import quality
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
@@ -23,7 +24,7 @@ from tb_steptime.metrics.steps.parts import (
     mean_parts,
     step_breakdown,
 )
-from tb_steptime.text import Reason
+from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.steps import find_steps
 
@@ -69,7 +70,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
-    communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
+    communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
+    wrong with the recording; repaired first, then what was left out, then what is only said.
     """
 
     steps: list[StepRow]
@@ -87,6 +89,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     job: JobKind = JobKind()
     communication: Communication | None = None
     cut_short: bool = False
+    findings: list[Finding] = []
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -113,6 +116,7 @@ def analyse(trace: Trace) -> OverviewResult:
         job=job_kind(trace),
         communication=communication(trace),
         cut_short=is_cut_short(trace),
+        findings=quality.findings(trace),
     )
 
 

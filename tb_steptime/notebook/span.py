@@ -97,6 +97,14 @@ class Span:
         return plain(self.judgement.headlines["overview"].verdict)
 
     @property
+    def quality(self) -> list[str]:
+        """What is wrong with the recording, and what can be trusted; empty where nothing is."""
+        return [
+            f"{each.label}: {f'{plain(each.cause)} ' if each.cause.template else ''}{plain(each.effect)}"
+            for each in self.judgement.quality
+        ]
+
+    @property
     def notes(self) -> list[str]:
         """What a reader must know of the quality of the recording."""
         found = (*self.measured.facts.notes, *self.result("data_loading", DataLoadingResult).recorder_notes)
@@ -208,4 +216,4 @@ class Span:
         from tb_steptime.notebook.html import span_html
 
         overview = self.result("overview", OverviewResult)
-        return span_html(self._name, self.measured.facts, overview, self.judgement, self.notes)
+        return span_html(self._name, self.measured.facts, overview, self.judgement, [*self.quality, *self.notes])

@@ -27,6 +27,7 @@ from tb_steptime.terminal.contract import (
     DataLoadingReport,
     DeviceReport,
     ErrorReport,
+    FindingReport,
     IdleReport,
     InsightReport,
     JobReport,
@@ -44,6 +45,7 @@ from tb_steptime.terminal.contract import (
     VerdictReport,
 )
 from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Note
 
 
 def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:
@@ -64,6 +66,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         simulated=facts.simulated,
         job=_job(overview.job, judgement.job),
         verdict=_verdict(judgement.verdict),
+        quality=finding_reports(overview),
         steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
@@ -83,6 +86,18 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
             for note in map(worded, (*facts.notes, *loading.recorder_notes))
         ],
     )
+
+
+def finding_reports(overview: OverviewResult) -> list[FindingReport]:
+    """What is wrong with the recording, in the order of the tab."""
+    return [
+        FindingReport(
+            each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
+            list(each.affects), each.trust,
+        )
+        for each in overview.findings
+        for words in [worded(Note(each.id, each.values))]
+    ]  # fmt: skip
 
 
 def _memory(memory: MemoryResult) -> list[MemoryReport] | None:

@@ -69,6 +69,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
     host = measured.result("host", HostResult)
     sections = (
         [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
+        _quality(judgement, width, ink),
         _parts(overview),
         _loading(loading, overview.has_device),
         _idle(host),
@@ -105,6 +106,17 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
         yield from _wrap(_stressed(headline.action, ink), width)
     if headline.basis:
         yield from _wrap(render(headline.basis), width)
+
+
+def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
+    """What is wrong with the recording, a finding each; nothing where nothing is."""
+    for line in judgement.quality:
+        said = " ".join(filter(None, (_stressed_all(line.cause, ink), _stressed(line.effect, ink))))
+        yield from _wrap(f"{line.label}: {said}", width, "  ")
+
+
+def _stressed_all(phrase: Phrase, ink: Ink) -> str:
+    return " ".join(map(ink.bold, render(phrase).split(" "))) if phrase.template else ""
 
 
 def _run(found: FoundSpan) -> str:

@@ -1,17 +1,22 @@
-"""Sentences, quantities, reasons and notes: what is said to the user, before a number is written."""
+"""Sentences, quantities, reasons, notes and findings: what is said to the user, before a number is written."""
 
 from __future__ import annotations
 
+from tb_steptime.text.findings import Affected, Done, Finding, Trust
 from tb_steptime.text.notes import Note
 from tb_steptime.text.phrases import Phrase, agreeing, filled, joined, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 from tb_steptime.text.reasons import Reason
 
 __all__ = [
+    "Affected",
+    "Done",
+    "Finding",
     "Note",
     "Phrase",
     "Quantity",
     "Reason",
+    "Trust",
     "Unit",
     "agreeing",
     "code",

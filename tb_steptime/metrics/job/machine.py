@@ -9,6 +9,7 @@ from tb_steptime.metrics.gpu.collectives import is_collective, is_collective_cal
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import unseen_device
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
 DeviceKind = Literal["gpu", "cpu", "unknown"]
@@ -51,7 +52,8 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
     calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
     ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_GPU_OP.match(name)))
-    return calls or ops
+    unseen = None if calls or ops else unseen_device(trace)
+    return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
 
 
 def _vendor(trace: Trace) -> Vendor | None:

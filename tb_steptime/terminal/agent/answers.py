@@ -71,6 +71,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
         cards=[_card(each) for each in judged.insights],
         notes=[f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, measured.facts.notes)],
+        quality=[f"{each.label}: {plain(each.cause)} {plain(each.effect)}" for each in judged.quality],
     )
 
 

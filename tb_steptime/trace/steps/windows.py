@@ -21,6 +21,7 @@ import numpy as np
 from tb_steptime.text import Note, count, text
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.lost_launches import kernel_launches, last_launch_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import mark_number, step_marks
 from tb_steptime.trace.steps.inferred import InferredSteps, inferred_steps
@@ -75,7 +76,7 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared(find_launches, inferred_steps, step_marks)
+@shared(find_launches, inferred_steps, kernel_launches, step_marks)
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
     host-side window, and a note."""
@@ -226,6 +227,8 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 def _one_step(trace: Trace, note: Note) -> Steps:
     low, high = _host_window(trace)
+    last = last_launch_ns(trace)  # what is launched later has no work to count
+    high = high if last is None else min(high, last)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
     (window,) = _device_windows(trace, np.array([low]), np.array([high]), launched)
     return Steps((Step("0", None, *window, low, high - low),), (note,), "recording")
