@@ -1038,6 +1038,31 @@ export interface FigureChange {
 }
 
 /**
+ * values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
+ * a part, 0 to 1, None where it is no part of anything.
+ */
+export interface Finding {
+  id: string;
+  done: "left_out" | "repaired" | "said";
+  affects: ("gpu_time" | "host_time" | "launches" | "memory" | "recurrence" | "steps")[];
+  trust: "high" | "low" | "medium" | "none";
+  count: number | null;
+  share: number | null;
+  values: Record<string, Quantity>;
+}
+
+/**
+ * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
+ * findings leave of the confidence; cause: the finding; effect: what it touches, with figures.
+ */
+export interface FindingText {
+  id: string;
+  label: string;
+  cause: Phrase;
+  effect: Phrase;
+}
+
+/**
  * Call paths folded over the steps. Each column is a text of whole numbers with commas between, one per frame: a
  * parent comes before its children, the first is the whole. The tab reads a text many times as fast as a list, and
  * only the columns that it draws.
@@ -2380,7 +2405,8 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
+ * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
+ * wrong with the recording; repaired first, then what was left out, then what is only said.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -2398,6 +2424,7 @@ export interface OverviewResult {
   job: JobKind;
   communication: Communication | null;
   cut_short: boolean;
+  findings: Finding[];
 }
 
 /**
@@ -3143,7 +3170,8 @@ export interface SpanEntry {
 }
 
 /**
- * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is wrong
+ * with the recording; sidebar: by view
  * id.
  */
 export interface SpanHead {
@@ -3167,6 +3195,7 @@ export interface SpanHead {
   simulated: string | null;
   job: JobText;
   notes: NoteText[];
+  quality: FindingText[];
   sidebar: Record<string, SidebarShare>;
 }
 

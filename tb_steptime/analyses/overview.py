@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses import quality
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
@@ -26,6 +25,7 @@ from tb_steptime.metrics.steps.parts import (
 )
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.steps import find_steps
 
 
@@ -116,7 +116,7 @@ def analyse(trace: Trace) -> OverviewResult:
         job=job_kind(trace),
         communication=communication(trace),
         cut_short=is_cut_short(trace),
-        findings=quality.findings(trace),
+        findings=list(recording_findings(trace)),
     )
 
 

@@ -1,4 +1,4 @@
-"""How far a recording can be trusted: what is wrong with it, and the notes that stand above a view's pictures."""
+"""How far a recording can be trusted: the notes that stand above a view's pictures, gravest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
-from tb_steptime.text import Finding, Note, Quantity, count, fraction, ns, shortened, text
+from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality import recording_findings, unseen_device
 from tb_steptime.trace.steps import find_steps
@@ -28,11 +28,6 @@ KINETO_ZERO_FRACTION = 0.01
 LEFT_OUT_FRACTION = 0.01
 #: Longer names would fill the note.
 NAME_LENGTH = 40
-
-
-def findings(trace: Trace) -> list[Finding]:
-    """What is wrong with the recording: repaired first, then what was left out, then what is only said."""
-    return list(recording_findings(trace))
 
 
 def notes(trace: Trace) -> list[Note]:

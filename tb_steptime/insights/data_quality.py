@@ -20,7 +20,7 @@ from tb_steptime.text import Affected, Finding, Note, Phrase, Trust, code, joine
 _LABELS = {"repaired": "Repaired", "left_out": "Left out", "said": "Said"}
 _WORDS: dict[Affected, str] = {
     "gpu_time": "GPU time",
-    "launches": "launches and waits",
+    "launches": "idle time",
     "host_time": "CPU time",
     "steps": "step times",
     "memory": "memory",

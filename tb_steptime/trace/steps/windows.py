@@ -23,7 +23,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import kernel_launches, last_launch_ns
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.step_marks import mark_number, step_marks
+from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
 from tb_steptime.trace.steps.inferred import InferredSteps, inferred_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -104,11 +104,13 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 def _all_steps(trace: Trace) -> Steps:
     marks = step_marks(trace)
     if trace.whole_recording:
-        return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
+        return _one_step(trace, Note("whole_recording") if len(all_marks(trace)) else Note("no_steps"))
     if len(marks):
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
-    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+    if inferred:
+        return _inferred_steps(trace, inferred)
+    return _one_step(trace, Note("whole_recording") if len(all_marks(trace)) else Note("no_steps"))
 
 
 def _bounded(steps: Steps) -> Steps:

@@ -36,23 +36,23 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "work_not_recorded": NoteWords(
         "The GPU's work is missing.",
-        "[{count}] (call launches|calls launch) work, and none of it is recorded: another profiler held the GPU, or the "
-        "recording ended before the work ran.",
+        "[{count}] (call launches|calls launch) work, and none of it is recorded: another profiler held the GPU, or "
+        "the recording ended before the work ran.",
     ),
     "work_on_mps": NoteWords(
         "The GPU's work is not recorded.",
-        "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls or "
-        "their waits, which is no CPU work.",
+        "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "
+        "or their waits, which is no CPU work.",
     ),
     "device_unseen_by_memory": NoteWords(
         "The job runs on a device that is not recorded.",
-        "Its allocations are ({name}), its work is not. Ops take as long as their calls or their waits, which is no CPU "
-        "work.",
+        "Its allocations are ({name}), its work is not. Ops take as long as their calls or their waits, which is no "
+        "CPU work.",
     ),
     "device_unseen_by_rate": NoteWords(
         "The job runs on a device that is not recorded.",
-        "[{count}] (op|ops), such as {name}, would move more than 2 TB/s on the CPU. Ops take as long as their calls or "
-        "their waits.",
+        "[{count}] (op|ops), such as {name}, would move more than 2 TB/s on the CPU. Ops take as long as their calls "
+        "or their waits.",
     ),
     "device_unseen_by_waits": NoteWords(
         "The CPU waits for a device that is not recorded.",
