@@ -3170,9 +3170,8 @@ export interface SpanEntry {
 }
 
 /**
- * The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is wrong
- * with the recording; sidebar: by view
- * id.
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is
+ * wrong with the recording; sidebar: by view id.
  */
 export interface SpanHead {
   id: string;

@@ -25,6 +25,7 @@ from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
+from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import GAP, counted, duration, plain
 
 if TYPE_CHECKING:
@@ -99,10 +100,7 @@ class Span:
     @property
     def quality(self) -> list[str]:
         """What is wrong with the recording, and what can be trusted; empty where nothing is."""
-        return [
-            f"{each.label}: {f'{plain(each.cause)} ' if each.cause.template else ''}{plain(each.effect)}"
-            for each in self.judgement.quality
-        ]
+        return [plain(as_one(each)) for each in self.judgement.quality]
 
     @property
     def notes(self) -> list[str]:

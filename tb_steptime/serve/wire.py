@@ -120,8 +120,8 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is wrong with
-    the recording; sidebar: by view id."""
+    """The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is
+    wrong with the recording; sidebar: by view id."""
 
     id: str
     run: str

@@ -13,7 +13,7 @@ from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import Affected, Trust
+from tb_steptime.terminal.findings import FindingReport
 from tb_steptime.trace.steps import StepsBy
 
 
@@ -116,20 +116,6 @@ class InsightReport(msgspec.Struct, frozen=True):
 class NoteReport(msgspec.Struct, frozen=True):
     id: str
     text: str
-
-
-class FindingReport(msgspec.Struct, frozen=True):
-    """What is wrong with the recording. count: rows, calls or marks that it touches; share: of what they are a part,
-    null where it is none. repaired: mended in what is measured, the file stays as it is. affects: what rests on it
-    (gpu_time, launches, host_time, steps, memory, recurrence), with the confidence that is left at most."""
-
-    id: str
-    text: str
-    count: int | None
-    share: float | None
-    repaired: bool
-    affects: list[Affected]
-    trust: Trust
 
 
 class VerdictReport(msgspec.Struct, frozen=True):

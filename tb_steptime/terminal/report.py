@@ -27,7 +27,6 @@ from tb_steptime.terminal.contract import (
     DataLoadingReport,
     DeviceReport,
     ErrorReport,
-    FindingReport,
     IdleReport,
     InsightReport,
     JobReport,
@@ -44,8 +43,8 @@ from tb_steptime.terminal.contract import (
     TensorCoreReport,
     VerdictReport,
 )
+from tb_steptime.terminal.findings import finding_reports
 from tb_steptime.terminal.printer import plain
-from tb_steptime.text import Note
 
 
 def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:
@@ -86,18 +85,6 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
             for note in map(worded, (*facts.notes, *loading.recorder_notes))
         ],
     )
-
-
-def finding_reports(overview: OverviewResult) -> list[FindingReport]:
-    """What is wrong with the recording, in the order of the tab."""
-    return [
-        FindingReport(
-            each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
-            list(each.affects), each.trust,
-        )
-        for each in overview.findings
-        for words in [worded(Note(each.id, each.values))]
-    ]  # fmt: skip
 
 
 def _memory(memory: MemoryResult) -> list[MemoryReport] | None:

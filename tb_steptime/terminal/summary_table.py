@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import (
     GAP,
     UNKNOWN,
@@ -109,14 +110,9 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
 
 
 def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
-    """What is wrong with the recording, a finding each; nothing where nothing is."""
+    """What is wrong with the recording, a line each; nothing where nothing is."""
     for line in judgement.quality:
-        said = " ".join(filter(None, (_stressed_all(line.cause, ink), _stressed(line.effect, ink))))
-        yield from _wrap(f"{line.label}: {said}", width, "  ")
-
-
-def _stressed_all(phrase: Phrase, ink: Ink) -> str:
-    return " ".join(map(ink.bold, render(phrase).split(" "))) if phrase.template else ""
+        yield from _wrap(_stressed(as_one(line), ink), width, "  ")
 
 
 def _run(found: FoundSpan) -> str:

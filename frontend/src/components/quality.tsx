@@ -6,8 +6,8 @@ import { Sentence } from "./sentence";
 const LINES = 4;
 
 /**
- * What is wrong with the recording, a line each, and last what can be trusted. Nothing, not even space, where nothing is
- * wrong.
+ * What is wrong with the recording, a line each, and last what can be trusted. Nothing, not even space, where nothing
+ * is wrong.
  */
 export function Quality({ findings }: { findings: readonly FindingText[] }) {
   const [open, setOpen] = useState(false);

@@ -42,7 +42,7 @@ export function JobContent({ view, asked, selection, tab, again }: AnsweredProps
   const View = VIEWS[view].part.now() as ComponentType<RanksViewProps>;
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} quality={[]} tab={tab} />
+      <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
       <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab.meanings.version)}>
         <View page={page} chosen={selection} tab={tab} />
         <PrintedFoot />

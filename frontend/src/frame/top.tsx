@@ -19,11 +19,11 @@ interface TopProps {
   simulated: string | null;
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
-  quality: readonly FindingText[];
+  quality?: readonly FindingText[];
   tab: Tab;
 }
 
-export function Top({ job, headline, simulated, notes, quality, tab }: TopProps) {
+export function Top({ job, headline, simulated, notes, quality = [], tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   const above = Number(headline.basis !== null) + Number(simulated !== null && !simulatedNoted);
   return (

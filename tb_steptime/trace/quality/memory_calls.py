@@ -89,7 +89,6 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
     return found
 
 
-@shared()
 def caching_is_off(trace: Trace) -> int:
     """How many calls ask for memory, where about every allocation does, to the end of the recording; else 0."""
     asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _MALLOC.match(name) is not None)

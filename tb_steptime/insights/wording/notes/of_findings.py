@@ -24,7 +24,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "end_missing": NoteWords(
         "The end is missing.",
-        "[{count}] of {all} launches (has|have) no kernel. The recording counts up to the last that has one.",
+        "Of {all} launches [{count}] (has|have) no kernel. The recording counts up to the last that has one.",
     ),
     "launches_lost": NoteWords(
         "[{count}] of {all} launches (has|have) no kernel.",

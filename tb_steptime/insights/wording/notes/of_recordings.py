@@ -18,11 +18,6 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The file is cut, and no GPU activity is left in it.",
         "The profiler writes GPU activity last, so the cut removed it if there was any. Only the CPU's part is shown.",
     ),
-    "kernels_missing": NoteWords(
-        "Calls of the GPU's runtime are recorded, but nothing that they launched.",
-        "So there are no figures of the GPU. Is another profiler attached to the process, or did the recording end "
-        "before its kernels ran?",
-    ),
     "no_steps": NoteWords(
         "No step marks.",
         "The whole recording counts as one step. Call {code} after each batch.",

@@ -1,0 +1,42 @@
+// @vitest-environment happy-dom
+
+import { fireEvent, render, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import type { FindingText } from "../src/api.gen";
+import { Quality } from "../src/components/quality";
+
+const line = (id: string, label: string, cause: string, effect: string): FindingText => ({
+  id,
+  label,
+  cause: { template: cause, values: {} },
+  effect: { template: effect, values: {} },
+});
+const TRUST = line("trust", "Trust", "", "[Medium] for what rests on GPU time, high for the rest.");
+const ROWS = line("rows", "Repaired", "2 of 633 rows run over.", "They end there.");
+
+const shown = () => [...document.querySelectorAll(".quality p")].map((each) => each.textContent);
+
+test("nothing, not even space, is shown where nothing is wrong", () => {
+  const { container } = render(<Quality findings={[]} />);
+  expect(container.innerHTML).toBe("");
+});
+
+test("each finding is a line with what was done, and trust is the last", () => {
+  render(<Quality findings={[ROWS, TRUST]} />);
+  expect(shown()).toEqual([
+    "Repaired2 of 633 rows run over. They end there.",
+    "Trust Medium for what rests on GPU time, high for the rest.",
+  ]);
+  expect(document.querySelector(".quality b")?.textContent).toBe("2 of 633 rows run over.");
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+test("more than four lines fold, and trust stays", () => {
+  const many = ["a", "b", "c", "d", "e"].map((id) => line(id, "Said", `${id}.`, "It is."));
+  render(<Quality findings={[...many, TRUST]} />);
+  expect(shown()).toHaveLength(4);
+  expect(shown()[3]).toContain("Trust");
+  fireEvent.click(screen.getByRole("button", { name: "2 more" }));
+  expect(shown()).toHaveLength(6);
+  expect(screen.queryByRole("button")).toBeNull();
+});
