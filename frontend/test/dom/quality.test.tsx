@@ -1,9 +1,9 @@
-// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
+import { afterEach, expect, test } from "vitest";
+import type { FindingText } from "../../src/api.gen";
+import { Quality } from "../../src/components/quality";
 
-import { fireEvent, render, screen } from "@testing-library/preact";
-import { expect, test } from "vitest";
-import type { FindingText } from "../src/api.gen";
-import { Quality } from "../src/components/quality";
+afterEach(cleanup);
 
 const line = (id: string, label: string, cause: string, effect: string): FindingText => ({
   id,
