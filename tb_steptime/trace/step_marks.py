@@ -46,6 +46,8 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
     mark = np.searchsorted(start, events.start_ns[call], side="right") - 1
     inside = (mark >= 0) & (events.start_ns[call] < end[mark])
     with_launch = len(distinct_in(mark[inside]))
+    if not with_launch:
+        return True
     launching_ns = int(events.ends(call).max() - events.start_ns[call].min())
     return bool(
         2 * with_launch < len(marks)

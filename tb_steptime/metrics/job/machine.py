@@ -42,9 +42,16 @@ def where_it_runs(trace: Trace) -> Where:
     if evidence:
         return Where("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
+    on_cpu = on_cpu or _cpu_memory(trace)
     if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
         return Where("cpu", None, on_cpu)
     return Where("unknown", None, [])
+
+
+def _cpu_memory(trace: Trace) -> list[JobEvidence]:
+    """Allocations of the CPU, where memory was recorded and no other device has any."""
+    allocations = int((trace.memory.bytes > 0).sum())
+    return [JobEvidence("cpu_memory", allocations)] if allocations and not trace.memory.device_type.any() else []
 
 
 def _gpu_evidence(trace: Trace) -> list[JobEvidence]:

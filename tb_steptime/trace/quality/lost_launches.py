@@ -28,6 +28,8 @@ _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 _BEGINS, _ENDS = re.compile(r"(cuda|cu|hip)StreamBeginCapture"), re.compile(r"(cuda|cu|hip)StreamEndCapture")
 #: Of all launches: with fewer the figures are those of a whole recording.
 LEAST_FRACTION = 0.01
+#: Of the launches from where the end is missing.
+END_FRACTION = 0.9
 #: From here on so much is missing that means say little.
 MUCH_FRACTION = 0.1
 
@@ -72,21 +74,28 @@ def _end(trace: Trace) -> int:
 
 def last_launch_ns(trace: Trace) -> int | None:
     """When the last launch returned whose work is recorded, where the end of the recording was lost; else None."""
-    launches = kernel_launches(trace)
-    last = int(find_launches(trace).call.max(initial=-1))
-    missing = launches.lost[launches.lost > last]
-    if last < 0 or len(missing) < LEAST_FRACTION * len(launches.rows):
+    launches, calls = kernel_launches(trace), find_launches(trace).call
+    last = int(calls.max(initial=-1))
+    if last < 0 or len(_at_end(launches)) < max(1, LEAST_FRACTION * len(launches.rows)):
         return None
     return int(trace.events.ends(np.array([last]))[0])
+
+
+def _at_end(launches: KernelLaunches) -> Int64:
+    """Those without work from which on about all have none: streams end at different times."""
+    lost = launches.lost
+    since = len(launches.rows) - np.searchsorted(launches.rows, lost)  # each and all later ones
+    most = np.flatnonzero(len(lost) - np.arange(len(lost)) >= END_FRACTION * since)
+    return lost[most[0] :] if len(most) else lost[:0]
 
 
 def lost_findings(trace: Trace) -> list[Finding]:
     """At the end, and before it. Where no launch has its work, `unrecorded_device` says what that means."""
     launches = kernel_launches(trace)
-    last = int(find_launches(trace).call.max(initial=-1))
-    if last < 0 or is_cut_short(trace):
+    if is_cut_short(trace) or not (find_launches(trace).call >= 0).any():
         return []
-    ends, holes = launches.lost[launches.lost > last], launches.lost[launches.lost < last]
+    ends = _at_end(launches)
+    holes = launches.lost[: len(launches.lost) - len(ends)]
     found, done = list[Finding](), dict[str, Done](end_missing="left_out", launches_lost="said")
     for id, rows in (("end_missing", ends), ("launches_lost", holes)):
         share = len(rows) / max(1, len(launches.rows))
