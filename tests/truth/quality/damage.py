@@ -19,8 +19,9 @@ _MS = 1_000_000
 
 
 class Rule(NamedTuple):
-    """damaged: of a trace and a strength; None where that trace cannot have it. finds: ids of which one has to be found;
-    repairs: the figures are those of the undamaged trace afterwards; always: figures change in any case. shows: whether anything in the damaged trace contradicts itself."""
+    """damaged: of a trace and a strength; None where that trace cannot have it. finds: ids of which one has to be
+    found; repairs: the figures are those of the undamaged trace afterwards; always: figures change in any case; shows:
+    whether anything in the damaged trace contradicts itself."""
 
     name: str
     strengths: tuple[float, ...]

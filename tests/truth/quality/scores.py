@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_partition
-from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
