@@ -1315,8 +1315,9 @@ export interface HostStep {
  * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
  * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
  * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
- * The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
- * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
+ * The last four are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
+ * profiler, the profiler itself works.
  */
 export interface IdleNs {
   data_loading: number;
@@ -1334,6 +1335,7 @@ export interface IdleNs {
   before_recording: number;
   once: number;
   after_recording: number;
+  profiler: number;
 }
 
 /**
@@ -3261,8 +3263,9 @@ export interface StepMark {
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
- * work from before the recording; it is idle while the host does what comes once; nothing of it follows.
+ * The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+ * work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
+ * while the profiler itself works.
  */
 export interface StepRow {
   name: string;
@@ -3275,6 +3278,7 @@ export interface StepRow {
   before_recording_ns: number;
   once_ns: number;
   after_recording_ns: number;
+  profiler_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

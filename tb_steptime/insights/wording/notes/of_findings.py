@@ -69,8 +69,8 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] (call asks|calls ask) the driver for memory in {ops} ops that allocate, as with {code}. Steps are "
         "slower than in normal use.",
     ),
-    "overhead_of_profiler": NoteWords(
-        "The profiler itself stops the GPU for {time}.",
-        "It is a part of the steps, {share} of them, and left out of the verdict and of gains.",
+    "profiler_time": NoteWords(
+        "The GPU is idle for {time} while the profiler itself works.",
+        "That is {share} of the steps, and left out of the verdict, of gains and of slow steps.",
     ),
 }
