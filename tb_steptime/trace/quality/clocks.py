@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,8 @@ class _Shift(NamedTuple):
     offset_ns: float
 
     def at(self, instants: Int64) -> Int64:
-        return np.maximum(np.rint(self.slope * instants + self.offset_ns), 0).astype(np.int64)
+        shift: Int64 = np.maximum(np.rint(self.slope * instants + self.offset_ns), 0).astype(np.int64)
+        return shift
 
 
 def _least_shift(trace: Trace, begins: Int64, early: Int64) -> _Shift:
@@ -93,7 +95,7 @@ def _least_shift(trace: Trace, begins: Int64, early: Int64) -> _Shift:
         return same
     most = np.array([some[int(early[some].argmax())] for some in ranges])
     corners = _upper_hull(begins, early)
-    lines = [_through(begins, early, *pair) for pair in zip(corners, corners[1:], strict=False)]
+    lines = [_through(begins, early, *pair) for pair in pairwise(corners)]
     left = {line: float(np.median(line.at(begins[most]) - early[most])) for line in (same, *lines)}
     drift = min(left, key=lambda line: left[line])
     return drift if left[same] > GAP_NS and left[drift] < DRIFT_FRACTION * left[same] else same

@@ -36,8 +36,8 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "work_not_recorded": NoteWords(
         "The GPU's work is missing.",
-        "[{count}] (call launches|calls launch) work, and none of it is recorded: another profiler held the GPU, or "
-        "the recording ended before the work ran.",
+        "Work is launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or the "
+        "recording ended before the work ran.",
     ),
     "work_on_mps": NoteWords(
         "The GPU's work is not recorded.",
@@ -51,7 +51,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "device_unseen_by_rate": NoteWords(
         "The job runs on a device that is not recorded.",
-        "[{count}] (op|ops), such as {name}, would move more than 2 TB/s on the CPU. Ops take as long as their calls "
+        "On the CPU [{count}] (op|ops), such as {name}, would move more than 2 TB/s. Ops take as long as their calls "
         "or their waits.",
     ),
     "device_unseen_by_waits": NoteWords(
@@ -66,11 +66,11 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "caching_off": NoteWords(
         "The caching allocator is off.",
-        "[{count}] (call asks|calls ask) the driver for memory in {ops} ops that allocate, as with {code}. Steps are "
+        "For {ops} ops that allocate, [{count}] (call asks|calls ask) the driver for memory, as with {code}. Steps are "
         "slower than in normal use.",
     ),
     "profiler_time": NoteWords(
         "The GPU is idle for {time} while the profiler itself works.",
-        "That is {share} of the steps, and left out of the verdict, of gains and of slow steps.",
+        "That is {share} of the steps, and no verdict, gain or slow step counts it.",
     ),
 }
