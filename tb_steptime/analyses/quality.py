@@ -112,7 +112,15 @@ def _allocations(trace: Trace) -> list[Note]:
 
 
 def _profiling_slows(trace: Trace) -> list[Note]:
-    """Where the step waits for the host, the cost of recording it is in the figures."""
+    """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
+    measured, or nobody knows."""
+    pace = trace.loader_records.pace if trace.loader_records else None
+    if pace is not None:
+        values = {
+            "inside": ns(pace.inside_ns), "outside": ns(pace.outside_ns), "count": count(pace.inside),
+            "others": count(pace.outside),
+        }  # fmt: skip
+        return [Note("profiling_measured", values, ("overview", "host"))]
     device = main_device(trace)
     share = None if device is None else measure(trace, HOST_BOUND_SHARE.id, device).value
     return [] if share is None or share < IDLE_FRACTION else [Note("profiling_slows", qualifies=("host",))]

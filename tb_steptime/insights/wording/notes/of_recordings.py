@@ -68,8 +68,12 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
     ),
     "profiling_slows": NoteWords(
-        "The profiler slows the CPU by 1.5 to 2 times.",
-        "Without the profiler a step is shorter, and the GPU is idle for less of it. The order of the causes "
-        "stays the same.",
+        "The profiler slows the CPU.",
+        "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",
+    ),
+    "profiling_measured": NoteWords(
+        "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
+        "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
+        "rest of the job.",
     ),
 }
