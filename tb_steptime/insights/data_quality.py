@@ -28,7 +28,6 @@ _WORDS: dict[Affected, str] = {
 }
 #: Lowest first.
 _LEVELS: tuple[Trust, ...] = ("none", "low", "medium", "high")
-_LEVEL_WORDS = {"none": "None", "low": "Low", "medium": "Medium"}
 _CONFIDENCE = {"none": Confidence.LOW, "low": Confidence.LOW, "medium": Confidence.MEDIUM}
 
 _WITH_DEVICE: frozenset[Affected] = frozenset({"gpu_time", "launches", "steps"})
@@ -67,13 +66,13 @@ def _trust(findings: Iterable[Finding]) -> FindingText | None:
     worst = _worst(findings)
     if not worst:
         return None
+    named = {level: [each for each in _WORDS if worst.get(each) == level] for level in _LEVELS}
     said = [
-        phrase(
-            f"[{_LEVEL_WORDS[level]}] for what rests on {{what}}", what=text(_listed(_WORDS[each] for each in named))
-        )
-        for level in _LEVELS
-        if (named := [each for each in _WORDS if worst.get(each) == level])
+        Phrase(f"[{level}] for what rests on {{{level}}}", {level: text(_listed(_WORDS[each] for each in affected))})
+        for level, affected in named.items()
+        if affected
     ]
+    said[0] = Phrase(f"[{said[0].template[1].upper()}{said[0].template[2:]}", said[0].values)
     whole = phrase("To record it whole: {call} before {stop}.", call=_SYNCHRONIZE, stop=_STOP)
     missing = any(each.id in _ENDS_EARLY for each in findings)
     rest = joined(*said, phrase("high for the rest."), by=", ")
