@@ -7,6 +7,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import kernel_launches, lost_findings
 from tb_steptime.trace.quality.memory_calls import allocation_retries, memory_findings
+from tb_steptime.trace.quality.unnamed_device import unnamed_findings
 from tb_steptime.trace.quality.unrecorded_device import device_findings, unseen_device
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, step_marks
@@ -23,6 +24,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *lost_findings(trace),
         *device_findings(trace),
         *memory_findings(trace),
+        *unnamed_findings(trace),
     ]
     return tuple(sorted(found, key=lambda each: _ORDER.index(each.done)))
 

@@ -24,7 +24,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "end_missing": NoteWords(
         "The end is missing.",
-        "Of {all} launches [{count}] (has|have) no kernel. The recording counts up to the last that has one.",
+        "Of {all} launches {count} (has|have) no kernel. The recording counts up to the last that has one.",
     ),
     "launches_lost": NoteWords(
         "[{count}] of {all} launches (has|have) no kernel.",
@@ -68,6 +68,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The caching allocator is off.",
         "For {ops} ops that allocate, [{count}] (call asks|calls ask) the driver for memory, as with {code}. Steps are "
         "slower than in normal use.",
+    ),
+    "device_unnamed": NoteWords(
+        "The GPU is not named.",
+        "By the names of its kernels it is of {generation} or later. Figures that need its peaks are not known.",
     ),
     "profiler_time": NoteWords(
         "The GPU is idle for {time} while the profiler itself works.",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Kind, MemoryTable
@@ -310,3 +310,21 @@ class TestUnrecordedDevice:
 
     def test_a_thread_that_the_scheduler_stopped_once(self) -> None:
         assert found(timeline("op | aa...... |", names={"a": "aten::_local_scalar_dense"}, cell_ns=MS)) == []
+
+
+class TestUnnamedDevice:
+    @staticmethod
+    def drawn(*names: str, device: str = "") -> Trace:
+        kernels = dict(zip("abc", names, strict=False))
+        return timeline("kernel 7 | aabbcc |", names=kernels, devices={0: Device(0, device)})
+
+    def test_the_latest_generation_of_its_kernels(self) -> None:
+        trace = self.drawn("volta_sgemm_128x64_nn", "ampere_fp16_s16816gemm_fp16_128x128", "add")
+        assert found(trace) == [("device_unnamed", "said", None)]
+        assert recording_findings(trace)[0].values["generation"].value == "Ampere"
+
+    def test_a_kernel_that_only_contains_the_letters(self) -> None:
+        assert found(self.drawn("my_volta_free_kernel", "gemm_nosm80_x", "add")) == []
+
+    def test_a_device_with_a_name(self) -> None:
+        assert found(self.drawn("volta_sgemm_128x64_nn", device="Tesla V100")) == []
