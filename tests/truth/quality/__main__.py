@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.set_aside.findings import findings as findings_of
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Note
-from tb_steptime.trace.quality import recording_findings
 from tests.truth.quality.scores import DEMO, REAL, Score, read_all, scored
 
 _COLUMNS = ("traces", "changed", "hidden", "found", "recall", "mended")
@@ -30,7 +31,7 @@ def findings(paths: Sequence[Path]) -> str:
     """On traces that nobody touched."""
     lines, silent = [], 0
     for name, trace in read_all(paths):
-        found = recording_findings(trace)
+        found = findings_of(trace, main_device(trace))
         silent += not found
         for each in found:
             words = worded(Note(each.id, each.values))
