@@ -16,6 +16,8 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 _OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collectives")
 _MS = 1_000_000
+#: Files of 2021 to 2023 have times in microseconds, of the host and of the device.
+_TICK_NS = 2_000
 
 
 class Rule(NamedTuple):
@@ -112,11 +114,12 @@ def _linked(trace: Trace) -> bool:
 
 
 def _early(trace: Trace) -> bool:
-    """Whether any work begins before its launch: where all waits behind other work, a clock that is wrong is not
-    seen."""
+    """Whether any work begins before its launch, by more than what clocks are read to: where all waits behind other
+    work, a clock that is wrong is not seen."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
-    return bool((events.start_ns[launches.call[linked]] > events.start_ns[launches.activity[linked]]).any())
+    early = events.start_ns[launches.call[linked]] - events.start_ns[launches.activity[linked]]
+    return bool((early > _TICK_NS).any())
 
 
 def _by_calls(trace: Trace, alone: Int64) -> bool:
