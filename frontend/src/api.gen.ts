@@ -1039,7 +1039,8 @@ export interface FigureChange {
 
 /**
  * values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
- * a part, 0 to 1, None where it is no part of anything.
+ * a part, 0 to 1, None where it is no part of anything. ranges: where to look in time, ns from the recording's origin,
+ * the longest first, `MOST_RANGES` at most.
  */
 export interface Finding {
   id: string;
@@ -1049,17 +1050,20 @@ export interface Finding {
   count: number | null;
   share: number | null;
   values: Record<string, Quantity>;
+  ranges: [number, number][];
 }
 
 /**
  * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
- * findings leave of the confidence; cause: the finding; effect: what it touches, with figures.
+ * findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
+ * in the timeline, the longest range first.
  */
 export interface FindingText {
   id: string;
   label: string;
   cause: Phrase;
   effect: Phrase;
+  evidence: Evidence[];
 }
 
 /**

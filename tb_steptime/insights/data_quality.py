@@ -7,11 +7,13 @@ card      "Fuse the optimizer", rests on launches        as before
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, FindingText, Insight, Severity, Verdict
+from tb_steptime.analyses.overview import StepRow
+from tb_steptime.insights.base import Confidence, Evidence, FindingText, Insight, Severity, Verdict
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -52,7 +54,8 @@ def quality_lines(facts: Facts) -> list[FindingText]:
     """One for each finding, repaired first, then left out, then said; the last one says what can be trusted. Empty
     where nothing is wrong."""
     findings = facts.overview.findings
-    lines = [_line(each) for each in findings]
+    steps = facts.overview.steps
+    lines = [msgspec.structs.replace(_line(each), evidence=_evidence(each, steps)) for each in findings]
     trust = _trust(findings)
     return [*lines, trust] if trust else lines
 
@@ -60,6 +63,16 @@ def quality_lines(facts: Facts) -> list[FindingText]:
 def _line(finding: Finding) -> FindingText:
     words = worded(Note(finding.id, finding.values))
     return FindingText(finding.id, _LABELS[finding.done], words.cause, words.effect)
+
+
+def _evidence(finding: Finding, steps: Sequence[StepRow]) -> list[Evidence]:
+    """Each with the step in which it begins, or the last one that has begun."""
+    starts = [step.start_ns for step in steps]
+    return [
+        Evidence(steps[max(0, bisect_right(starts, start) - 1)].name, start, end)
+        for start, end in finding.ranges
+        if steps
+    ]
 
 
 def _trust(findings: Iterable[Finding]) -> FindingText | None:

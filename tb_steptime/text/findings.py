@@ -17,10 +17,14 @@ Affected = Literal["gpu_time", "launches", "host_time", "steps", "memory", "recu
 #: The highest confidence of a conclusion that rests on it; none: such a conclusion is not drawn.
 Trust = Literal["high", "medium", "low", "none"]
 
+#: Ranges that a finding leads to: the others look like them.
+MOST_RANGES = 5
+
 
 class Finding(msgspec.Struct, frozen=True):
     """values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
-    a part, 0 to 1, None where it is no part of anything."""
+    a part, 0 to 1, None where it is no part of anything. ranges: where to look in time, ns from the recording's origin,
+    the longest first, `MOST_RANGES` at most."""
 
     id: str
     done: Done
@@ -29,3 +33,4 @@ class Finding(msgspec.Struct, frozen=True):
     count: int | None = None
     share: float | None = None
     values: dict[str, Quantity] = {}
+    ranges: tuple[tuple[int, int], ...] = ()

@@ -1,15 +1,21 @@
 import { useState } from "preact/hooks";
-import type { FindingText } from "../api.gen";
+import type { Evidence, FindingText } from "../api.gen";
 import { Sentence } from "./sentence";
 
 /** More would push the figures out of sight. */
 const LINES = 4;
 
+interface QualityProps {
+  findings: readonly FindingText[];
+  /** Opens the timeline where a finding is seen. */
+  show: (range: Evidence) => void;
+}
+
 /**
  * What is wrong with the recording, a line each, and last what can be trusted. Nothing, not even space, where nothing
  * is wrong.
  */
-export function Quality({ findings }: { findings: readonly FindingText[] }) {
+export function Quality({ findings, show }: QualityProps) {
   const [open, setOpen] = useState(false);
   if (findings.length === 0) return null;
   const trust = findings.filter((line) => line.id === "trust");
@@ -37,6 +43,11 @@ export function Quality({ findings }: { findings: readonly FindingText[] }) {
               </>
             )}
           </span>
+          {line.evidence[0] && (
+            <button class="link" onClick={() => line.evidence[0] && show(line.evidence[0])}>
+              {line.evidence.length > 1 ? "Longest in Timeline" : "In Timeline"}
+            </button>
+          )}
         </p>
       ))}
     </section>

@@ -1,6 +1,7 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
 import { WHOLE_RECORDING } from "../address/selection";
+import { rangeInTimeline } from "../address/timeline";
 import type { FindingText, Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
@@ -30,7 +31,7 @@ export function Top({ job, headline, simulated, notes, quality = [], tab }: TopP
     <>
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
-      <Quality findings={quality} />
+      <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
     </>

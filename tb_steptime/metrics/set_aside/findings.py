@@ -6,6 +6,7 @@ from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Finding, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
+from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.steps import find_steps
 
 #: Of the steps: less changes no figure that anybody reads.
@@ -21,5 +22,8 @@ def findings(trace: Trace, device: int | None) -> list[Finding]:
     if share >= LEAST_FRACTION:
         values = {"time": ns(taken), "share": fraction(share)}
         place = sum(each.done != "said" for each in found)
-        found.insert(place, Finding("profiler_time", "left_out", (), share=share, values=values))
+        found.insert(
+            place,
+            Finding("profiler_time", "left_out", (), share=share, values=values, ranges=longest(own.start, own.end)),
+        )
     return found

@@ -20,6 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
@@ -89,6 +90,14 @@ def _at_end(launches: KernelLaunches) -> Int64:
     return lost[most[0] :] if len(most) else lost[:0]
 
 
+def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
+    """From the first to the last of those that follow one another without any that has its work."""
+    place = np.searchsorted(launches.rows, lost)
+    first = np.flatnonzero(np.diff(place, prepend=-2) > 1)
+    last = np.append(first[1:], len(lost)) - 1
+    return longest(trace.events.start_ns[lost[first]], trace.events.ends(lost[last]))
+
+
 def lost_findings(trace: Trace) -> list[Finding]:
     """At the end, and before it. Where no launch has its work, `unrecorded_device` says what that means."""
     launches = kernel_launches(trace)
@@ -105,5 +114,6 @@ def lost_findings(trace: Trace) -> list[Finding]:
                 "synchronize": _SYNCHRONIZE, "stop": _STOP,
             }  # fmt: skip
             trust: Trust = "low" if id == "launches_lost" and share >= MUCH_FRACTION else "medium"
-            found.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values))
+            ranges = _runs(trace, launches, rows)
+            found.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values, ranges))
     return found

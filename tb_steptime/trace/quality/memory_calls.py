@@ -19,6 +19,7 @@ from tb_steptime.text import Finding, code, count, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
@@ -36,10 +37,16 @@ LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
 
 
 class Retries(NamedTuple):
-    """times: how often an allocation failed and was tried again; rows: of the calls for it, in time order."""
+    """rows: of the calls for allocations that failed and were tried again, in time order; start_ns, end_ns: of each
+    time that it happened."""
 
-    times: int
     rows: Int64
+    start_ns: Int64
+    end_ns: Int64
+
+    @property
+    def times(self) -> int:
+        return len(self.start_ns)
 
 
 @shared()
@@ -48,16 +55,16 @@ def allocation_retries(trace: Trace) -> Retries:
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     kind = _kinds(trace, calls)
     if not (kind == _GIVES).any() or not (kind == _ASKS).any():
-        return Retries(0, calls[:0])
+        return Retries(calls[:0], calls[:0], calls[:0])
     relevant = calls[(kind != _NOTHING)]
     kind = kind[kind != _NOTHING]
     op = innermost(trace, trace.events.rows(Kind.CPU_OP), relevant)
     order = np.lexsort((relevant, trace.events.thread[relevant]))
-    times, rows = 0, []
-    for some in _bursts(kind[order], op[order], trace.events.thread[relevant][order]):
-        times += 1
-        rows.append(relevant[order][some[0] : some[1] + 1])
-    return Retries(times, np.sort(np.concatenate(rows)) if rows else calls[:0])
+    bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
+    rows = [relevant[order][first : last + 1] for first, last in bursts]
+    start = np.array([trace.events.start_ns[some[0]] for some in rows], np.int64)
+    end = np.array([trace.events.ends(some[-1:])[0] for some in rows], np.int64)
+    return Retries(np.sort(np.concatenate(rows)) if rows else calls[:0], start, end)
 
 
 _NOTHING, _OTHER, _ASKS, _GIVES = range(4)
@@ -108,7 +115,8 @@ def memory_findings(trace: Trace) -> list[Finding]:
     if retries.times:
         length = int(trace.events.dur_ns[retries.rows].sum())
         values = {"count": count(retries.times), "time": ns(length)}
-        found.append(Finding("memory_short", "said", ("recurrence",), count=retries.times, values=values))
+        ranges = longest(retries.start_ns, retries.end_ns)
+        found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
     if asks:
         allocations = len(rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None))
         values = {"count": count(asks), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}

@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
 
 #: An overlap of two rows, and a row, below which nothing is wrong. Both are those of TraceLens.
@@ -47,6 +48,7 @@ def without_overruns(trace: Trace) -> Trace:
     found = Finding(
         "rows_overrun", "repaired", ("gpu_time", "launches", "steps"), "medium", len(rows), share,
         {"count": count(len(rows)), "all": count(len(device)), "excess": ns(excess_ns), "share": fraction(share)},
+        longest(events.start_ns[rows], ends),
     )  # fmt: skip
     return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
 

@@ -7,6 +7,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import kernel_launches, lost_findings
 from tb_steptime.trace.quality.memory_calls import allocation_retries, memory_findings
+from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.quality.unnamed_device import unnamed_findings
 from tb_steptime.trace.quality.unrecorded_device import device_findings, unseen_device
 from tb_steptime.trace.shared import shared
@@ -41,4 +42,5 @@ def _marks(trace: Trace) -> list[Finding]:
         "time": ns(int(events.dur_ns[marks].sum())),
         "work": ns(int(events.dur_ns[device].sum())),
     }
-    return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values)]
+    ranges = longest(events.start_ns[marks], events.ends(marks))
+    return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]

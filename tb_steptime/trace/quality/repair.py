@@ -10,4 +10,4 @@ from tb_steptime.trace.quality.overruns import without_overruns
 def repaired(trace: Trace) -> Trace:
     """A trace as its file has it -> the same or a mended one, whose `repaired` says what was done. Before anything else
     reads it."""
-    return on_one_clock(without_overruns(trace))
+    return without_overruns(on_one_clock(trace))

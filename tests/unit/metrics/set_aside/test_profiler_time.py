@@ -38,7 +38,9 @@ def test_what_of_it_leaves_the_device_idle_has_its_own_reason():
     assert idle_ms(trace) == {"cpu_work": 6, "launch_latency": 1, "profiler": 3}
     assert judged_ns(trace, 0).tolist() == [17 * MS]
     values = {"time": ns(3 * MS), "share": fraction(0.15)}
-    assert findings(trace, 0) == [Finding("profiler_time", "left_out", (), share=0.15, values=values)]
+    assert findings(trace, 0) == [
+        Finding("profiler_time", "left_out", (), share=0.15, values=values, ranges=((2 * MS, 5 * MS),))
+    ]
 
 
 @pytest.mark.parametrize("name", ["Lazy Function Loading", "Runtime Triggered Module Loading"])
