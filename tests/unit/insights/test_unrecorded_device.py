@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Device, Trace
 from tests.drawn.cards import judged, said, sure
+from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
-from tests.unit.trace.quality.test_findings import memory
 
 MS = 1_000_000
 
@@ -35,16 +33,14 @@ def test_metal_is_recorded_by_another_tool():
 
 
 def test_tensors_of_a_gpu_ask_for_its_activity():
-    trace = replace(timeline("op | aaaaaaaa |", cell_ns=MS), memory=memory(1, 512, 512))
+    trace = with_memory(timeline("op | aaaaaaaa |", cell_ns=MS), "a +512 @1, b +512 @2")
     assert advice(trace).startswith("Record the GPU, too")
 
 
 def test_tensors_of_the_cpu_make_a_job_of_the_cpu_whatever_gpus_the_machine_has():
-    trace = replace(
-        timeline("op | aaaaaaaa |", devices={0: Device(0, "Tesla V100")}, cell_ns=MS), memory=memory(0, 512)
-    )
-    assert job_kind(trace).device == "cpu"
-    assert job_kind(replace(trace, memory=memory(0), memo={})).device == "unknown"
+    trace = timeline("op | aaaaaaaa |", devices={0: Device(0, "Tesla V100")}, cell_ns=MS)
+    assert job_kind(trace).device == "unknown"
+    assert job_kind(with_memory(trace, "a +512 @1", device=CPU)).device == "cpu"
 
 
 @pytest.mark.parametrize("waits", ["aten::_local_scalar_dense", "aten::linear_backward"])

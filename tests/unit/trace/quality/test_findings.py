@@ -11,7 +11,8 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Kind, MemoryTable
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -250,20 +251,6 @@ class TestMemoryCalls:
         assert found(trace) == []
 
 
-def memory(device_type: int, *sizes: int) -> MemoryTable:
-    size = np.array(sizes, np.int64)
-    return MemoryTable(
-        ts=np.arange(len(size), dtype=np.int64),
-        thread=np.zeros(len(size), np.int32),
-        device_type=np.full(len(size), device_type, np.int32),
-        device=np.full(len(size), 0 if device_type else -1, np.int32),
-        bytes=size,
-        addr=size,
-        allocated=size,
-        reserved=np.zeros(len(size), np.int64),
-    )
-
-
 class TestUnrecordedDevice:
     def test_launch_calls_without_any_work(self) -> None:
         trace = timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaLaunchKernel"})
@@ -273,11 +260,11 @@ class TestUnrecordedDevice:
         assert found(timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaGetDeviceCount"})) == []
 
     def test_tensors_of_another_device(self) -> None:
-        trace = replace(timeline("op | aaaa |"), memory=memory(1, 512, 512))
+        trace = with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2")
         assert found(trace) == [("device_unseen_by_memory", "said", 2)]
 
     def test_tensors_of_the_cpu(self) -> None:
-        assert found(replace(timeline("op | aaaa |"), memory=memory(0, 512, 512))) == []
+        assert found(with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2", device=CPU)) == []
 
     def test_ops_of_metal(self) -> None:
         trace = timeline("op | aabb |", names={"a": "aten::linear_backward", "b": "aten::_mps_convolution"})
