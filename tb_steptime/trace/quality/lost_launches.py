@@ -49,11 +49,13 @@ class KernelLaunches(NamedTuple):
 def kernel_launches(trace: Trace) -> KernelLaunches:
     """Of any thread and time."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
+    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    launched[known[known >= 0]] = True
+    if launched[calls].all():
+        return KernelLaunches(calls, calls[:0])
     calls = calls[parent_places(trace, calls) < 0]
     start = trace.events.start_ns[calls]
     calls = calls[_captures(trace).overlap_ns(start, start + 1) == 0]
-    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
-    launched[known[known >= 0]] = True
     return KernelLaunches(calls, calls[~launched[calls]])
 
 
@@ -63,7 +65,7 @@ def _captures(trace: Trace) -> Intervals:
     begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _BEGINS.match(name) is not None)
     ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ENDS.match(name) is not None)
     if not len(ends):
-        return Intervals.union(events.start_ns[begins], np.full(len(begins), _end(trace)))
+        return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
     place = np.searchsorted(begins, ends) - 1
     start = np.where(place >= 0, events.start_ns[begins[place]] if len(begins) else 0, 0)
     return Intervals.union(start, events.ends(ends))

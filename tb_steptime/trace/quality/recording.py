@@ -17,7 +17,7 @@ from tb_steptime.trace.table import DEVICE_KINDS
 _ORDER = ("repaired", "left_out", "said")
 
 
-@shared(allocation_retries, find_launches, kernel_launches, step_marks, unseen_device)
+@shared(all_marks, allocation_retries, find_launches, kernel_launches, step_marks, unseen_device)
 def recording_findings(trace: Trace) -> tuple[Finding, ...]:
     found = [
         *trace.repaired,

@@ -76,7 +76,7 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared(find_launches, inferred_steps, kernel_launches, step_marks)
+@shared(all_marks, find_launches, inferred_steps, kernel_launches, step_marks)
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
     host-side window, and a note."""
