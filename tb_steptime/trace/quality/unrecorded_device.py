@@ -36,6 +36,7 @@ _TOUCHES = re.compile(
 )
 #: Bytes a second that no memory of a CPU moves, of inputs that fit no cache.
 MOST_RATE, LEAST_BYTES = 2e12, 2**28
+TOO_MANY_BYTES = 2.0**50
 _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
 #: Of torch's kinds of device: a tensor of one of these is no tensor of the CPU. Meta tensors have no memory.
 _NO_DEVICE = {-1, 0, 14}
@@ -109,7 +110,8 @@ def _first_input_bytes(trace: Trace, rows: Int64) -> Int64:
 def _bytes_of(shapes: str, dtypes: str) -> int:
     try:
         shape, dtype = msgspec.json.decode(shapes)[0], msgspec.json.decode(dtypes)[0]
-        return int(np.prod([float(each) for each in shape])) * _ITEM_BYTES.get(dtype.lower(), 0)
+        size = float(np.prod([float(each) for each in shape])) * _ITEM_BYTES.get(dtype.lower(), 0)
+        return int(size) if size <= TOO_MANY_BYTES else 0  # no tensor: the shape is damaged
     except (msgspec.DecodeError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return 0
 
