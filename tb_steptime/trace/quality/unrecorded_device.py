@@ -11,6 +11,7 @@ Ops of such a host take as long as it takes to hand work over, or to wait for it
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal
 
@@ -110,7 +111,7 @@ def _first_input_bytes(trace: Trace, rows: Int64) -> Int64:
 def _bytes_of(shapes: str, dtypes: str) -> int:
     try:
         shape, dtype = msgspec.json.decode(shapes)[0], msgspec.json.decode(dtypes)[0]
-        size = float(np.prod([float(each) for each in shape])) * _ITEM_BYTES.get(dtype.lower(), 0)
+        size = math.prod(float(each) for each in shape) * _ITEM_BYTES.get(dtype.lower(), 0)
         return int(size) if size <= TOO_MANY_BYTES else 0  # no tensor: the shape is damaged
     except (msgspec.DecodeError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return 0
