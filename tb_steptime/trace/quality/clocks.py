@@ -23,11 +23,11 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, Kind
 
-#: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 52 real traces has any.
+#: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 50 real traces has any.
 TICK_NS = 2_000
 #: Launches that have to say so: one may be joined with a call of the same number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001
-#: From the begin of a launch call to that of its work, at the least: 3 to 12 us in 44 real traces, of 2021 to 2026, and
+#: From the begin of a launch call to that of its work, at the least: 3 to 12 us in 43 real traces, of 2021 to 2026, and
 #: 7 in the middle. Without it each wait for a launch would be too short by as much.
 LAUNCH_NS = 7_000
 #: Work that starts after a gap of this length on its device was waited for, so its launch tells how the clocks lie.
