@@ -1046,6 +1046,35 @@ export interface FigureChange {
 }
 
 /**
+ * values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
+ * a part, 0 to 1, None where it is no part of anything. ranges: where to look in time, ns from the recording's origin,
+ * the longest first, `MOST_RANGES` at most.
+ */
+export interface Finding {
+  id: string;
+  done: "left_out" | "repaired" | "said";
+  affects: ("gpu_time" | "host_time" | "launches" | "memory" | "recurrence" | "steps")[];
+  trust: "high" | "low" | "medium" | "none";
+  count: number | null;
+  share: number | null;
+  values: Record<string, Quantity>;
+  ranges: [number, number][];
+}
+
+/**
+ * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
+ * findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
+ * in the timeline, the longest range first.
+ */
+export interface FindingText {
+  id: string;
+  label: string;
+  cause: Phrase;
+  effect: Phrase;
+  evidence: Evidence[];
+}
+
+/**
  * Call paths folded over the steps. Each column is a text of whole numbers with commas between, one per frame: a
  * parent comes before its children, the first is the whole. The tab reads a text many times as fast as a list, and
  * only the columns that it draws.
@@ -1298,8 +1327,9 @@ export interface HostStep {
  * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
  * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
  * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
- * The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
- * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
+ * The last four are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
+ * profiler, the profiler itself works.
  */
 export interface IdleNs {
   data_loading: number;
@@ -1317,6 +1347,7 @@ export interface IdleNs {
   before_recording: number;
   once: number;
   after_recording: number;
+  profiler: number;
 }
 
 /**
@@ -2390,7 +2421,8 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
+ * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
+ * wrong with the recording; repaired first, then what was left out, then what is only said.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -2408,6 +2440,7 @@ export interface OverviewResult {
   job: JobKind;
   communication: Communication | null;
   cut_short: boolean;
+  findings: Finding[];
 }
 
 /**
@@ -3153,8 +3186,8 @@ export interface SpanEntry {
 }
 
 /**
- * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
- * id.
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is
+ * wrong with the recording; sidebar: by view id.
  */
 export interface SpanHead {
   id: string;
@@ -3177,6 +3210,7 @@ export interface SpanHead {
   simulated: string | null;
   job: JobText;
   notes: NoteText[];
+  quality: FindingText[];
   sidebar: Record<string, SidebarShare>;
 }
 
@@ -3243,8 +3277,9 @@ export interface StepMark {
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
- * work from before the recording; it is idle while the host does what comes once; nothing of it follows.
+ * The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+ * work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
+ * while the profiler itself works.
  */
 export interface StepRow {
   name: string;
@@ -3257,6 +3292,7 @@ export interface StepRow {
   before_recording_ns: number;
   once_ns: number;
   after_recording_ns: number;
+  profiler_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -15,6 +15,7 @@ from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATI
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.set_aside.findings import findings
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.parts import (
     Parts,
@@ -23,7 +24,7 @@ from tb_steptime.metrics.steps.parts import (
     mean_parts,
     step_breakdown,
 )
-from tb_steptime.text import Reason
+from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.steps import find_steps
 
@@ -32,8 +33,9 @@ class StepRow(msgspec.Struct, frozen=True):
     """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
 
     gpu_busy_ns is the time in which any device works; None in a trace without device activity.
-    The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
-    work from before the recording; it is idle while the host does what comes once; nothing of it follows.
+    The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+    work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
+    while the profiler itself works.
     """
 
     name: str
@@ -46,11 +48,13 @@ class StepRow(msgspec.Struct, frozen=True):
     before_recording_ns: int = 0
     once_ns: int = 0
     after_recording_ns: int = 0
+    profiler_ns: int = 0
 
     @property
     def judged_ns(self) -> int:
         """Its length without what is left out."""
-        return self.duration_ns - self.before_recording_ns - self.once_ns - self.after_recording_ns
+        aside = self.before_recording_ns + self.once_ns + self.after_recording_ns + self.profiler_ns
+        return self.duration_ns - aside
 
 
 class DeviceFigures(msgspec.Struct, frozen=True):
@@ -69,7 +73,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
-    communication: None where nothing is exchanged. cut_short: the file ends before the trace does.
+    communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
+    wrong with the recording; repaired first, then what was left out, then what is only said.
     """
 
     steps: list[StepRow]
@@ -87,6 +92,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     job: JobKind = JobKind()
     communication: Communication | None = None
     cut_short: bool = False
+    findings: list[Finding] = []
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -113,6 +119,7 @@ def analyse(trace: Trace) -> OverviewResult:
         job=job_kind(trace),
         communication=communication(trace),
         cut_short=is_cut_short(trace),
+        findings=findings(trace, device),
     )
 
 
@@ -121,6 +128,7 @@ _LEFT_OUT = {
     "before_recording_ns": "before_recording",
     "once_ns": "once",
     "after_recording_ns": "after_recording",
+    "profiler_ns": "profiler",
 }
 
 

@@ -18,8 +18,9 @@ from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.quality import recording_findings, unseen_device
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64
 
 #: Kernel time for which Kineto's occupancy is a wrong 0: from here on the two figures differ visibly.
 KINETO_ZERO_FRACTION = 0.01
@@ -54,14 +55,14 @@ def _simulated(trace: Trace) -> list[Note]:
 
 
 def _cpu_only(trace: Trace) -> list[Note]:
-    """Where nothing on a GPU is recorded: as the job has none, as its kernels were lost, or as nobody asked for it."""
+    """Where nothing on a GPU is recorded: as the job has none, as the file is cut, or as nobody asked for it."""
     if has_device_activity(trace):
         return []
     if is_cut_short(trace):
         return [Note("cut_before_device")]
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
-    return [Note("kernels_missing" if len(trace.events.rows(Kind.RUNTIME, Kind.DRIVER)) else "cpu_only")]
+    return [] if unseen_device(trace) else [Note("cpu_only")]  # a finding says more
 
 
 def _told_apart(trace: Trace) -> list[Note]:
@@ -79,13 +80,15 @@ def _left_out(trace: Trace) -> list[Note]:
     """What of the steps is not judged, for each reason that takes a visible share of a step."""
     device = main_device(trace)
     steps, aside = find_steps(trace), set_aside(trace, device)
-    notes = []
+    notes, known = [], {each.id for each in recording_findings(trace)}
     for id, when in (
         ("before_recording" if has_launches(trace) else "before_first_work", aside.before_recording),
         ("once", aside.once),
         ("after_recording", aside.after_recording),
     ):
         left_out = when.overlap_ns(steps.start_ns, steps.end_ns)
+        if id == "after_recording" and "end_missing" in known:
+            continue  # the finding says why
         if (left_out >= LEFT_OUT_FRACTION * (steps.end_ns - steps.start_ns)).any() and left_out.any():
             notes.append(Note(id, _values_of(trace, device, id, left_out), ("overview", "host", "trends")))
     return notes
@@ -111,7 +114,15 @@ def _allocations(trace: Trace) -> list[Note]:
 
 
 def _profiling_slows(trace: Trace) -> list[Note]:
-    """Where the step waits for the host, the cost of recording it is in the figures."""
+    """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
+    measured, or nobody knows."""
+    pace = trace.loader_records.pace if trace.loader_records else None
+    if pace is not None:
+        values = {
+            "inside": ns(pace.inside_ns), "outside": ns(pace.outside_ns), "count": count(pace.inside),
+            "others": count(pace.outside),
+        }  # fmt: skip
+        return [Note("profiling_measured", values, ("overview", "host"))]
     device = main_device(trace)
     share = None if device is None else measure(trace, HOST_BOUND_SHARE.id, device).value
     return [] if share is None or share < IDLE_FRACTION else [Note("profiling_slows", qualifies=("host",))]

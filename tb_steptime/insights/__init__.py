@@ -10,12 +10,13 @@ import msgspec
 from tb_steptime.insights.added_gains import sum_of_gains
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
+from tb_steptime.insights.data_quality import quality_lines, weighed
 from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.largest import largest_pieces
-from tb_steptime.insights.rules import RULES, Gain
+from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain
@@ -60,12 +61,13 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         titles={view: guarded.ask(f"titles of {view}", of, facts, {}) for view, of in TITLES.items()},
         notes=_notes(facts, guarded, failed),
         shown_step=_shown_step(insights),
+        quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
     )
 
 
 def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     """In their order, and ids of those whose gains may be added."""
-    asked = [(guarded.ask(rule.__name__, rule, facts, None), gain) for rule, gain in RULES.items()]
+    asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
     cards = without_named([each for each, _ in fired])
@@ -75,6 +77,13 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
         insights = [with_nothing_before(facts, insight) for insight in insights]
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
+
+
+def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
+    """Its card, with the confidence that the recording allows; None where it has none."""
+    insight = guarded.ask(rule.__name__, rule, facts, None)
+    no_card: Insight | None = None
+    return no_card if insight is None else guarded.made(rule.__name__, lambda: weighed(facts, insight), no_card)
 
 
 def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[NoteText]]:

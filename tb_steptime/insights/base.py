@@ -148,6 +148,18 @@ class NoteText(msgspec.Struct, frozen=True):
     effect: Phrase
 
 
+class FindingText(msgspec.Struct, frozen=True):
+    """A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
+    findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
+    in the timeline, the longest range first."""
+
+    id: str
+    label: str
+    cause: Phrase
+    effect: Phrase
+    evidence: list[Evidence] = []
+
+
 class JobText(msgspec.Struct, frozen=True):
     """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it.
 
@@ -166,7 +178,8 @@ class JobText(msgspec.Struct, frozen=True):
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights stand by severity, then by what they gain now; addable: ids of those
     whose gains are disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id.
-    shown_step: the step in which to look for what the headline speaks of; None where any step shows it."""
+    shown_step: the step in which to look for what the headline speaks of; None where any step shows it. quality: what
+    is wrong with the recording; empty where nothing is."""
 
     verdict: Verdict
     job: JobText
@@ -180,3 +193,4 @@ class Judgement(msgspec.Struct, frozen=True):
     titles: dict[str, Titles]
     notes: dict[str, list[NoteText]]
     shown_step: str | None = None
+    quality: list[FindingText] = []

@@ -37,6 +37,11 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
 def _record(facts: Facts) -> Phrase | None:
     """What to record where the trace lacks what would tell more; None where it has it."""
     if not facts.overview.has_device:
+        known = {finding.id for finding in facts.overview.findings}
+        if "work_not_recorded" in known:
+            return _RECORD_ITS_WORK
+        if "work_on_mps" in known:
+            return _RECORD_METAL
         if facts.job.device == "gpu":
             return _RECORD_THE_GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
@@ -48,6 +53,14 @@ def _record(facts: Facts) -> Phrase | None:
 _RECORD_THE_GPU = phrase(
     "Record the GPU, too: {activities}.",
     activities=code("profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"),
+)
+_RECORD_ITS_WORK = phrase(
+    "Record again with no other profiler attached, and call {call} before {stop}.",
+    call=code("torch.cuda.synchronize()"),
+    stop=code("prof.stop()"),
+)
+_RECORD_METAL = phrase(
+    "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")
 )
 _RECORD_THE_RANKS = phrase("Record all ranks, to find the one that the others wait for; if none is slow, send less.")
 _RECORD_WHOLE_STEPS = phrase(

@@ -29,7 +29,7 @@ EVIDENCE = 5
 #: From this share of activities without launch record on, the partition rests on too little.
 UNLINKED_FRACTION = 0.05
 
-PROFILING_SLOWS = phrase("Profiling slows the CPU by 1.5 to 2 times: without it, this wait is shorter.")
+PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
 
 
 class HostCard(NamedTuple):

@@ -11,6 +11,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
+from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
 from tb_steptime.insights.little_verdict import sentence_of_little
@@ -65,7 +66,7 @@ _CAUSES = {
 def judge_span(facts: Facts) -> Verdict:
     """The bound of the span with its sentence."""
     level, why = _sureness(facts)
-    return Verdict(facts.host.bound, _sentence(facts), level, why)
+    return weighed_verdict(facts, Verdict(facts.host.bound, _sentence(facts), level, why))
 
 
 def _sentence(facts: Facts) -> Phrase:

@@ -25,6 +25,7 @@ from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
+from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import GAP, counted, duration, plain
 from tb_steptime.text import did_you_mean
 
@@ -96,6 +97,11 @@ class Span:
     def verdict(self) -> str:
         """What limits the step, in a sentence."""
         return plain(self.judgement.headlines["overview"].verdict)
+
+    @property
+    def quality(self) -> list[str]:
+        """What is wrong with the recording, and what can be trusted; empty where nothing is."""
+        return [plain(as_one(each)) for each in self.judgement.quality]
 
     @property
     def notes(self) -> list[str]:
@@ -212,4 +218,4 @@ class Span:
         from tb_steptime.notebook.html import span_html
 
         overview = self.result("overview", OverviewResult)
-        return span_html(self._name, self.measured.facts, overview, self.judgement, self.notes)
+        return span_html(self._name, self.measured.facts, overview, self.judgement, [*self.quality, *self.notes])

@@ -38,6 +38,7 @@ STEPS: dict[str, Kind] = {
     "before_recording_ns": "int",
     "once_ns": "int",
     "after_recording_ns": "int",
+    "profiler_ns": "int",
     "slow": "bool",
 }
 IDLE: dict[str, Kind] = {
@@ -63,7 +64,7 @@ def _step(row: StepRow, wait: LoaderStep | None) -> tuple[Cell, ...]:
     waits = (wait.wait_ns, wait.exposed_ns, wait.hidden_ns) if wait else (None, None, None)
     return (
         row.name, row.start_ns, row.duration_ns, row.host_ns, *msgspec.structs.astuple(row.parts_ns), row.gpu_busy_ns,
-        *waits, row.before_recording_ns, row.once_ns, row.after_recording_ns, row.slow,
+        *waits, row.before_recording_ns, row.once_ns, row.after_recording_ns, row.profiler_ns, row.slow,
     )  # fmt: skip
 
 

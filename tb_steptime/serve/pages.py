@@ -106,6 +106,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgemen
         simulated=facts.simulated,
         job=judged.job,
         notes=[worded(note) for note in notes],
+        quality=judged.quality,
         sidebar=judged.sidebar,
     )
 

@@ -51,7 +51,7 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, Largest, NoteText, SidebarShare
+from tb_steptime.insights.base import CouldBe, FindingText, Headline, Insight, JobText, Largest, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
@@ -120,8 +120,8 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
-    id."""
+    """The facts next to the views: which span this is, of what kind of job, and what recorded it. quality: what is
+    wrong with the recording; sidebar: by view id."""
 
     id: str
     run: str
@@ -143,6 +143,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     simulated: str | None
     job: JobText
     notes: list[NoteText]
+    quality: list[FindingText]
     sidebar: dict[str, SidebarShare]
 
 

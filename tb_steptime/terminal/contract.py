@@ -13,6 +13,7 @@ from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.terminal.findings import FindingReport
 from tb_steptime.trace.steps import StepsBy
 
 
@@ -28,9 +29,9 @@ class IdleReport(msgspec.Struct, frozen=True):
     """Why a device is idle, ns.
 
     collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
-    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last three are in the
+    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last four are in the
     step and in no verdict, mean or gain: before_recording, the device runs work that was launched before it; once, the
-    host does what comes once; after_recording, the recording ends before the next work.
+    host does what comes once; after_recording, the recording ends before the next work; profiler, the profiler works.
     """
 
     data_loading: int
@@ -48,6 +49,7 @@ class IdleReport(msgspec.Struct, frozen=True):
     before_recording: int
     once: int
     after_recording: int
+    profiler: int
 
 
 class StepDeviceReport(msgspec.Struct, frozen=True):
@@ -61,9 +63,10 @@ class StepDeviceReport(msgspec.Struct, frozen=True):
 class StepReport(msgspec.Struct, frozen=True):
     """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
 
-    gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns: of
-    duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the recording; it
-    is idle while the host does what comes once; it has no more work in this recording.
+    gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns,
+    profiler_ns: of duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the
+    recording; it is idle while the host does what comes once; it has no more work in this recording; it is idle while
+    the profiler itself works.
     """
 
     name: str | None
@@ -77,6 +80,7 @@ class StepReport(msgspec.Struct, frozen=True):
     before_recording_ns: int
     once_ns: int
     after_recording_ns: int
+    profiler_ns: int
     devices: list[StepDeviceReport]
 
 
@@ -281,6 +285,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     simulated: str | None
     job: JobReport
     verdict: VerdictReport
+    quality: list[FindingReport]
     steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport

@@ -44,6 +44,7 @@ from tb_steptime.terminal.contract import (
     TensorCoreReport,
     VerdictReport,
 )
+from tb_steptime.terminal.findings import finding_reports
 from tb_steptime.terminal.printer import plain
 
 
@@ -65,6 +66,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         simulated=facts.simulated,
         job=_job(overview.job, judgement.job),
         verdict=_verdict(judgement.verdict),
+        quality=finding_reports(overview),
         steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
@@ -122,6 +124,7 @@ def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResul
             before_recording_ns=row.before_recording_ns,
             once_ns=row.once_ns,
             after_recording_ns=row.after_recording_ns,
+            profiler_ns=row.profiler_ns,
             devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
         for i, row in enumerate(overview.steps)
@@ -142,6 +145,7 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         before_recording_ns=_mean_of([row.before_recording_ns for row in overview.steps]),
         once_ns=_mean_of([row.once_ns for row in overview.steps]),
         after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
+        profiler_ns=_mean_of([row.profiler_ns for row in overview.steps]),
         devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 

@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.cards import card_head, lowered_words
+from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import (
     GAP,
     UNKNOWN,
@@ -70,6 +71,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
     host = measured.result("host", HostResult)
     sections = (
         [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
+        _quality(judgement, width, ink),
         _parts(overview),
         _loading(loading, overview.has_device),
         _idle(host),
@@ -106,6 +108,12 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
         yield from _wrap(_stressed(headline.action, ink), width)
     if headline.basis:
         yield from _wrap(render(headline.basis), width)
+
+
+def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
+    """What is wrong with the recording, a line each; nothing where nothing is."""
+    for line in judgement.quality:
+        yield from _wrap(_stressed(as_one(line), ink), width, "  ")
 
 
 def run_name(found: FoundSpan) -> str:

@@ -1,7 +1,8 @@
-"""Sentences, quantities, reasons and notes: what is said to the user, before a number is written."""
+"""Sentences, quantities, reasons, notes and findings: what is said to the user, before a number is written."""
 
 from __future__ import annotations
 
+from tb_steptime.text.findings import Affected, Done, Finding, Trust
 from tb_steptime.text.names import did_you_mean
 from tb_steptime.text.notes import Note
 from tb_steptime.text.phrases import Phrase, agreeing, filled, joined, phrase, shortened
@@ -9,10 +10,14 @@ from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, l
 from tb_steptime.text.reasons import Reason
 
 __all__ = [
+    "Affected",
+    "Done",
+    "Finding",
     "Note",
     "Phrase",
     "Quantity",
     "Reason",
+    "Trust",
     "Unit",
     "agreeing",
     "code",

@@ -7,7 +7,7 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -131,12 +131,23 @@ class LineSamples:
     late: int
 
 
+class Pace(NamedTuple):
+    """Medians of the time from one batch to the next, ns: inside the recording, with the profiler, and in the rest of
+    the job, nearly all of it without. inside, outside: of how many batches."""
+
+    inside_ns: int
+    inside: int
+    outside_ns: int
+    outside: int
+
+
 @dataclass(frozen=True)
 class LoaderRecords:
     """What the files of one process hold of the time of its trace.
 
     files: how many were used. cores: that the process may use; None where not known. killed: pids of worker processes
-    that did not exit normally. Without any row only notes say what is missing, and why.
+    that did not exit normally. pace: None where too little is known of the rest of the job. Without any row only notes
+    say what is missing, and why.
     """
 
     files: int
@@ -148,3 +159,4 @@ class LoaderRecords:
     lines: LineSamples
     killed: frozenset[int]
     notes: tuple[Note, ...]
+    pace: Pace | None = None

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_steptime.text import Note
+from tb_steptime.text import Finding, Note
 from tb_steptime.trace.device_tables import (
     AnnotationTable,
     CounterTable,
@@ -107,6 +107,7 @@ class Trace:
     loader_records  what a recorder's files hold of the loaders; None without them
     whole_recording  the user wants it as one step, whatever marks or repeats
     only_steps       the user wants these alone: the numbers of the first and the last
+    repaired         what could not be true in the file and was mended in these columns (`trace.quality`)
     """
 
     path: str
@@ -139,6 +140,7 @@ class Trace:
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
+    repaired: tuple[Finding, ...] = ()
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
     on_disk: ColumnsOnDisk | None = field(default=None, repr=False)
 

@@ -5,20 +5,72 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
 #: A number of more digits is none that a profiler counts to, nor one that a column holds.
 STEP_MARK = expression(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
 
 
+#: Of the device's work and of the time in which it is launched: marks with less of both are around no steps.
+MEANINGLESS_FRACTION = 0.05
+
+
 @shared()
-def step_marks(trace: Trace) -> Int64:
-    """Rows of the host-side step marks, in time order: no two at a time."""
+def all_marks(trace: Trace) -> Int64:
+    """Rows of the marks, whatever they are around; no two at a time."""
     is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return _one_at_a_time(trace, rows[is_mark[trace.events.name[rows]]]) if len(rows) else rows
+
+
+@shared(all_marks, find_launches)
+def step_marks(trace: Trace) -> Int64:
+    """Rows of the host-side step marks, in time order: no two at a time, and none where they mean nothing."""
+    marks = all_marks(trace)
+    return marks[:0] if len(marks) and mean_nothing(trace, marks) else marks
+
+
+def mean_nothing(trace: Trace, marks: Int64) -> bool:
+    """Whether the device's work is not that of these marks: they hold next to nothing of it, and most hold no launch.
+
+    mark     #|                                |          one of 22 us in a recording with 85 ms of work: `prof.step()`
+    device   kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk         was called after it, or the host's part was not recorded
+
+    Marks around steps between long evaluations have launches, and stay.
+    """
+    events, launches = trace.events, find_launches(trace)
+    if not len(launches.activity):
+        return False
+    start, end, linked = events.start_ns[marks], events.ends(marks), launches.call >= 0
+    if not linked.any():
+        work = Intervals.union(events.start_ns[launches.activity], events.ends(launches.activity))
+        return int((work & Intervals.union(start, end)).total_ns) < MEANINGLESS_FRACTION * work.total_ns
+    call, length = launches.call[linked], events.dur_ns[launches.activity[linked]]
+    if _hold_launches(trace, marks, call):
+        return False
+    mark = np.searchsorted(start, events.start_ns[call], side="right") - 1
+    inside = (mark >= 0) & (events.start_ns[call] < end[mark])
+    with_launch = len(distinct_in(mark[inside]))
+    if not with_launch:
+        return True
+    launching_ns = int(events.ends(call).max() - events.start_ns[call].min())
+    return bool(
+        2 * with_launch < len(marks)
+        and int(length[inside].sum()) < MEANINGLESS_FRACTION * int(length.sum())
+        and int((end - start).sum()) < MEANINGLESS_FRACTION * max(launching_ns, int(length.sum()))
+    )
+
+
+def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
+    """Whether half of the marks hold a launch, as nearly all traces have it: by rows, of which few have to be found."""
+    launching = np.sort(call)
+    past = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
+    held = np.searchsorted(launching, past) > np.searchsorted(launching, marks)
+    return 2 * int(held.sum()) >= len(marks)
 
 
 def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:

@@ -142,6 +142,7 @@ function SpanContent({
         headline={page.headline}
         simulated={page.head.simulated}
         notes={page.head.notes}
+        quality={page.head.quality}
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}

@@ -1,9 +1,11 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
 import { WHOLE_RECORDING } from "../address/selection";
-import type { Headline, JobText, NoteText } from "../api.gen";
+import { rangeInTimeline } from "../address/timeline";
+import type { FindingText, Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
+import { Quality } from "../components/quality";
 import { Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
@@ -17,16 +19,19 @@ interface TopProps {
   /** What a simulator says of its figures; null: they are recorded. */
   simulated: string | null;
   notes: readonly NoteText[];
+  /** What is wrong with the recording. */
+  quality?: readonly FindingText[];
   tab: Tab;
 }
 
-export function Top({ job, headline, simulated, notes, tab }: TopProps) {
+export function Top({ job, headline, simulated, notes, quality = [], tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   const above = Number(headline.basis !== null) + Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
+      <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
     </>

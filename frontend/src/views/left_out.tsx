@@ -11,6 +11,7 @@ const LEFT_OUT = {
   before_recording: (step: Step) => step.before_recording_ns,
   once: (step: Step) => step.once_ns,
   after_recording: (step: Step) => step.after_recording_ns,
+  profiler: (step: Step) => step.profiler_ns,
 };
 
 /** All of it, ns. */

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_steptime.ingest.recorder_files.decoding import ROW, RecorderFile, Rows
 from tb_steptime.record.file import format as layout
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, Begun, LineSamples, Produced, Received
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, Begun, LineSamples, Pace, Produced, Received
 from tb_steptime.trace.table import Int64
 
 
@@ -25,6 +25,27 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
         taken | np.isin(received.keys, produced.keys[made]),
     )
     return produced.of(made).by("start_ns"), received.of(taken).by("returned_ns")
+
+
+#: Of the rest of a job: fewer may be those of its first steps, or of another recording.
+LEAST_OUTSIDE, LEAST_INSIDE = 100, 3
+
+
+def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
+    """Of the loader that hands over most batches between these times."""
+    received = _received([each for each in read if each.header.get("process") == "main"])
+    inside = (received.returned_ns > low) & (received.returned_ns < high)
+    if not inside.any():
+        return None
+    loaders, number = np.unique(received.loader[inside], return_counts=True)
+    mine = received.loader == loaders[int(number.argmax())]
+    returned = np.sort(received.returned_ns[mine])
+    length, of_span = np.diff(returned), (returned[:-1] > low) & (returned[1:] < high)
+    if of_span.sum() < LEAST_INSIDE or (~of_span).sum() < LEAST_OUTSIDE:
+        return None
+    medians = (int(np.median(length[some])) for some in (of_span, ~of_span))
+    within, around = medians
+    return Pace(within, int(of_span.sum()), around, int((~of_span).sum()))
 
 
 def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> Begun:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.recorder_files import finding, missing
-from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
+from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, pace_of, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
 from tb_steptime.ingest.recorder_files.finding import SeenRecords
 from tb_steptime.ingest.recorder_files.missing import recorder_note
@@ -82,6 +82,7 @@ def _records(
         lines=read_line_samples(mine),
         killed=missing.killed_workers(mine),
         notes=tuple(notes),
+        pace=pace_of(mine, *window),
     )
 
 

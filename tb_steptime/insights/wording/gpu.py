@@ -29,6 +29,7 @@ IDLE_WHEN = {
     "before_recording": "The GPU runs work from before the recording for {idle} of the steps",
     "once": "The GPU is idle while the CPU does one-time work",
     "after_recording": "The GPU is idle after its last kernel",
+    "profiler": "The GPU is idle while the profiler itself works",
 }
 _LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and again in {range}"
 

@@ -37,6 +37,8 @@ _EVIDENCE: dict[str, str] = {
     "compiled_kernels": "Compiled: {count} generated (kernel|kernels), such as {name}.",
     "device_activities": "GPU: {count} (kernel, copy or set runs|kernels, copies and sets run) on it.",
     "runtime_calls": "GPU: {count} (call|calls) of its runtime, such as {name}; what it runs is not recorded.",
+    "cpu_memory": "CPU: {count} (allocation|allocations) of memory, all of them there.",
+    "unseen_device": "A device that is not recorded: {count} (time|times) {name} shows it.",
     "gpu_ops": "GPU: {count} (op|ops) that (needs|need) one, such as {name}; what it runs is not recorded.",
     "cpu_ops": "CPU: {count} (op|ops) of its libraries, such as {name}.",
     "world_size": "Ranks: the recording says {count}.",

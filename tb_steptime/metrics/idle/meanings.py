@@ -38,4 +38,6 @@ IDLE_MEANINGS = (
             "gains.", "runtime", True),
     _reason("after_recording", "After recording",
             "The recording ends before the GPU's next work. Not counted in verdicts and gains.", "other", True),
+    _reason("profiler", "Profiler",
+            "The profiler itself works, and the job waits for it. Not counted in verdicts and gains.", "other", True),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
 #: Reasons whose time tells nothing about a step of the job.
-SET_ASIDE = ("before_recording", "once", "after_recording")
+SET_ASIDE = ("before_recording", "once", "after_recording", "profiler")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
@@ -28,8 +28,9 @@ class IdleNs(msgspec.Struct, frozen=True):
     more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
     unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
     far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
-    The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
-    recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
+    The last four are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+    recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
+    profiler, the profiler itself works.
     """
 
     data_loading: int = 0
@@ -47,6 +48,7 @@ class IdleNs(msgspec.Struct, frozen=True):
     before_recording: int = 0
     once: int = 0
     after_recording: int = 0
+    profiler: int = 0
 
     @property
     def judged(self) -> IdleNs:

@@ -13,6 +13,7 @@ from tb_steptime.metrics.job.purpose import Purpose, purpose_of
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import unseen_device
 from tb_steptime.trace.shared import shared
 
 
@@ -41,7 +42,7 @@ class JobKind(msgspec.Struct, frozen=True):
     evidence: tuple[JobEvidence, ...] = ()
 
 
-@shared(collective_names, compiled_ranges, engine_nodes, find_launches, has_device_activity)
+@shared(collective_names, compiled_ranges, engine_nodes, find_launches, has_device_activity, unseen_device)
 def job_kind(trace: Trace) -> JobKind:
     purpose, trains = purpose_of(trace)
     execution, where = execution_of(trace), where_it_runs(trace)

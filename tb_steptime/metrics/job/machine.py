@@ -10,6 +10,7 @@ from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import unseen_device
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
 DeviceKind = Literal["gpu", "cpu", "unknown"]
@@ -42,9 +43,16 @@ def where_it_runs(trace: Trace) -> Where:
     if evidence:
         return Where("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
+    on_cpu = on_cpu or _cpu_memory(trace)
     if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
         return Where("cpu", None, on_cpu)
     return Where("unknown", None, [])
+
+
+def _cpu_memory(trace: Trace) -> list[JobEvidence]:
+    """Allocations of the CPU, where memory was recorded and no other device has any."""
+    allocations = int((trace.memory.bytes > 0).sum())
+    return [JobEvidence("cpu_memory", allocations)] if allocations and not trace.memory.device_type.any() else []
 
 
 def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
@@ -52,7 +60,8 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
     calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
     ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_GPU_OP.match(name)))
-    return calls or ops
+    unseen = None if calls or ops else unseen_device(trace)
+    return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
 
 
 def _vendor(trace: Trace) -> Vendor | None:

@@ -20,6 +20,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 
@@ -36,7 +37,7 @@ def first_calls(trace: Trace) -> Int64:
     it is as long without them."""
     events, rows = trace.events, _of_long_names(trace)
     start, end = events.start_ns[rows], events.ends(rows)
-    waits, found = blocked_intervals(trace) | loader_intervals(trace), np.empty(0, np.int64)
+    waits, found = blocked_intervals(trace) | loader_intervals(trace) | _retries(trace), np.empty(0, np.int64)
     for row in firsts(trace, rows, FIRST_CALL_NS, events.dur_ns[rows] - waits.overlap_ns(start, end))[::-1].tolist():
         alike = events.name[rows] == events.name[row]
         without = waits | Intervals.union(events.start_ns[found], events.ends(found))
@@ -44,6 +45,12 @@ def first_calls(trace: Trace) -> Int64:
         if row in firsts(trace, rows[alike], FIRST_CALL_NS, own_ns) and _sets_up(trace, row, rows[alike]):
             found = np.append(found, row)
     return np.sort(found)
+
+
+def _retries(trace: Trace) -> Intervals:
+    """While an allocation that failed is tried again, which may happen to any op in any step."""
+    rows = allocation_retries(trace).rows
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 def _of_long_names(trace: Trace) -> Int64:

@@ -25,6 +25,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
@@ -48,6 +49,7 @@ class OneTime:
 
 @shared(
     all_launch_calls,
+    allocation_retries,
     autograd_threads,
     blocking_calls,
     devices_with_activity,
@@ -101,6 +103,8 @@ def _first_memory(trace: Trace) -> Int64:
     steps find theirs in the cache of the allocator."""
     calls, steps = blocking_calls(trace), find_steps(trace)
     rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    again = allocation_retries(trace).rows  # that memory ran short may happen in any step
+    rows = rows[np.isin(rows, again, invert=True)] if len(again) else rows
     if starts_up(trace) and len(steps.steps) == 1:
         return rows
     first = trace.events.start_ns[rows] < steps.end_ns[0]

@@ -15,6 +15,7 @@ from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.set_aside.after_recording import after_recording
 from tb_steptime.metrics.set_aside.before_recording import before_recording
 from tb_steptime.metrics.set_aside.one_time import once, one_time_costs
+from tb_steptime.metrics.set_aside.profiler_time import profiler_time
 from tb_steptime.metrics.set_aside.start_up import starts_up
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -28,15 +29,17 @@ from tb_steptime.trace.table import Int64
 @dataclass(frozen=True, eq=False)
 class SetAside:
     """Ranges of the recording, as one device has them. before_recording: it runs work that was launched earlier; once:
-    it is idle, and the host does what comes once; after_recording: idle after its last recorded work."""
+    it is idle, and the host does what comes once; after_recording: idle after its last recorded work; profiler: idle
+    while the profiler itself works."""
 
     before_recording: Intervals
     once: Intervals
     after_recording: Intervals
+    profiler: Intervals
 
     @property
     def total(self) -> Intervals:
-        return self.before_recording | self.once | self.after_recording
+        return self.before_recording | self.once | self.after_recording | self.profiler
 
 
 @shared(
@@ -53,11 +56,12 @@ def set_aside(trace: Trace, device: int | None) -> SetAside:
     """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged,
     but for those in which the device runs earlier work."""
     if device is None:
-        return SetAside(Intervals.empty(), once(trace), Intervals.empty())
+        return SetAside(Intervals.empty(), once(trace), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
-    free = once(trace) - busy_intervals(trace, device)
-    return SetAside(before, free - before - after, after)
+    own = profiler_time(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
+    free = once(trace) - busy_intervals(trace, device) - own
+    return SetAside(before, free - before - after, after - own, own)
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:

@@ -24,7 +24,12 @@ from tb_steptime.trace.table import Int64, median
 _CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
 
 #: Segments that are left out of judgement, and what they are called.
-_LEFT_OUT = {"before_recording": "Before recording", "once": "Once", "after_recording": "After recording"}
+_LEFT_OUT = {
+    "before_recording": "Before recording",
+    "once": "Once",
+    "after_recording": "After recording",
+    "profiler": "Profiler",
+}
 
 #: A segment has grown if it holds this share of what a slow step takes longer.
 GROWN_FRACTION = 0.05

@@ -29,6 +29,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import plain
 
 #: Recordings in a list, kernels in a comparison; an agent asks for one by name.
@@ -72,6 +73,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
         cards=[_card(each) for each in judged.insights],
         notes=[f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, measured.facts.notes)],
+        quality=[plain(as_one(each)) for each in judged.quality],
     )
 
 

@@ -57,7 +57,7 @@ class CardLine(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
     is from before the recording, comes once, or is after its last work. gpu_idle_ms: of the busiest GPU, per step, by
-    reason; null without one."""
+    reason; null without one. quality: what is wrong with the recording, and what can be trusted."""
 
     run: str
     worker: str
@@ -72,6 +72,7 @@ class Summary(msgspec.Struct, frozen=True):
     figures: list[FigureLine]
     cards: list[CardLine]
     notes: list[str]
+    quality: list[str] = []
 
 
 class ChangeLine(msgspec.Struct, frozen=True):

@@ -66,6 +66,7 @@ def steps(span: ExportedSpan) -> Iterator[Row]:
             row.before_recording_ns,
             row.once_ns,
             row.after_recording_ns,
+            row.profiler_ns,
             *msgspec.structs.astuple(row.parts_ns),
         )
 

@@ -89,6 +89,7 @@ TABLES: tuple[Table, ...] = (
             Column("before_recording_ns", "ns", "left out: the GPU runs work that was launched before the recording"),
             Column("once_ns", "ns", "left out: the GPU is idle for what comes once"),
             Column("after_recording_ns", "ns", "left out: nothing of the GPU follows in the recording"),
+            Column("profiler_ns", "ns", "left out: the GPU is idle while the profiler itself works"),
             *(Column(f"{part.id}_ns", "ns", part.meaning) for part in PART_MEANINGS),
         ),
         rows.steps,

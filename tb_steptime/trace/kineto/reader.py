@@ -21,6 +21,7 @@ from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
+from tb_steptime.trace.quality import repaired
 from tb_steptime.trace.table import StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
@@ -157,6 +158,7 @@ class Whole:
             json_bytes=self.extent.text_bytes,
             event_count=self.taken.event_count,
         )
+        trace = repaired(trace) if self.every_event else trace
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
     def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:

@@ -22,8 +22,9 @@ import numpy as np
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.lost_launches import kernel_launches, last_launch_ns
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.step_marks import mark_number, step_marks
+from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
 from tb_steptime.trace.steps.extent import launched_before, recorded_extent
 from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps
 from tb_steptime.trace.steps.outside import SAID_FROM, device_time
@@ -78,7 +79,7 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared(find_launches, inference, inferred_steps, recorded_extent, step_marks)
+@shared(all_marks, find_launches, inference, inferred_steps, kernel_launches, recorded_extent, step_marks)
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
     recording, and a note."""
@@ -106,7 +107,7 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 def _all_steps(trace: Trace) -> Steps:
     marks = step_marks(trace)
     if trace.whole_recording:
-        return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
+        return _one_step(trace, Note("whole_recording") if len(all_marks(trace)) else Note("no_steps"))
     if len(marks):
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
@@ -114,7 +115,9 @@ def _all_steps(trace: Trace) -> Steps:
 
 
 def _why_one_step(trace: Trace) -> Note:
-    """What repeats holds too little of the work, or nothing repeats."""
+    """Its marks are around no steps, what repeats holds too little of the work, or nothing repeats."""
+    if len(all_marks(trace)):
+        return Note("whole_recording")
     little = inference(trace).little
     if little is None:
         return Note("no_steps")
@@ -252,6 +255,8 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 def _one_step(trace: Trace, note: Note) -> Steps:
     low, high = recorded_extent(trace)
+    last = last_launch_ns(trace)  # what is launched later has no work to count
+    high = high if last is None else min(high, last)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
     ((start, end),) = _device_windows(trace, np.array([low]), np.array([high]), launched)
     own = _of_the_recording(trace)

@@ -11,7 +11,11 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
 from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
-from tb_steptime.text import ns, phrase, text
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.text import Phrase, count, ns, phrase, text
+
+_UNSET = "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
+_CACHE_AGAIN = phrase("Turn the caching allocator on again")
 
 #: Waits for the allocator in half of the steps are no warm-up.
 STEADY_FRACTION = 0.5
@@ -20,10 +24,26 @@ _KEEP_CACHE = "# no torch.cuda.empty_cache() in the loop; batches of one shape"
 _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.empty_cache() in the loop"
 
 
+_SHORT = (
+    "Memory runs short: {times} times an allocation failed, and the cache was given back and filled again. That leaves "
+    "the GPU idle for {idle} a step."
+)
+
+
+def _not_cached(facts: Facts, rows: list[BlockingRow]) -> Phrase:
+    return phrase(
+        "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation.",
+        call=text(rows[0].call),
+        idle=ns(bubble_ns(rows)),
+    )
+
+
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
-    Similar pattern: warm-up: allocations in less than half of the steps, or in one step, are no card.
+    Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. The caching
+    allocator is off: the card says what to unset. Warm-up: allocations in less than half of the steps, or in one step,
+    are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
 
@@ -38,11 +58,16 @@ def allocator_steady(facts: Facts) -> Insight | None:
     waiting = sum(step.idle_ns.allocator > 0 for step in steps)
     if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):
         return None
+    known = {finding.id: finding for finding in facts.overview.findings}
     why = phrase(
         "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied.",
         call=text(rows[0].call),
         idle=ns(bubble_ns(rows)),
     )
+    if "memory_short" in known:
+        why = phrase(_SHORT, times=count(known["memory_short"].count), idle=ns(bubble_ns(rows)))
+    if "caching_off" in known:
+        return calls_card(facts, CallsCard("allocator_steady", _CACHE_AGAIN, _not_cached(facts, rows), rows, _UNSET))
     how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
     return calls_card(
         facts, CallsCard("allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)

@@ -38,7 +38,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
     waits for the loader, blocking calls and pauses are left out.
 
-    Left out: launches that the profiler slows by 1.5 to 2 times: without it, the GPU waits less.
+    Left out: what the profiler adds to each launch: without it, the GPU waits less.
     """
     late = model_late(facts.host)
     if not late.short or _in_graphs(facts):

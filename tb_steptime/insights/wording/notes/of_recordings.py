@@ -18,11 +18,6 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The file is cut, and no GPU activity is left in it.",
         "The profiler writes GPU activity last, so the cut removed it if there was any. Only the CPU's part is shown.",
     ),
-    "kernels_missing": NoteWords(
-        "Calls of the GPU's runtime are recorded, but nothing that they launched.",
-        "So there are no figures of the GPU. Is another profiler attached to the process, or did the recording end "
-        "before its kernels ran?",
-    ),
     "no_steps": NoteWords(
         "No step marks.",
         "The whole recording counts as one step. Call {code} after each batch.",
@@ -93,8 +88,12 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
     "profiling_slows": NoteWords(
-        "The profiler slows the CPU by 1.5 to 2 times.",
-        "Without the profiler a step is shorter, and the GPU is idle for less of it. The order of the causes "
-        "stays the same.",
+        "The profiler slows the CPU.",
+        "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",
+    ),
+    "profiling_measured": NoteWords(
+        "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
+        "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
+        "rest of the job.",
     ),
 }

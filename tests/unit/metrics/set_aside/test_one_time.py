@@ -256,3 +256,17 @@ def test_waits_for_batches_are_no_set_up():
         cell_ns=MS,
     )
     assert causes_ms(trace) == [("set_up", 4)]
+
+
+# Memory that runs short.
+
+
+def test_an_allocation_that_is_tried_again_comes_again():
+    """The first step only, and yet not once: the next op that needs memory may be any."""
+    names = {"calls": {"m": "cudaMalloc", "f": "cudaFree", "n": "cudaMalloc"}, "names": {"a": "aten::empty"}}
+    steps = {"step": "0" * 8 + "1" * 8 + "2" * 8, "op": "aaaaaa", "kernel 7": "......kk......qq......rr"}
+    short = {"runtime": "mmfffnk........q.......r"}
+    grows = {"runtime": "mmmmmmk........q.......r"}
+    for runtime, found in ((short, []), (grows, [("allocation", 6)])):
+        lines = "\n".join(f"{label} | {cells:.<24} |" for label, cells in (steps | runtime).items())
+        assert causes_ms(timeline(lines, cell_ns=MS, **names)) == found

@@ -1,0 +1,152 @@
+"""What is wrong with a recording, in words, and what it takes from the conclusions that rest on it.
+
+finding   rows_overrun, affects gpu_time, trust medium
+card      "Use tensor cores", rests on gpu_time          high -> medium, because of the finding
+card      "Fuse the optimizer", rests on launches        as before
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tb_steptime.analyses.overview import StepRow
+from tb_steptime.insights.base import Confidence, Evidence, FindingText, Insight, Severity, Verdict
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.text import Affected, Finding, Note, Phrase, Trust, code, joined, phrase, text
+
+_LABELS = {"repaired": "Repaired", "left_out": "Left out", "said": "Said"}
+_WORDS: dict[Affected, str] = {
+    "gpu_time": "GPU time",
+    "launches": "idle time",
+    "host_time": "CPU time",
+    "steps": "step times",
+    "memory": "memory",
+    "recurrence": "what comes once",
+}
+#: Lowest first.
+_LEVELS: tuple[Trust, ...] = ("none", "low", "medium", "high")
+_CONFIDENCE = {"none": Confidence.LOW, "low": Confidence.LOW, "medium": Confidence.MEDIUM}
+
+_WITH_DEVICE: frozenset[Affected] = frozenset({"gpu_time", "launches", "steps"})
+_ON_HOST: frozenset[Affected] = frozenset({"host_time", "steps"})
+_RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
+    "host": _WITH_DEVICE,
+    "data_loading": _WITH_DEVICE,
+    "tensor_cores": frozenset({"gpu_time", "steps"}),
+    "gpu": frozenset({"gpu_time", "steps"}),
+    "operators": frozenset({"gpu_time", "steps"}),
+    "memory": frozenset({"memory"}),
+}
+#: Cards that rest on something else than the others of their view.
+_RESTS_ON: dict[str, frozenset[Affected]] = {
+    **dict.fromkeys(("cpu_ops", "cpu_optimizer", "cpu_outside", "cpu_compiles"), _ON_HOST),
+    "one_time": frozenset({"host_time", "recurrence"}),
+    "trace_quality": frozenset(),
+}
+
+
+def quality_lines(facts: Facts) -> list[FindingText]:
+    """One for each finding, repaired first, then left out, then said; the last one says what can be trusted. Empty
+    where nothing is wrong."""
+    findings = facts.overview.findings
+    steps = facts.overview.steps
+    lines = [msgspec.structs.replace(_line(each), evidence=_evidence(each, steps)) for each in findings]
+    trust = _trust(findings)
+    return [*lines, trust] if trust else lines
+
+
+def _line(finding: Finding) -> FindingText:
+    words = worded(Note(finding.id, finding.values))
+    return FindingText(finding.id, _LABELS[finding.done], words.cause, words.effect)
+
+
+def _evidence(finding: Finding, steps: Sequence[StepRow]) -> list[Evidence]:
+    """Each with the step in which it begins, or the last one that has begun."""
+    starts = [step.start_ns for step in steps]
+    return [
+        Evidence(steps[max(0, bisect_right(starts, start) - 1)].name, start, end)
+        for start, end in finding.ranges
+        if steps
+    ]
+
+
+def _trust(findings: Iterable[Finding]) -> FindingText | None:
+    worst = _worst(findings)
+    if not worst:
+        return None
+    named = {level: [each for each in _WORDS if worst.get(each) == level] for level in _LEVELS}
+    said = [
+        Phrase(f"[{level}] for what rests on {{{level}}}", {level: text(_listed(_WORDS[each] for each in affected))})
+        for level, affected in named.items()
+        if affected
+    ]
+    said[0] = Phrase(f"[{said[0].template[1].upper()}{said[0].template[2:]}", said[0].values)
+    whole = phrase("To record it whole: {call} before {stop}.", call=_SYNCHRONIZE, stop=_STOP)
+    missing = any(each.id in _ENDS_EARLY for each in findings)
+    rest = joined(*said, phrase("high for the rest."), by=", ")
+    return FindingText("trust", "Trust", Phrase(""), joined(rest, whole) if missing else rest)
+
+
+_ENDS_EARLY = ("end_missing", "work_not_recorded")
+_SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _worst(findings: Iterable[Finding]) -> dict[Affected, Trust]:
+    """The lowest trust in each thing that a finding affects, but for those that are as good as ever."""
+    worst: dict[Affected, Trust] = {}
+    for finding in findings:
+        for each in finding.affects if finding.trust != "high" else ():
+            worst[each] = min(worst.get(each, "high"), finding.trust, key=_LEVELS.index)
+    return worst
+
+
+def _lowest(facts: Facts, rests_on: frozenset[Affected]) -> Finding | None:
+    """The finding that takes most trust from what rests on these; None where none does."""
+    touching = [each for each in facts.overview.findings if each.trust != "high" and rests_on & set(each.affects)]
+    return min(touching, key=lambda each: _LEVELS.index(each.trust), default=None)
+
+
+def weighed(facts: Facts, insight: Insight) -> Insight | None:
+    """The card with no more confidence than the recording allows; None where no conclusion can be drawn."""
+    rests_on = _RESTS_ON.get(insight.id, _RESTS_ON_VIEW.get(insight.view, _WITH_DEVICE))
+    if not facts.overview.has_device and insight.view == "data_loading":
+        rests_on = frozenset({"steps"})  # the loader's own marks
+    finding = _lowest(facts, rests_on)
+    if finding is None:
+        return insight
+    if finding.trust == "none":
+        return None
+    level, why = _capped(insight.confidence, insight.why_confidence, finding)
+    major = insight.severity is Severity.MAJOR and level is Confidence.LOW
+    severity = Severity.WARNING if major else insight.severity
+    return msgspec.structs.replace(insight, confidence=level, why_confidence=why, severity=severity)
+
+
+def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
+    """Likewise. Where host and device cannot be held against each other, why the device is idle is not said."""
+    finding = _lowest(facts, _WITH_DEVICE if facts.overview.has_device else _ON_HOST)
+    if finding is None:
+        return verdict
+    level, why = _capped(verdict.confidence, verdict.why_confidence, finding)
+    if finding.trust == "none" and facts.overview.has_device:
+        said = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
+        return Verdict(Bound.UNKNOWN, said, level, why)
+    return msgspec.structs.replace(verdict, confidence=level, why_confidence=why)
+
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+
+
+def _capped(level: Confidence, why: Phrase, finding: Finding) -> tuple[Confidence, Phrase]:
+    most = _CONFIDENCE[finding.trust]
+    return (level, why) if _ORDER.index(level) <= _ORDER.index(most) else (most, _line(finding).cause)

@@ -1,0 +1,29 @@
+"""What is wrong with a recording: what its columns show, and what of its steps is the profiler's own time."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.text import Finding, fraction, ns
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import recording_findings
+from tb_steptime.trace.quality.ranges import longest
+from tb_steptime.trace.steps import find_steps
+
+#: Of the steps: less changes no figure that anybody reads.
+LEAST_FRACTION = 0.01
+
+
+def findings(trace: Trace, device: int | None) -> list[Finding]:
+    """Repaired first, then what is left out, then what is only said. device: the one that is judged."""
+    steps, own = find_steps(trace), set_aside(trace, device).profiler
+    taken = int(own.overlap_ns(steps.start_ns, steps.end_ns).sum())
+    share = taken / max(1, int((steps.end_ns - steps.start_ns).sum()))
+    found = list(recording_findings(trace))
+    if share >= LEAST_FRACTION:
+        values = {"time": ns(taken), "share": fraction(share)}
+        place = sum(each.done != "said" for each in found)
+        found.insert(
+            place,
+            Finding("profiler_time", "left_out", (), share=share, values=values, ranges=longest(own.start, own.end)),
+        )
+    return found

@@ -1,0 +1,121 @@
+"""Launch calls whose work is not in the trace: at its end, where the profiler was stopped first, or in between.
+
+launch    [a][b][c][d][e][f]        every kernel launch is followed by its kernel, so d was dropped,
+device     aaabbbccc   ee           and f was still to run as the recording ended
+
+Not lost is what a capture takes into a graph, and the driver's call within one of the runtime. Copies and sets are not
+asked: a copy of nothing, or one that the driver folds into another, has no row. Nor are graphs: one may be empty.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.text import Done, Finding, Trust, code, count, fraction
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.quality.ranges import longest
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Int64, Kind
+
+#: Calls that a kernel always follows.
+_LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
+_BEGINS, _ENDS = re.compile(r"(cuda|cu|hip)StreamBeginCapture"), re.compile(r"(cuda|cu|hip)StreamEndCapture")
+#: Of all launches: with fewer the figures are those of a whole recording.
+LEAST_FRACTION = 0.01
+#: Of the launches from where the end is missing.
+END_FRACTION = 0.9
+#: From here on so much is missing that means say little.
+MUCH_FRACTION = 0.1
+
+#: Before `prof.stop()`: the work of all launches ends while it is still recorded.
+_SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
+
+
+class KernelLaunches(NamedTuple):
+    """Rows of the event table, in time order: calls that launch a kernel, and those among them without any."""
+
+    rows: Int64
+    lost: Int64
+
+
+@shared(find_launches)
+def kernel_launches(trace: Trace) -> KernelLaunches:
+    """Of any thread and time."""
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
+    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    launched[known[known >= 0]] = True
+    if launched[calls].all():
+        return KernelLaunches(calls, calls[:0])
+    calls = calls[parent_places(trace, calls) < 0]
+    start = trace.events.start_ns[calls]
+    calls = calls[_captures(trace).overlap_ns(start, start + 1) == 0]
+    return KernelLaunches(calls, calls[~launched[calls]])
+
+
+def _captures(trace: Trace) -> Intervals:
+    """While any thread captures: from where a capture begins, or the recording, to its end."""
+    events = trace.events
+    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _BEGINS.match(name) is not None)
+    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ENDS.match(name) is not None)
+    if not len(ends):
+        return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
+    place = np.searchsorted(begins, ends) - 1
+    start = np.where(place >= 0, events.start_ns[begins[place]] if len(begins) else 0, 0)
+    return Intervals.union(start, events.ends(ends))
+
+
+def _end(trace: Trace) -> int:
+    return int(trace.events.ends(np.arange(len(trace.events))).max(initial=0))
+
+
+def last_launch_ns(trace: Trace) -> int | None:
+    """When the last launch returned whose work is recorded, where the end of the recording was lost; else None."""
+    launches, calls = kernel_launches(trace), find_launches(trace).call
+    last = int(calls.max(initial=-1))
+    if last < 0 or len(_at_end(launches)) < max(1, LEAST_FRACTION * len(launches.rows)):
+        return None
+    return int(trace.events.ends(np.array([last]))[0])
+
+
+def _at_end(launches: KernelLaunches) -> Int64:
+    """Those without work from which on about all have none: streams end at different times."""
+    lost = launches.lost
+    since = len(launches.rows) - np.searchsorted(launches.rows, lost)  # each and all later ones
+    most = np.flatnonzero(len(lost) - np.arange(len(lost)) >= END_FRACTION * since)
+    return lost[most[0] :] if len(most) else lost[:0]
+
+
+def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
+    """From the first to the last of those that follow one another without any that has its work."""
+    place = np.searchsorted(launches.rows, lost)
+    first = np.flatnonzero(np.diff(place, prepend=-2) > 1)
+    last = np.append(first[1:], len(lost)) - 1
+    return longest(trace.events.start_ns[lost[first]], trace.events.ends(lost[last]))
+
+
+def lost_findings(trace: Trace) -> list[Finding]:
+    """At the end, and before it. Where no launch has its work, `unrecorded_device` says what that means."""
+    launches = kernel_launches(trace)
+    if is_cut_short(trace) or not (find_launches(trace).call >= 0).any():
+        return []
+    ends = _at_end(launches)
+    holes = launches.lost[: len(launches.lost) - len(ends)]
+    found, done = list[Finding](), dict[str, Done](end_missing="left_out", launches_lost="said")
+    for id, rows in (("end_missing", ends), ("launches_lost", holes)):
+        share = len(rows) / max(1, len(launches.rows))
+        if len(rows) and share >= LEAST_FRACTION:
+            values = {
+                "count": count(len(rows)), "all": count(len(launches.rows)), "share": fraction(share),
+                "synchronize": _SYNCHRONIZE, "stop": _STOP,
+            }  # fmt: skip
+            trust: Trust = "low" if id == "launches_lost" and share >= MUCH_FRACTION else "medium"
+            ranges = _runs(trace, launches, rows)
+            found.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values, ranges))
+    return found

@@ -1,0 +1,125 @@
+"""What the calls for the device's memory say: that it ran short, or that nothing is kept for the next allocation.
+
+runtime   [cudaMalloc][cudaFree][cudaFree][cudaMalloc]      one op: the allocation failed, the allocator gave back all
+op        [aten::empty_strided                       ]      that it kept, and asked again
+
+runtime   [cudaMalloc] k [cudaMalloc] k [cudaFree] ...      in every op to the end: PYTORCH_NO_CUDA_MEMORY_CACHING
+op        [empty     ]   [empty     ]
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.text import Finding, code, count, fraction, ns
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.quality.ranges import longest
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Int64, Kind
+
+_MALLOC = re.compile(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
+_FREE = re.compile(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
+#: What the allocator calls besides, between giving back and asking again; a library that sets itself up calls others.
+_BESIDES = re.compile(
+    r"(cuda|cu|hip)((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
+    r"|Mem(SetAccess|Map|AddressFree|AddressReserve)|EventDestroy|StreamIsCapturing|StreamGetCaptureInfo)"
+)
+_ALLOCATES = re.compile(r"aten::empty(_strided)?$")
+
+#: Allocations of a few ops may each have needed new memory. Of more, so many each time is no cache.
+LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
+
+
+class Retries(NamedTuple):
+    """rows: of the calls for allocations that failed and were tried again, in time order; start_ns, end_ns: of each
+    time that it happened."""
+
+    rows: Int64
+    start_ns: Int64
+    end_ns: Int64
+
+    @property
+    def times(self) -> int:
+        return len(self.start_ns)
+
+
+@shared()
+def allocation_retries(trace: Trace) -> Retries:
+    """Within one op a call for memory, calls that give back, and a call for memory, with nothing else between."""
+    calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    kind = _kinds(trace, calls)
+    if not (kind == _GIVES).any() or not (kind == _ASKS).any():
+        return Retries(calls[:0], calls[:0], calls[:0])
+    relevant = calls[(kind != _NOTHING)]
+    kind = kind[kind != _NOTHING]
+    op = innermost(trace, trace.events.rows(Kind.CPU_OP), relevant)
+    order = np.lexsort((relevant, trace.events.thread[relevant]))
+    bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
+    rows = [relevant[order][first : last + 1] for first, last in bursts]
+    start = np.array([trace.events.start_ns[some[0]] for some in rows], np.int64)
+    end = np.array([trace.events.ends(some[-1:])[0] for some in rows], np.int64)
+    return Retries(np.sort(np.concatenate(rows)) if rows else calls[:0], start, end)
+
+
+_NOTHING, _OTHER, _ASKS, _GIVES = range(4)
+
+
+def _kinds(trace: Trace, calls: Int64) -> Int64:
+    """Of each call what it is to the allocator; what it calls besides is nothing."""
+    kind = np.full(len(trace.strings), _OTHER, np.int64)
+    for what, wanted in ((_ASKS, _MALLOC), (_GIVES, _FREE), (_NOTHING, _BESIDES)):
+        kind[named_in(trace, calls, partial(_matches, wanted))] = what
+    return kind[trace.events.name[calls]]
+
+
+def _matches(wanted: re.Pattern[str], name: str) -> bool:
+    return wanted.match(name) is not None
+
+
+def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
+    """First and last places of a call that asks, one or more that give back, and one that asks, of one op."""
+    found: list[tuple[int, int]] = []
+    at = np.flatnonzero(kind == _GIVES)
+    runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
+    for run in runs:
+        first, last = int(run[0]) - 1, int(run[-1]) + 1
+        if first < 0 or last >= len(kind) or kind[first] != _ASKS or kind[last] != _ASKS:
+            continue
+        if op[first] >= 0 and (op[first : last + 1] == op[first]).all() and thread[first] == thread[last]:
+            found.append((first, last))
+    return found
+
+
+def caching_is_off(trace: Trace) -> int:
+    """How many calls ask for memory, where about every allocation does, to the end of the recording; else 0."""
+    asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _MALLOC.match(name) is not None)
+    if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
+        return 0
+    gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _FREE.match(name) is not None)
+    allocations = rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None)
+    later = allocations[len(allocations) // 2 :]  # a cache that fills asks in the first steps
+    late = int((asks > later[0]).sum()) if len(later) else 0
+    each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
+    between = int((gives < asks[-1]).sum())  # a cache gives back at the end of the program, or as memory runs short
+    return len(asks) if each_time and between >= UNCACHED_FRACTION * len(asks) else 0
+
+
+def memory_findings(trace: Trace) -> list[Finding]:
+    found, retries, asks = [], allocation_retries(trace), caching_is_off(trace)
+    if retries.times:
+        length = int(trace.events.dur_ns[retries.rows].sum())
+        values = {"count": count(retries.times), "time": ns(length)}
+        ranges = longest(retries.start_ns, retries.end_ns)
+        found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
+    if asks:
+        allocations = len(rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None))
+        values = {"count": count(asks), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
+        values["share"] = fraction(asks / allocations)
+        found.append(Finding("caching_off", "said", ("memory", "host_time"), count=asks, values=values))
+    return found

@@ -1,0 +1,111 @@
+"""Device rows that run over their successor on a hardware stream, which runs one after the other.
+
+stream 7   kkk [k, written as 1.6 s .............................]      the row ends where its successor starts
+                kkk kkk kkkk kkk
+
+Published: 7 of 55,423 rows (0.013 %) of an MI355 made 62 % of its GPU time (AMD-AGI/TraceLens#669, Hyperloom#1116).
+
+Such a row is long against the others of its name, and there are few of them. Honest overlaps look different:
+programmatic dependent launches overlap by microseconds, kernels of one graph launch share a correlation id and run on
+several streams under one number, rows of streams that share a queue (ROCm) overlap all the time, and in their usual
+lengths. The last row of a stream has no successor that could tell, and two rows with one start are two lanes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_steptime.text import Finding, count, fraction, ns
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.ranges import longest
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
+
+#: An overlap of two rows, and a row, below which nothing is wrong. Both are those of TraceLens.
+OVERLAP_NS, LONG_NS = 1_000, 1_000_000
+#: Of the stream's summed device time, from where a figure visibly changes; TraceLens says it from 5 % on. Never of the
+#: recording's length, which the row itself stretches.
+EXCESS_FRACTION = 0.01
+#: Rows of a name of which so many are known are as long as usual up to so many medians.
+KNOWN_ROWS, TIMES_USUAL = 3, 2
+#: More rows than this on one stream are no accident of the writer.
+FEW_ROWS, FEW_FRACTION = 3, 0.02
+
+
+def without_overruns(trace: Trace) -> Trace:
+    """The trace with such rows cut to the start of their successor; the same one where there are none."""
+    rows, ends = _overruns(trace)
+    if not len(rows):
+        return trace
+    events = trace.events
+    excess_ns = int((events.ends(rows) - ends).sum())
+    device = events.rows(*DEVICE_KINDS)
+    whole_ns = int(events.dur_ns[device].sum())
+    dur = events.dur_ns.copy()
+    dur[rows] = ends - events.start_ns[rows]
+    share = excess_ns / whole_ns
+    found = Finding(
+        "rows_overrun", "repaired", ("gpu_time", "launches", "steps"), "medium", len(rows), share,
+        {"count": count(len(rows)), "all": count(len(device)), "excess": ns(excess_ns), "share": fraction(share)},
+        longest(events.start_ns[rows], ends),
+    )  # fmt: skip
+    return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
+
+
+def _overruns(trace: Trace) -> tuple[Int64, Int64]:
+    """Rows that run over their successor, and the start of that."""
+    events = trace.events
+    device = events.rows(*DEVICE_KINDS)
+    long = device[events.dur_ns[device] >= LONG_NS]
+    if not len(long):
+        return long, long
+    lane = _lanes(trace, device)
+    long_lanes = distinct_in(lane[np.searchsorted(device, long)])
+    found = [_overruns_on(trace, device[lane == each]) for each in long_lanes.tolist()]
+    rows, ends = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(rows)
+    return rows[order], ends[order]
+
+
+def _lanes(trace: Trace, device: Int64) -> Int64:
+    """A number for each stream of each device. Copies and kernels are apart: engines of their own run them."""
+    events = trace.events
+    key = (events.device[device].astype(np.int64) + 1) * 2**32 + (events.stream[device].astype(np.int64) + 1) * 4
+    lanes: Int64 = np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
+    return lanes
+
+
+def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
+    """Those of one stream, whose rows come in time order."""
+    events = trace.events
+    start, end = events.start_ns[lane], events.ends(lane)
+    after = np.append(start[1:], np.iinfo(np.int64).max)
+    over = (events.dur_ns[lane] >= LONG_NS) & (end - after > OVERLAP_NS) & (after > start)
+    place = np.flatnonzero(over)
+    place = place[~_of_graph(trace, lane, place)]
+    place = place[_unusual(trace, lane, place)]
+    few = len(place) <= max(FEW_ROWS, FEW_FRACTION * len(lane))
+    enough = int((end - after)[place].sum()) >= EXCESS_FRACTION * int(events.dur_ns[lane].sum())
+    place = place if few and enough else place[:0]
+    return lane[place], after[place]
+
+
+def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
+    """Which of these rows were launched together with others, as a graph is, or by nothing that is known."""
+    ids = trace.events.correlation_id
+    own = ids[lane[place]]
+    known, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
+    together: Bool = (own < 0) | (number[np.searchsorted(known, own)] > 1)
+    return together
+
+
+def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
+    """Which of these rows are far longer than usual for their name, or have a name that has too few rows to tell."""
+    name, length = trace.events.name[lane], trace.events.dur_ns[lane]
+    unusual = np.ones(len(place), bool)
+    for each in distinct_in(name[place]).tolist():
+        alike, mine = length[name == each], name[place] == each
+        if len(alike) >= KNOWN_ROWS:
+            unusual[mine] = length[place[mine]] >= TIMES_USUAL * float(np.median(alike))
+    return unusual

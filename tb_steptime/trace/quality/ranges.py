@@ -1,0 +1,14 @@
+"""Where in time a finding is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.text.findings import MOST_RANGES
+from tb_steptime.trace.table import Int64
+
+
+def longest(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
+    """The longest of these ranges of time first, a few at most."""
+    order = np.argsort(start - end, kind="stable")[:MOST_RANGES]
+    return tuple(zip(start[order].tolist(), end[order].tolist(), strict=True))

@@ -1,0 +1,46 @@
+"""What is wrong with a recording, as far as its columns show it: repaired first, then left out, then said."""
+
+from __future__ import annotations
+
+from tb_steptime.text import Finding, count, ns
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.lost_launches import kernel_launches, lost_findings
+from tb_steptime.trace.quality.memory_calls import allocation_retries, memory_findings
+from tb_steptime.trace.quality.ranges import longest
+from tb_steptime.trace.quality.unnamed_device import unnamed_findings
+from tb_steptime.trace.quality.unrecorded_device import device_findings, unseen_device
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.step_marks import all_marks, step_marks
+from tb_steptime.trace.table import DEVICE_KINDS
+
+_ORDER = ("repaired", "left_out", "said")
+
+
+@shared(all_marks, allocation_retries, find_launches, kernel_launches, step_marks, unseen_device)
+def recording_findings(trace: Trace) -> tuple[Finding, ...]:
+    found = [
+        *trace.repaired,
+        *_marks(trace),
+        *lost_findings(trace),
+        *device_findings(trace),
+        *memory_findings(trace),
+        *unnamed_findings(trace),
+    ]
+    return tuple(sorted(found, key=lambda each: _ORDER.index(each.done)))
+
+
+def _marks(trace: Trace) -> list[Finding]:
+    """Marks that are around no steps."""
+    marks = all_marks(trace)
+    if not len(marks) or len(step_marks(trace)):
+        return []
+    events = trace.events
+    device = events.rows(*DEVICE_KINDS)
+    values = {
+        "count": count(len(marks)),
+        "time": ns(int(events.dur_ns[marks].sum())),
+        "work": ns(int(events.dur_ns[device].sum())),
+    }
+    ranges = longest(events.start_ns[marks], events.ends(marks))
+    return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]

@@ -1,0 +1,159 @@
+"""A device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
+
+calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
+memory rows of another device than the CPU            the tensors live there
+an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
+ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
+reading one number that takes milliseconds            the host waits for the device; on a CPU it takes microseconds
+
+Ops of such a host take as long as it takes to hand work over, or to wait for it: neither is work of the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.text import Finding, count, fraction, ns, text
+from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+
+#: Ops that only tensors of Metal Performance Shaders have.
+_METAL = re.compile(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
+_CPU = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
+#: Reads one number of a tensor.
+_READS = re.compile(r"aten::_local_scalar_dense$")
+#: On a CPU it takes a microsecond; the scheduler may stop a thread, though not again and again.
+WAIT_NS, LEAST_WAITS = 1_000_000, 3
+#: Ops that read or write each element of their first input, and that no view, cache or laziness makes cheaper.
+_TOUCHES = re.compile(
+    r"aten::(pow|exp|log|sqrt|rsqrt|sin|cos|tanh|sigmoid|gelu|silu|relu|erf|sum|mean|var|softmax|mul|div|add|sub)_?$"
+)
+#: Bytes a second that no memory of a CPU moves, of inputs that fit no cache.
+MOST_RATE, LEAST_BYTES = 2e12, 2**28
+TOO_MANY_BYTES = 2.0**50
+_ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
+#: Of torch's kinds of device: a tensor of one of these is no tensor of the CPU. Meta tensors have no memory.
+_NO_DEVICE = {-1, 0, 14}
+_DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
+
+Sign = Literal["launches", "memory", "rate", "mps", "waits"]
+
+
+class UnseenDevice(msgspec.Struct, frozen=True):
+    """by: what shows it; count: how often; name: of the first op that does, or of the kind of device."""
+
+    by: Sign
+    count: int
+    name: str = ""
+    longest_ns: int = 0
+
+
+@shared()
+def unseen_device(trace: Trace) -> UnseenDevice | None:
+    """None where the device's work is recorded, the file is cut before it, or nothing shows that there is one."""
+    if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
+        return None
+    for sign in (_launches, _memory, _metal, _rates, _waits):
+        found = sign(trace)
+        if found:
+            return found
+    return None
+
+
+def _launches(trace: Trace) -> UnseenDevice | None:
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: "Launch" in name or "Memcpy" in name)
+    return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
+
+
+def _memory(trace: Trace) -> UnseenDevice | None:
+    kinds = trace.memory.device_type
+    rows = np.flatnonzero(~np.isin(kinds, list(_NO_DEVICE)))
+    if not len(rows):
+        return None
+    kind = int(kinds[rows[0]])
+    return UnseenDevice("mps" if kind == 13 else "memory", len(rows), _DEVICE_TYPES.get(kind, "GPU"))
+
+
+def _metal(trace: Trace) -> UnseenDevice | None:
+    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _METAL.match(name) is not None)
+    if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), lambda name: _CPU.match(name) is not None)):
+        return None
+    return UnseenDevice("mps", len(rows), _name(trace, rows), _longest_wait(trace))
+
+
+def _rates(trace: Trace) -> UnseenDevice | None:
+    events = trace.events
+    if events.shapes is None or events.dtypes is None:
+        return None
+    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _TOUCHES.match(name) is not None)
+    rows = rows[(events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)]
+    nbytes = _first_input_bytes(trace, rows)
+    fast = rows[(nbytes >= LEAST_BYTES) & (nbytes > MOST_RATE * 1e-9 * np.maximum(events.dur_ns[rows], 1))]
+    return UnseenDevice("rate", len(fast), _name(trace, fast)) if len(fast) else None
+
+
+def _first_input_bytes(trace: Trace, rows: Int64) -> Int64:
+    """Of each op the bytes of its first input; 0 where they are not known. Each text is read once."""
+    shapes, dtypes = trace.events.shapes, trace.events.dtypes
+    assert shapes is not None and dtypes is not None
+    pairs, which = np.unique(np.stack((shapes[rows], dtypes[rows])), axis=1, return_inverse=True)
+    sizes = [_bytes_of(trace.inputs[shape], trace.inputs[dtype]) for shape, dtype in pairs.T.tolist()]
+    return np.array(sizes, np.int64)[which.reshape(-1)] if sizes else np.empty(0, np.int64)
+
+
+def _bytes_of(shapes: str, dtypes: str) -> int:
+    try:
+        shape, dtype = msgspec.json.decode(shapes)[0], msgspec.json.decode(dtypes)[0]
+        size = math.prod(float(each) for each in shape) * _ITEM_BYTES.get(dtype.lower(), 0)
+        return int(size) if size <= TOO_MANY_BYTES else 0  # no tensor: the shape is damaged
+    except (msgspec.DecodeError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
+        return 0
+
+
+def _waits(trace: Trace) -> UnseenDevice | None:
+    rows = _long_reads(trace)
+    return (
+        UnseenDevice("waits", len(rows), _name(trace, rows), _longest_wait(trace)) if len(rows) >= LEAST_WAITS else None
+    )
+
+
+def _long_reads(trace: Trace) -> Int64:
+    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    return rows[trace.events.dur_ns[rows] >= WAIT_NS]
+
+
+def _longest_wait(trace: Trace) -> int:
+    return int(trace.events.dur_ns[_long_reads(trace)].max(initial=0))
+
+
+def _name(trace: Trace, rows: Int64) -> str:
+    return trace.strings[int(trace.events.name[rows[0]])] if len(rows) else ""
+
+
+def device_findings(trace: Trace) -> list[Finding]:
+    found = unseen_device(trace)
+    if found is None:
+        return []
+    values = {"count": count(found.count), "name": text(found.name), "longest": ns(found.longest_ns or None)}
+    if found.by == "launches":
+        share = fraction(1.0)
+        return [
+            Finding(
+                "work_not_recorded",
+                "said",
+                ("gpu_time", "launches"),
+                "none",
+                found.count,
+                1.0,
+                values | {"share": share},
+            )
+        ]
+    id = "work_on_mps" if found.by == "mps" else f"device_unseen_by_{found.by}"
+    return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", found.count, None, values)]

@@ -1,0 +1,174 @@
+"""A trace -> the same with one thing wrong, as writers of traces make it wrong, in the strength that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.clocks import with_device_later
+from tb_steptime.trace.step_marks import all_marks
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+
+_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collectives")
+_MS = 1_000_000
+#: Files of 2021 to 2023 have times in microseconds, of the host and of the device.
+_TICK_NS = 2_000
+
+
+class Rule(NamedTuple):
+    """damaged: of a trace and a strength; None where that trace cannot have it. finds: ids of which one has to be
+    found; repairs: the figures are those of the undamaged trace afterwards; always: figures change in any case; shows:
+    whether anything in the damaged trace contradicts itself."""
+
+    name: str
+    strengths: tuple[float, ...]
+    unit: str
+    damaged: Callable[[Trace, float], Trace | None]
+    finds: tuple[str, ...]
+    repairs: bool = False
+    always: bool = False
+    shows: Callable[[Trace], bool] = lambda trace: True
+
+
+def overrun(trace: Trace, length_ms: float) -> Trace | None:
+    """A kernel in four thousand, at least one, ends so much later: over its successors on its stream."""
+    events = trace.events
+    rows = _launched_alone(trace)
+    rows = rows[np.isin(rows, _last_of_streams(trace), invert=True)]
+    if len(rows) < 50:
+        return None
+    chosen = np.random.default_rng(1).choice(rows, max(1, len(rows) // 4_000), replace=False)
+    dur = events.dur_ns.copy()
+    dur[chosen] += int(length_ms * _MS)
+    return _in_order(replace(trace, events=replace(events, dur_ns=dur), memo={}))
+
+
+def shifted(trace: Trace, ms: float) -> Trace | None:
+    """The device's clock is behind by so much."""
+    if not _linked(trace):
+        return None
+    return _from_zero(with_device_later(trace, lambda start: np.full(len(start), -int(ms * _MS), np.int64)))
+
+
+def drifting(trace: Trace, ppm: float) -> Trace | None:
+    """The device's clock is slower: it loses so many microseconds a second from the begin of the recording on."""
+    if not _linked(trace):
+        return None
+    return _from_zero(with_device_later(trace, lambda start: -(start * (ppm / 1e6)).astype(np.int64)))
+
+
+def without_end(trace: Trace, share: float) -> Trace | None:
+    """The profiler stops before the last of the device's work is written."""
+    rows = _launched_alone(trace)
+    return _without(trace, rows[len(rows) - round(share * len(rows)) :]) if _by_calls(trace, rows) else None
+
+
+def with_holes(trace: Trace, share: float) -> Trace | None:
+    """Buffers of the device's work are dropped: five ranges of it."""
+    rows = _launched_alone(trace)
+    if not _by_calls(trace, rows):
+        return None
+    each = round(share * len(rows) / 5)
+    first = np.linspace(0.05, 0.95 - share / 5, 5) * len(rows)
+    lost = np.concatenate([rows[int(begin) : int(begin) + each] for begin in first])
+    return _without(trace, lost)
+
+
+def one_mark(trace: Trace, us: float) -> Trace | None:
+    """In place of its steps one mark after all work, as `prof.step()` called once makes it."""
+    marks = all_marks(trace)
+    if not len(marks) or not _linked(trace):
+        return None
+    trace = _without(trace, marks[1:])
+    events, row = trace.events, int(all_marks(trace)[0])
+    start, dur = events.start_ns.copy(), events.dur_ns.copy()
+    start[row], dur[row] = int(events.end_ns.max()), int(us * 1_000)
+    return _in_order(replace(trace, events=replace(events, start_ns=start, dur_ns=dur), memo={}))
+
+
+def without_device(trace: Trace, share: float) -> Trace | None:
+    """Launch calls, and nothing of what they launch."""
+    return _without(trace, trace.events.rows(*DEVICE_KINDS)) if _linked(trace) else None
+
+
+RULES = (
+    Rule("device rows overrun", (1.5, 6, 25, 100, 1_600), "ms", overrun, ("rows_overrun",), repairs=True),
+    Rule("device clock is behind", (0.05, 0.5, 5, 50, 500), "ms", shifted,
+         ("clocks_shifted", "clocks_drift", "clocks_beyond_repair"), repairs=True, shows=lambda trace: _early(trace)),
+    Rule("device clock drifts", (50, 200, 1_000, 5_000, 20_000), "ppm", drifting,
+         ("clocks_shifted", "clocks_drift", "clocks_beyond_repair"), repairs=True, shows=lambda trace: _early(trace)),
+    Rule("end is missing", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", without_end, ("end_missing",)),
+    Rule("holes", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", with_holes, ("launches_lost",)),
+    Rule("one mark after all work", (5, 22, 100, 500, 2_000), "us", one_mark, ("marks_meaningless",), always=True),
+    Rule("no work of the device", (1.0,), "of work", without_device, ("work_not_recorded",), always=True),
+)  # fmt: skip
+
+
+def _linked(trace: Trace) -> bool:
+    return bool((find_launches(trace).call >= 0).sum() >= 50)
+
+
+def _early(trace: Trace) -> bool:
+    """Whether any work begins before its launch, by more than what clocks are read to: where all waits behind other
+    work, a clock that is wrong is not seen."""
+    events, launches = trace.events, find_launches(trace)
+    linked = launches.call >= 0
+    early = events.start_ns[launches.call[linked]] - events.start_ns[launches.activity[linked]]
+    return bool((early > _TICK_NS).any())
+
+
+def _by_calls(trace: Trace, alone: Int64) -> bool:
+    """Whether kernels are launched by calls of their own, and not by graphs, whose launches are not asked."""
+    return bool(_linked(trace) and 2 * len(alone) > len(trace.events.rows(Kind.KERNEL)) and len(alone) >= 100)
+
+
+def _launched_alone(trace: Trace) -> Int64:
+    """Kernels that are the only activity of their launch."""
+    events, device = trace.events, trace.events.rows(*DEVICE_KINDS)
+    ids, count = np.unique(events.correlation_id[device], return_counts=True)
+    launches = find_launches(trace)
+    linked = launches.activity[launches.call >= 0]
+    kernels = np.sort(linked[events.kind[linked] == Kind.KERNEL]).astype(np.int64)
+    own = events.correlation_id[kernels]
+    return kernels[count[np.searchsorted(ids, own)] == 1]
+
+
+def _last_of_streams(trace: Trace) -> Int64:
+    events, kernels = trace.events, trace.events.rows(Kind.KERNEL)
+    key = events.device[kernels].astype(np.int64) * 2**32 + events.stream[kernels]
+    return kernels[len(kernels) - 1 - np.unique(key[::-1], return_index=True)[1]]
+
+
+def _without(trace: Trace, rows: Int64) -> Trace:
+    kept = np.ones(len(trace.events), bool)
+    kept[rows] = False
+    events = replace(trace.events, **_columns(trace.events, kept))
+    tables = {name: _kept(getattr(trace, name), kept) for name in _OF_EVENTS}
+    return replace(trace, events=events, memo={}, **tables)
+
+
+def _columns(table: Any, rows: Bool | Int64) -> dict[str, Any]:
+    return {
+        each.name: None if (values := getattr(table, each.name)) is None else values[rows] for each in fields(table)
+    }
+
+
+def _kept(table: Any, kept: Bool) -> Any:
+    columns = _columns(table, kept[table.event])
+    columns["event"] = (np.cumsum(kept) - 1)[columns["event"]].astype(table.event.dtype)
+    return replace(table, **columns)
+
+
+def _in_order(trace: Trace) -> Trace:
+    """As a reader sorts it: by start, longer first."""
+    return replace(with_device_later(trace, lambda start: np.zeros(len(start), np.int64)), memo={})
+
+
+def _from_zero(trace: Trace) -> Trace:
+    first = int(trace.events.start_ns.min())
+    return replace(trace, events=replace(trace.events, start_ns=trace.events.start_ns - first), memo={})

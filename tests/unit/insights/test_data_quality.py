@@ -1,0 +1,123 @@
+"""What is wrong with a recording takes confidence from what rests on it, and from nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Confidence, Judgement, Severity
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.terminal.findings import as_one, finding_reports
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Affected, Finding, Trust, count, fraction, ns
+from tests.drawn.host_result import STEP, host_result, site
+from tests.drawn.timeline import timeline
+
+US = 1_000
+MS = 1_000_000
+
+
+@cache
+def results() -> dict[str, msgspec.Struct]:
+    """Five steps of 1 ms, in which the GPU waits for late launches for a quarter."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 10 for step in range(5))} |
+        runtime  | {"k........." * 5} |
+        kernel 7 | {".kkkkkkkkk" * 5} |""",
+        cell_ns=100 * US,
+    )
+    found = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}
+    sites = [site("forward.model", IdleNs(cpu_work=STEP // 4), device=300 * US)]
+    return found | {"host": host_result(sites)}
+
+
+def judged(*findings: Finding) -> Judgement:
+    overview = results()["overview"]
+    assert isinstance(overview, OverviewResult)
+    return judge(results() | {"overview": msgspec.structs.replace(overview, findings=list(findings))})
+
+
+def finding(*affects: Affected, trust: Trust = "medium", id: str = "launches_lost") -> Finding:
+    values = {"count": count(3), "all": count(10), "share": fraction(0.3), "shift": ns(2 * MS)}
+    return Finding(id, "said", affects, trust, 3, 0.3, values)
+
+
+def levels(judgement: Judgement) -> dict[str, Confidence]:
+    return {each.id: each.confidence for each in judgement.insights}
+
+
+def test_nothing_is_said_of_a_recording_that_is_right():
+    assert judged().quality == []
+
+
+def test_a_card_that_rests_on_it_is_no_surer_than_that():
+    assert levels(judged())["launch_graphs"] is Confidence.MEDIUM
+    lowered = judged(finding("launches", trust="low"))
+    (card,) = (each for each in lowered.insights if each.id == "launch_graphs")
+    assert (card.confidence, card.severity) == (Confidence.LOW, Severity.WARNING)
+    assert plain(card.why_confidence) == "3 of 10 launches have no kernel."
+    assert lowered.verdict.confidence is Confidence.LOW
+
+
+def test_a_card_that_does_not_rest_on_it_stays():
+    assert levels(judged(finding("memory", trust="low"))) == levels(judged())
+
+
+def test_trust_that_is_high_takes_nothing():
+    said = judged(finding("launches", trust="high"))
+    assert levels(said) == levels(judged())
+    assert [line.id for line in said.quality] == ["launches_lost"]
+
+
+def test_without_one_clock_why_the_gpu_is_idle_is_not_said():
+    said = judged(finding("launches", trust="none", id="clocks_beyond_repair"))
+    assert "launch_graphs" not in levels(said)
+    assert (said.verdict.bound, said.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
+    assert plain(said.verdict.text) == "The clocks of CPU and GPU disagree, so why the GPU is idle is not known."
+
+
+@pytest.mark.parametrize(
+    ("findings", "said"),
+    [
+        ([finding("gpu_time")], "Trust: Medium for what rests on GPU time, high for the rest."),
+        (
+            [finding("gpu_time", "launches", trust="low"), finding("steps")],
+            "Trust: Low for what rests on GPU time and idle time, medium for what rests on step times, high for the "
+            "rest.",
+        ),
+        (
+            [finding("gpu_time"), finding("gpu_time", trust="none")],
+            "Trust: None for what rests on GPU time, high for the rest.",
+        ),
+        (
+            [finding("launches", id="end_missing")],
+            "Trust: Medium for what rests on idle time, high for the rest. To record it whole: "
+            "`torch.cuda.synchronize()` before `prof.stop()`.",
+        ),
+    ],
+)
+def test_the_last_line_says_what_can_be_trusted(findings: list[Finding], said: str):
+    assert plain(as_one(judged(*findings).quality[-1])) == said
+
+
+def test_a_finding_in_the_json():
+    overview = msgspec.structs.replace(results()["overview"], findings=[finding("gpu_time", "launches")])
+    assert isinstance(overview, OverviewResult)
+    (report,) = finding_reports(overview)
+    assert msgspec.to_builtins(report) == {
+        "id": "launches_lost",
+        "text": "3 of 10 launches have no kernel. Their GPU work was dropped, so GPU time is too short and idle time "
+        "too long.",
+        "count": 3,
+        "share": 0.3,
+        "repaired": False,
+        "affects": ["gpu_time", "launches"],
+        "trust": "medium",
+    }

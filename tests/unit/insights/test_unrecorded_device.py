@@ -1,0 +1,70 @@
+"""What is advised where the device's work is not recorded, and what a job that keeps no memory is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Device, Trace
+from tests.drawn.cards import judged, said, sure
+from tests.drawn.memory import CPU, with_memory
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def advice(trace: Trace) -> str:
+    action = judged(trace).headlines["overview"].action
+    return plain(action) if action else ""
+
+
+def test_a_recording_with_launch_calls_had_the_gpu_switched_on():
+    trace = timeline("op | aaaaaaaa |\nruntime | .k...k.. |", calls={"k": "cudaLaunchKernel"}, cell_ns=MS)
+    assert advice(trace) == (
+        "Record again with no other profiler attached, and call `torch.cuda.synchronize()` before `prof.stop()`."
+    )
+
+
+def test_metal_is_recorded_by_another_tool():
+    trace = timeline("op | aaaaaaaa |", names={"a": "aten::linear_backward"}, cell_ns=MS)
+    assert advice(trace) == "See the GPU's work in Xcode's Instruments: `torch.mps.profiler.profile()` marks it there."
+    assert job_kind(trace).device == "gpu"
+
+
+def test_tensors_of_a_gpu_ask_for_its_activity():
+    trace = with_memory(timeline("op | aaaaaaaa |", cell_ns=MS), "a +512 @1, b +512 @2")
+    assert advice(trace).startswith("Record the GPU, too")
+
+
+def test_tensors_of_the_cpu_make_a_job_of_the_cpu_whatever_gpus_the_machine_has():
+    trace = timeline("op | aaaaaaaa |", devices={0: Device(0, "Tesla V100")}, cell_ns=MS)
+    assert job_kind(trace).device == "unknown"
+    assert job_kind(with_memory(trace, "a +512 @1", device=CPU)).device == "cpu"
+
+
+@pytest.mark.parametrize("waits", ["aten::_local_scalar_dense", "aten::linear_backward"])
+def test_waits_for_a_device_are_no_work_of_the_cpu(waits: str):
+    """The longest op would be advised to run faster."""
+    steps = "".join(f"{step}{step}{step}{step}{step}{step}" for step in "12345")
+    trace = timeline(f"step | {steps} |\nop | {'aaaab.' * 5} |", names={"a": waits}, cell_ns=MS)
+    assert [card.id for card in judged(trace).insights if card.id.startswith("cpu_")] == []
+
+
+def uncached() -> Trace:
+    """Six steps; each of thirty ops asks the driver for memory while the GPU waits, and gives it back."""
+    step = "".join(str(number) * 30 for number in range(6))
+    op, runtime, kernel = "aaaa." * 36, "mmf.k" * 36, "....k" * 36
+    return timeline(
+        f"step | {step} |\nop | {op} |\nruntime | {runtime} |\nkernel 7 | {kernel} |",
+        names={"a": "aten::empty"},
+        calls={"m": "cudaMalloc", "f": "cudaFree", "k": "cudaLaunchKernel"},
+        cell_ns=100_000,
+    )
+
+
+def test_a_job_without_the_caching_allocator_is_told_what_to_unset():
+    card = sure(uncached(), "allocator_steady")
+    assert plain(card.title) == "Turn the caching allocator on again"
+    assert card.how == "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
+    assert said(card).endswith("nothing is kept for the next allocation.")

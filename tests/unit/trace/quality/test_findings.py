@@ -1,0 +1,321 @@
+"""One drawn recording for each thing that can be wrong, and one that looks like it and is right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.quality import recording_findings, repaired
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tests.drawn.memory import CPU, with_memory
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def found(trace: Trace) -> list[tuple[str, str, int | None]]:
+    return [(each.id, each.done, each.count) for each in recording_findings(repaired(trace))]
+
+
+def on_device(trace: Trace) -> list[tuple[int, int]]:
+    """Start and length of each activity, in cells of 1 ms."""
+    events = trace.events
+    rows = events.rows(*DEVICE_KINDS)
+    return [(int(events.start_ns[row]) // MS, int(events.dur_ns[row]) // MS) for row in rows]
+
+
+class TestOverruns:
+    """Kernels of one name, of 1 ms each, and one that is written to end 9 ms later."""
+
+    RIGHT = """
+        runtime  | abcdefghij........... |
+        kernel 7 | .a.b.c.d.e.f.g.h.i.j. |"""
+
+    def drawn(self, lane: str = "kernel 7", late: int = 9, **more: object) -> Trace:
+        names = dict.fromkeys("abcdefghij", "k")
+        trace = timeline(self.RIGHT.replace("kernel 7", lane), names=names, cell_ns=MS, **more)  # type: ignore[arg-type]
+        return self.later(trace, 2, late)
+
+    def later(self, trace: Trace, place: int, cells: int) -> Trace:
+        dur = trace.events.dur_ns.copy()
+        dur[trace.events.rows(Kind.KERNEL)[place]] += cells * MS
+        return replace(trace, events=replace(trace.events, dur_ns=dur), memo={})
+
+    def test_a_row_over_its_successor_ends_where_that_starts(self) -> None:
+        mended = repaired(self.drawn())
+        assert on_device(mended) == [
+            (1, 1),
+            (3, 1),
+            (5, 2),
+            (7, 1),
+            (9, 1),
+            (11, 1),
+            (13, 1),
+            (15, 1),
+            (17, 1),
+            (19, 1),
+        ]
+        (finding,) = recording_findings(mended)
+        assert (finding.id, finding.done, finding.count) == ("rows_overrun", "repaired", 1)
+        assert finding.share == 8 / 19
+        assert finding.values["excess"].value == 8 * MS
+
+    def test_the_trace_that_was_read_is_as_it_was(self) -> None:
+        trace = self.drawn()
+        repaired(trace)
+        assert on_device(trace)[2] == (5, 10)
+
+    def test_the_last_row_of_a_stream_has_nothing_to_run_over(self) -> None:
+        trace = self.later(self.drawn(late=0), 9, 50)
+        assert repaired(trace) is trace
+
+    def test_a_row_of_another_stream_is_no_successor(self) -> None:
+        trace = timeline("runtime | ab....... |\nkernel 7 | .aaaaaaa |\nkernel 8 | ...bb... |", cell_ns=MS)
+        assert found(trace) == []
+
+    def test_kernels_of_one_graph_launch_share_the_number_of_a_stream(self) -> None:
+        trace = timeline(
+            "runtime | g......... |\nkernel 7 | .ggggg.... |\nkernel 7 | ..gg.gg.g. |",
+            calls={"g": "cudaGraphLaunch"},
+            cell_ns=MS,
+        )
+        assert found(trace) == []
+
+    def test_overlaps_of_programmatic_launches_are_microseconds(self) -> None:
+        trace = self.drawn(late=0)
+        dur = trace.events.dur_ns.copy()
+        dur[trace.events.rows(Kind.KERNEL)[:-1]] = 2 * MS + 4_000
+        assert found(replace(trace, events=replace(trace.events, dur_ns=dur), memo={})) == []
+
+    def test_two_rows_of_one_start_are_two_lanes(self) -> None:
+        trace = timeline("runtime | ab....... |\nkernel 7 | .aaaaaaa |\nkernel 7 | .bb..... |", cell_ns=MS)
+        assert found(trace) == []
+
+    def test_rows_of_a_usual_length_overlap_on_a_queue_that_streams_share(self) -> None:
+        """As ROCm writes it: collectives of one length, and short kernels beside them."""
+        trace = timeline(
+            """
+            runtime  | xyzabc...................... |
+            kernel 0 | .xxxxxx..yyyyyy..zzzzzz..... |
+            kernel 0 | ..a........b........c....... |""",
+            names=dict.fromkeys("xyz", "rccl") | dict.fromkeys("abc", "k"),
+            cell_ns=MS,
+        )
+        assert found(trace) == []
+
+
+class TestClocks:
+    """Launches every 10 ms, each of which reaches the device 1 ms later."""
+
+    @staticmethod
+    def drawn(*starts: int) -> Trace:
+        calls = "".join(f"{name}........." for name in "abcdefgh")
+        lanes = [" " * start + name for name, start in zip("abcdefgh", starts, strict=True)]
+        return timeline(
+            "\n".join([f"runtime | {calls} |", *(f"kernel 7 | {lane} |" for lane in lanes)]), cell_ns=MS // 10
+        )
+
+    def test_the_device_is_moved_by_the_least_that_makes_launches_come_first(self) -> None:
+        trace = self.drawn(*(max(0, 10 * place - 5) for place in range(8)))
+        mended = repaired(trace)
+        launches, events = find_launches(mended), mended.events
+        wait = events.start_ns[launches.activity] - events.start_ns[launches.call]
+        assert wait.tolist() == [507_000, *[7_000] * 7]
+        assert found(trace) == [("clocks_shifted", "repaired", 7)]
+        assert (np.diff(events.start_ns) >= 0).all()
+        assert events.kind[mended.kernels.event].tolist() == [Kind.KERNEL] * 8
+
+    def test_a_clock_that_drifts_is_followed(self) -> None:
+        trace = self.drawn(*(9 * place for place in range(8)))
+        mended = repaired(trace)
+        launches, events = find_launches(mended), mended.events
+        wait = events.start_ns[launches.activity] - events.start_ns[launches.call]
+        assert wait.max() <= 8_000
+        assert wait.min() >= 0
+        assert found(trace) == [("clocks_drift", "repaired", 7)]
+
+    def test_work_that_follows_its_launch_is_right(self) -> None:
+        assert found(self.drawn(*(10 * place + 1 for place in range(8)))) == []
+
+    def test_one_launch_joined_with_a_call_of_the_same_number_is_no_clock(self) -> None:
+        starts = [10 * place + 1 for place in range(8)]
+        assert found(self.drawn(*starts[:6], 3, starts[7])) == []
+
+    def test_work_from_before_the_recording_has_no_launch_to_be_before(self) -> None:
+        assert found(timeline("runtime | ....a.. |\nkernel 7 | xx.y.a. |", cell_ns=MS)) == []
+
+
+class TestLostLaunches:
+    def drawn(self, kernels: str, calls: str = "abcdefghij") -> Trace:
+        return timeline(f"runtime | {calls}.. |\nkernel 7 | {kernels}.. |")
+
+    def test_the_end_is_missing(self) -> None:
+        trace = self.drawn(".abcdef...")
+        assert found(trace) == [("end_missing", "left_out", 4)]
+        assert recording_findings(trace)[0].share == 0.4
+
+    def test_the_recording_counts_up_to_the_last_launch_that_has_its_work(self) -> None:
+        trace = timeline("op | pppppppppp |\nruntime | abcdefghij |\nkernel 7 | .abcdef... |")
+        assert find_steps(trace).window == (0, 7_000)
+
+    def test_buffers_were_dropped_in_between(self) -> None:
+        assert found(self.drawn(".abcdghij.")) == [("launches_lost", "said", 2)]
+
+    def test_all_launches_have_their_work(self) -> None:
+        assert found(self.drawn(".abcdefghij")) == []
+
+    @pytest.mark.parametrize("call", ["cudaMemcpyAsync", "cudaMemsetAsync", "cudaStreamSynchronize", "cudaGraphLaunch"])
+    def test_calls_that_need_not_have_any(self, call: str) -> None:
+        trace = timeline("runtime | abcdefghij. |\nkernel 7 | .abcdef.hi. |", calls=dict.fromkeys("gj", call))
+        assert found(trace) == []
+
+    def test_what_is_captured_runs_later(self) -> None:
+        names = {"s": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture", "g": "cudaGraphLaunch"}
+        launches = dict.fromkeys("bcd", "cudaLaunchKernel")
+        trace = timeline("runtime | a.sbcde.g.. |\nkernel 7 | .a.......gg |", calls=names | launches)
+        assert found(trace) == []
+
+    def test_the_call_of_the_driver_in_one_of_the_runtime_is_the_same_launch(self) -> None:
+        trace = timeline(
+            "runtime | aabb.. |\ndriver | x.y... |\nkernel 7 | ..a.b. |",
+            calls=dict.fromkeys("ab", "cudaLaunchKernel") | dict.fromkeys("xy", "cuLaunchKernel"),
+        )
+        assert found(trace) == []
+
+
+class TestMarks:
+    def test_one_after_all_work(self) -> None:
+        trace = timeline("step | ..........5 |\nruntime | abcd....... |\nkernel 7 | .aaabbbccdd |")
+        assert found(trace) == [("marks_meaningless", "left_out", 1)]
+        assert find_steps(trace).by == "recording"
+
+    def test_the_host_s_part_was_not_recorded(self) -> None:
+        step, kernels = "." * 99 + "5", "k" * 99
+        assert found(timeline(f"step | {step} |\nkernel 7 | {kernels} |")) == [("marks_meaningless", "left_out", 1)]
+
+    def test_the_host_s_part_was_not_recorded_and_marks_cover_the_work(self) -> None:
+        assert found(timeline("step | 5555566666 |\nkernel 7 | kkkk.kkkk. |")) == []
+
+    def test_a_long_evaluation_between_steps(self) -> None:
+        evaluation, work = "." * 196, "e" * 196
+        trace = timeline(
+            f"step | 11{evaluation}22 |\nruntime | ae{evaluation}b. |\nkernel 7 | .a{work}b |",
+            calls={"e": "cudaLaunchKernel"},
+        )
+        assert find_steps(trace).by == "marks"
+        assert found(trace) == []
+
+    def test_a_job_on_the_cpu(self) -> None:
+        assert found(timeline("step | 5566 |\nop | aabb |")) == []
+
+
+MALLOC_FREE = {"m": "cudaMalloc", "f": "cudaFree", "g": "cudaFree", "n": "cudaMalloc"}
+
+
+class TestMemoryCalls:
+    def test_an_allocation_that_failed_is_tried_again(self) -> None:
+        trace = timeline("op | aaaaaaaa.. |\nruntime | .msfgn..k. |\nkernel 7 | ........kk |",
+                         names={"a": "aten::empty_strided"},
+                         calls=MALLOC_FREE | {"s": "cudaDeviceSynchronize"})  # fmt: skip
+        assert found(trace) == [("memory_short", "said", 1)]
+
+    def test_a_cache_that_the_script_empties(self) -> None:
+        trace = timeline("op | aa....aa.. |\nruntime | .m.fg..nk. |\nkernel 7 | ........kk |",
+                         names={"a": "aten::empty_strided"}, calls=MALLOC_FREE)  # fmt: skip
+        assert found(trace) == []
+
+    def test_a_library_that_sets_itself_up(self) -> None:
+        trace = timeline("op | aaaaaaaa.. |\nruntime | .mcfn..... |\nruntime | ........k. |\nkernel 7 | ........kk |",
+                         names={"a": "aten::addmm"}, calls=MALLOC_FREE | {"c": "cudaEventCreate"})  # fmt: skip
+        assert found(trace) == []
+
+    @staticmethod
+    def steady(calls: str) -> Trace:
+        """Thirty ops that allocate, each with these calls."""
+        names = {"a": "aten::empty"}
+        op, runtime = "aaaa." * 30, "".join(f"{each:<4}." for each in calls.split(",")).replace(" ", ".")
+        return timeline(f"op | {op} |\nruntime | {runtime}k. |\nkernel 7 | {'.' * len(runtime)}.k |",
+                        names=names, calls={"m": "cudaMalloc", "f": "cudaFree"})  # fmt: skip
+
+    def test_nothing_is_kept_for_the_next_allocation(self) -> None:
+        trace = self.steady(",".join(["m.f"] * 30))
+        assert found(trace) == [("caching_off", "said", 30)]
+
+    def test_a_cache_that_fills(self) -> None:
+        trace = self.steady(",".join(["m"] * 22 + [""] * 7 + ["fff"]))
+        assert found(trace) == []
+
+
+class TestUnrecordedDevice:
+    def test_launch_calls_without_any_work(self) -> None:
+        trace = timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaLaunchKernel"})
+        assert found(trace) == [("work_not_recorded", "said", 1)]
+
+    def test_calls_that_launch_nothing(self) -> None:
+        assert found(timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaGetDeviceCount"})) == []
+
+    def test_tensors_of_another_device(self) -> None:
+        trace = with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2")
+        assert found(trace) == [("device_unseen_by_memory", "said", 2)]
+
+    def test_tensors_of_the_cpu(self) -> None:
+        assert found(with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2", device=CPU)) == []
+
+    def test_ops_of_metal(self) -> None:
+        trace = timeline("op | aabb |", names={"a": "aten::linear_backward", "b": "aten::_mps_convolution"})
+        assert found(trace) == [("work_on_mps", "said", 2)]
+
+    def test_that_op_of_a_library_of_the_cpu(self) -> None:
+        trace = timeline("op | aabb |", names={"a": "aten::linear_backward", "b": "aten::mkldnn_convolution"})
+        assert found(trace) == []
+
+    def test_an_op_that_moves_more_than_memory_can(self) -> None:
+        trace = timeline(
+            "op | aaa |", names={"a": "aten::pow"}, inputs={"a": ("[[1000000,3200],[]]", '["float","Scalar"]')}
+        )
+        assert found(trace) == [("device_unseen_by_rate", "said", 1)]
+
+    def test_an_op_that_takes_its_time(self) -> None:
+        trace = timeline("op | aaa |", names={"a": "aten::pow"}, cell_ns=MS * 300,
+                         inputs={"a": ("[[1000000,3200],[]]", '["float","Scalar"]')})  # fmt: skip
+        assert found(trace) == []
+
+    @pytest.mark.parametrize("shape", ["[[1e300,1e300]]", "[[99999999999999999999]]", "[[-5,3]]", "[]", '["x"]', "{"])
+    def test_a_shape_that_no_tensor_has(self, shape: str) -> None:
+        assert found(timeline("op | aaa |", names={"a": "aten::pow"}, inputs={"a": (shape, '["float"]')})) == []
+
+    def test_a_view_moves_nothing(self) -> None:
+        trace = timeline(
+            "op | aaa |", names={"a": "aten::view"}, inputs={"a": ("[[1000000,3200],[]]", '["float","Scalar"]')}
+        )
+        assert found(trace) == []
+
+    def test_the_host_waits_whenever_it_reads_a_number(self) -> None:
+        trace = timeline("op | aa.bb.cc |", names=dict.fromkeys("abc", "aten::_local_scalar_dense"), cell_ns=MS)
+        assert found(trace) == [("device_unseen_by_waits", "said", 3)]
+
+    def test_a_thread_that_the_scheduler_stopped_once(self) -> None:
+        assert found(timeline("op | aa...... |", names={"a": "aten::_local_scalar_dense"}, cell_ns=MS)) == []
+
+
+class TestUnnamedDevice:
+    @staticmethod
+    def drawn(*names: str, device: str = "") -> Trace:
+        kernels = dict(zip("abc", names, strict=False))
+        return timeline("kernel 7 | aabbcc |", names=kernels, devices={0: Device(0, device)})
+
+    def test_the_latest_generation_of_its_kernels(self) -> None:
+        trace = self.drawn("volta_sgemm_128x64_nn", "ampere_fp16_s16816gemm_fp16_128x128", "add")
+        assert found(trace) == [("device_unnamed", "said", None)]
+        assert recording_findings(trace)[0].values["generation"].value == "Ampere"
+
+    def test_a_kernel_that_only_contains_the_letters(self) -> None:
+        assert found(self.drawn("my_volta_free_kernel", "gemm_nosm80_x", "add")) == []
+
+    def test_a_device_with_a_name(self) -> None:
+        assert found(self.drawn("volta_sgemm_128x64_nn", device="Tesla V100")) == []
