@@ -93,6 +93,7 @@ def reference(file: str) -> dict[str, Any]:
 
 #: The real Perfetto traces of PyTorch, as `real_path` takes them.
 PFTRACES = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("pftrace/*.pftrace*")))
+PFTRACE_OF_A_LOOP = "pftrace/hello_world_training_loop.pftrace"
 #: A test with a parameter `path` runs on each of them.
 on_real_pftraces = pytest.mark.parametrize("path", cases(PFTRACES, "pftrace"))
 #: The same on those and on all of `traces/`.

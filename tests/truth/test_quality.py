@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.trace.quality import recording_findings
-from tests.drawn.real_traces import read_real
+from tests.drawn.real_traces import read_real, real_path
 from tests.truth.quality.damage import RULES, Rule
 from tests.truth.quality.scores import DEMO, REAL, Score, scored
 
@@ -44,7 +44,8 @@ def test_damage_of_simulated_recordings_is_found(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_damage_of_real_recordings_is_found(rule: Rule, shared: Path) -> None:
+def test_damage_of_real_recordings_is_found(rule: Rule) -> None:
+    real_path("traces_world")
     paths = [path for path in REAL if path.name.removesuffix(".json.gz") in SOME]
     scores = _found(paths, rule)
     changed, found = sum(each.changed for each in scores), sum(each.found for each in scores)
@@ -56,6 +57,7 @@ def test_nothing_is_found_on_simulated_recordings(path: Path) -> None:
     assert recording_findings(read_real(path)) == ()
 
 
-def test_only_what_is_wrong_is_found_on_real_recordings(shared: Path) -> None:
+def test_only_what_is_wrong_is_found_on_real_recordings() -> None:
+    real_path("traces_world")
     found = {path.name: [each.id for each in recording_findings(read_real(path))] for path in REAL}
     assert {name: ids for name, ids in found.items() if ids} == {name: KNOWN[name] for name in KNOWN if name in found}

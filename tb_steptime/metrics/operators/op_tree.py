@@ -100,11 +100,11 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
     """Which of these events of the host begin in a step. The host's part of a step is its mark: the device's goes on
     while the host is in the next one."""
     steps = find_steps(trace)
-    if steps.by == "recording":
-        return np.ones(len(rows), bool)
     begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
     end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
     start = trace.events.start_ns[rows]
+    if steps.by == "recording":
+        end += 1  # nothing follows what begins where the recording ends
     place = np.searchsorted(begin, start, side="right") - 1
     result: Bool = (place >= 0) & (start < end[place])
     return result

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns
+from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, Kind
@@ -146,12 +147,19 @@ def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
     columns: dict[str, Any] = {
         each.name: None if (values := getattr(events, each.name)) is None else values[order] for each in fields(events)
     }
-    tables = {name: _placed(getattr(trace, name), place) for name in _OF_EVENTS}
+    tables: dict[str, Any] = {name: _placed(getattr(trace, name), place) for name in TABLES_OF_EVENTS}
+    tables["dependencies"] = _placed_edges(trace.dependencies, place)
     return replace(trace, events=EventTable(**(columns | {"start_ns": start[order]})), **tables)
 
 
-#: Tables with rows of the event table.
-_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collectives")
+def _placed_edges(edges: DependencyTable, place: Int64) -> DependencyTable:
+    before, after = (place[rows].astype(rows.dtype) for rows in (edges.before, edges.after))
+    order = np.lexsort((before, after))
+    return DependencyTable(before[order], after[order])
+
+
+#: Tables with a row of the event table in each of their rows.
+TABLES_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collectives", "graph_nodes", "annotations")
 
 
 def _placed(table: Any, place: Int64) -> Any:

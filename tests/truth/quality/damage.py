@@ -10,11 +10,10 @@ import numpy as np
 
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality.clocks import with_device_later
+from tb_steptime.trace.quality.clocks import TABLES_OF_EVENTS, with_device_later
 from tb_steptime.trace.step_marks import all_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
-_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collectives")
 _MS = 1_000_000
 #: Files of 2021 to 2023 have times in microseconds, of the host and of the device.
 _TICK_NS = 2_000
@@ -148,7 +147,7 @@ def _without(trace: Trace, rows: Int64) -> Trace:
     kept = np.ones(len(trace.events), bool)
     kept[rows] = False
     events = replace(trace.events, **_columns(trace.events, kept))
-    tables = {name: _kept(getattr(trace, name), kept) for name in _OF_EVENTS}
+    tables = {name: _kept(getattr(trace, name), kept) for name in TABLES_OF_EVENTS}
     return replace(trace, events=events, memo={}, **tables)
 
 

@@ -15,7 +15,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.steps import find_steps
 from tests import PROJECT
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import EVERY, real_path
 from tests.truth.quality.damage import RULES, Rule
 
 #: A figure changes where it differs by as much; small ones count against a tenth of the step.
@@ -23,7 +23,7 @@ CHANGED, SMALL = 0.02, 0.1
 
 #: Of this project: simulated, so that the table can be made anywhere.
 DEMO = sorted((PROJECT / "demo_logs").glob("*_simulated/*.pt.trace.json.gz"))
-REAL = sorted(path for folder in ("traces", "traces_world") for path in (SHARED / folder).glob("**/*.json.gz"))
+REAL = [real_path(path) for path in EVERY]
 
 
 @dataclass

@@ -24,7 +24,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests import PROJECT
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet, packets_of
-from tests.drawn.real_traces import PFTRACES, REAL, cases, on_real_pftraces, read_real, real_path
+from tests.drawn.real_traces import PFTRACE_OF_A_LOOP, REAL, cases, on_real_pftraces, read_real, real_path
 from tests.drawn.small_trace import small_trace, write_trace
 from tests.fuzz.checks import finding
 
@@ -198,8 +198,7 @@ def test_real_files_are_read_whole(path):
 
 
 def test_the_steps_of_a_real_training_loop():
-    (name,) = [path for path in PFTRACES if "training_loop" in path] or ["pftrace/training_loop.pftrace"]
-    trace = read_real(real_path(name))
+    trace = read_real(real_path(PFTRACE_OF_A_LOOP))
     assert len(trace.events.rows(Kind.KERNEL)) == 201
     assert len(trace.events.rows(Kind.MEMCPY)) == 12
     assert len(find_steps(trace).steps) >= 1
