@@ -275,7 +275,7 @@ def test_events_at_the_time_from_which_the_profiler_counts_are_not_of_the_record
     assert noted(read("graph_lanes.json")) == {"duplicate-events": 1}
 
 
-@pytest.mark.parametrize(("later_s", "kept"), [(0.5, 3), (20, 1)])
+@pytest.mark.parametrize(("later_s", "kept"), [(50, 3), (70, 1)])
 def test_a_pause_behind_a_first_event_at_0_is_one_of_the_recording(tmp_path, later_s, kept) -> None:
     events = [
         {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5}

@@ -652,7 +652,8 @@ def _numbered(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
-_microseconds = st.integers(0, 10**13).map(lambda ns: ns / 1000)
+#: Not exactly 0 and hours before all others, which says that the time is not known (`times_at_the_base.json`).
+_microseconds = st.integers(1, 10**13).map(lambda ns: ns / 1000)
 _events = st.lists(
     st.fixed_dictionaries(
         {
