@@ -13,6 +13,7 @@ from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,
+    KernelLabels,
     KernelTable,
     MemoryTable,
     SequenceTable,
@@ -91,6 +92,7 @@ class Trace:
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
+    kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
     whole_recording  the user wants it as one step, whatever marks or repeats
     only_steps       the user wants these alone: the numbers of the first and the last
     """
@@ -117,6 +119,7 @@ class Trace:
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
+    kernel_labels: KernelLabels | None = None
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)

@@ -187,8 +187,19 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     return np.where(distinct[place] == ids, ops[first[place]], -1)
 
 
+def graph_kernels(trace: Trace) -> Bool:
+    """Which rows of the kernel table a call launched that launches a whole graph."""
+    call = kernel_origins(trace).call
+    result: Bool = (call >= 0) & _launches_graph(trace)[trace.events.name[call]]
+    return result
+
+
+def _launches_graph(trace: Trace) -> Bool:
+    """For each string: is it a call that launches a whole graph?"""
+    return named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+
+
 def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:
-    is_graph = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
-    without = np.where(is_graph[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
+    without = np.where(_launches_graph(trace)[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
     without = np.where(call < 0, NoOp.NO_LAUNCH, without)
     return np.where(op >= 0, NoOp.LINKED, without).astype(np.uint8)

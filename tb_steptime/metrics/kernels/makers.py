@@ -13,10 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.table import Int64
 
 
 class KernelMakers(NamedTuple):
@@ -32,8 +35,18 @@ class KernelMakers(NamedTuple):
 @shared(backward_nodes, kernel_origins)
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
+    user = _made_by(trace)
+    return KernelMakers(modules(trace, user), sources(trace, user))
+
+
+def kernel_module_rows(trace: Trace) -> Int64:
+    """For each kernel the row of the innermost module frame around what made it; -1 for none."""
+    return innermost(trace, module_frames(trace), _made_by(trace))
+
+
+def _made_by(trace: Trace) -> Int64:
+    """For each kernel the row of its launch or op, of a backward kernel that of the op which made its node."""
     origins = kernel_origins(trace)
     anchor = np.where(origins.call >= 0, origins.call, origins.op)
     made = forward_of(trace, anchor)
-    user = np.where(made >= 0, made, anchor)
-    return KernelMakers(modules(trace, user), sources(trace, user))
+    return np.where(made >= 0, made, anchor).astype(np.int64)
