@@ -81,6 +81,14 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
     return KernelOrigins(launches.call[place], op[place], _reasons(trace, launches.call, op)[place])
 
 
+def kernel_op_names(trace: Trace) -> Int32:
+    """Of each kernel the name of the innermost op that it works for, as a row of the string table: the op that launched
+    it, or that its label names. Minus the `NoOp` of a kernel without an op."""
+    origins, labels = kernel_origins(trace), trace.kernel_labels
+    named = np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int32)).astype(np.int32)
+    return named if labels is None else np.where(labels.op >= 0, labels.op, named)
+
+
 @dataclass(frozen=True, eq=False)
 class Places:
     """What encloses some calls or ops: one entry for each, rows of the event table, -1 for none.

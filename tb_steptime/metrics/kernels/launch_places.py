@@ -19,7 +19,7 @@ from tb_steptime.metrics.set_aside.whole_steps import step_at
 from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_modules, kernel_origins
+from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origins
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 #: Places with most time are kept one by one; the time of the others is one number.
@@ -86,12 +86,13 @@ class _Keys:
         events, event = trace.events, trace.kernels.event
         step = step_at(trace, events.start_ns[event], steps)
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
-        op, module = kernel_origins(trace).op[rows].astype(np.int64), kernel_modules(trace)[rows]
+        op, labels = kernel_origins(trace).op[rows].astype(np.int64), trace.kernel_labels
+        shapes = np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
-            op=_of(events.name, op),
-            shapes=np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op),
-            module=_of(events.name, module),
+            op=np.maximum(kernel_op_names(trace)[rows], -1).astype(np.int64),
+            shapes=shapes if labels is None else np.where(labels.op[rows] >= 0, labels.shapes[rows], shapes),
+            module=_of(events.name, kernel_modules(trace)[rows]),
             phase=kernel_phases(trace)[rows],
             step=step[rows],
             dur_ns=events.dur_ns[event[rows]],

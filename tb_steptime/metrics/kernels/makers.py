@@ -18,8 +18,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.sources import Words, modules, sources
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.sources import Words, modules, sources, words_of
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int64
 
 
 class KernelMakers(NamedTuple):
@@ -35,8 +35,12 @@ class KernelMakers(NamedTuple):
 @shared(backward_nodes, kernel_origins)
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
-    user = _made_by(trace)
-    return KernelMakers(modules(trace, user), sources(trace, user))
+    user, labels = _made_by(trace), trace.kernel_labels
+    module, line = modules(trace, user), sources(trace, user)
+    if labels is None:
+        return KernelMakers(module, line)
+    innermost_module = words_of(labels.modules, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2])
+    return KernelMakers(innermost_module.over(module), words_of(labels.line, labels.texts.strings, str).over(line))
 
 
 def kernel_module_rows(trace: Trace) -> Int64:

@@ -149,7 +149,11 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
 def kernel_phases(trace: Trace) -> UInt8:
     """The phase of each row of the kernel table, a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
-    return SITE_PHASE[activity_sites(trace)[place]]
+    phase, labels = SITE_PHASE[activity_sites(trace)[place]], trace.kernel_labels
+    if labels is None:
+        return phase
+    label = np.array([*(PHASES.index(text) if text in PHASES else -1 for text in labels.texts.strings), -1])[labels.phase]
+    return np.where(label >= 0, label, phase).astype(np.uint8)
 
 
 @shared(host_courses, find_steps, training_threads)

@@ -9,6 +9,7 @@ with kernels that the eager step has too, nothing is carried over.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,8 +113,9 @@ def _sequences(*traces: Trace) -> list[Sequence]:
     return [Sequence(each[:, 0], own, kind[each[:, 0]]) for each, own in zip(columns, shapes, strict=True)]
 
 
-def _texts(trace: Trace) -> list[int]:
-    return distinct_in(trace.events.name[trace.kernels.event]).tolist()
+def _texts(trace: Trace) -> Iterable[int]:
+    """Rows of the string table that are names of kernels."""
+    return map(int, distinct_in(trace.events.name[trace.kernels.event]))
 
 
 def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
