@@ -86,13 +86,17 @@ def _units(trace: Trace) -> list[Int64]:
 
 
 def _by_step(trace: Trace) -> list[Int64]:
-    """The kernels that each step launches; of those without a recorded launch, those that begin in it."""
+    """The kernels that the host launches in each step; of those without a recorded launch, those that begin in it."""
     events, call, steps = trace.events, kernel_origins(trace).call, find_steps(trace)
-    launched = events.start_ns[np.where(call >= 0, call, trace.kernels.event)]
     rows = _in_order(trace, np.arange(len(trace.kernels)))
-    step = np.searchsorted(steps.start_ns, launched[rows], side="right") - 1
-    inside = (step >= 0) & (launched[rows] < steps.end_ns[step])
-    return [rows[inside & (step == each)] for each in range(len(steps.steps))]
+    launch = call[rows]
+    start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
+    found = []
+    for step in steps.steps:
+        on_host = (start >= step.host_start_ns) & (start < step.host_start_ns + step.host_ns)
+        on_device = (start >= step.start_ns) & (start < step.end_ns)
+        found.append(rows[np.where(launch >= 0, on_host, on_device)])
+    return found
 
 
 def _in_order(trace: Trace, rows: Int64) -> Int64:
