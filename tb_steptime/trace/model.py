@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tb_steptime.text import Note
+from tb_steptime.trace.device_tables import (
+    AnnotationTable,
+    GraphNodeTable,
+    no_annotations,
+    no_graph_nodes,
+)
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
@@ -90,6 +96,8 @@ class Trace:
     memo         results of shared measurements, see `shared`
     on_disk      where the columns of a large trace wait; None of one that is in memory
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
+    graph_nodes  which activities ran as nodes of CUDA graphs
+    annotations  what users noted on such nodes, in texts of annotation_texts
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
     kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
@@ -117,6 +125,9 @@ class Trace:
     hierarchy_texts: StringTable = field(default_factory=lambda: StringTable([]))
     collectives: CollectiveTable = field(default_factory=no_collectives)
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    graph_nodes: GraphNodeTable = field(default_factory=no_graph_nodes)
+    annotations: AnnotationTable = field(default_factory=no_annotations)
+    annotation_texts: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
     kernel_labels: KernelLabels | None = None

@@ -40,6 +40,7 @@ class Kind(enum.IntEnum):
     SYNC = 9  # `cuda_sync` rows, written only with an experimental flag
     OVERHEAD = 10  # the profiler's own work
     OTHER = 11
+    MARK = 12  # on a device's track and no work: a graph's event or host function, the metrics of a kernel once more
 
 
 #: Kinds that occupy a device. The order is that of the step-time breakdown.

@@ -27,6 +27,8 @@ _KINDS = {
     "gpu_user_annotation": Kind.GPU_USER,
     "cuda_sync": Kind.SYNC,
     "overhead": Kind.OVERHEAD,
+    "graph_event_node": Kind.MARK,
+    "graph_host_node": Kind.MARK,
     "trace": LEFT_OUT,
 }
 #: What device makers put their own word before: cuda_, hip_, gpu_, mtia_, xpu_, hpu_, privateuse1_.
@@ -42,6 +44,9 @@ _KINDS_BY_ENDING = {
 
 #: MTIA has one category for all that its devices do; these of its names move memory.
 _MTIA_COPY = re.compile(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
+
+#: Intel's scope profiler writes each kernel once more, with what it measured, as a kernel of this name.
+METRICS_OF_KERNEL = "metrics: "
 
 #: Makers whose devices PyTorch calls by another name than GPU, by their own word.
 _ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA"}
@@ -64,6 +69,8 @@ def kind_of(category: object, name: str) -> int:
         kind = next((kind for ending, kind in _KINDS_BY_ENDING.items() if word.endswith(ending)), Kind.OTHER)
     if kind == Kind.CPU_OP and name.startswith(_MARKS):
         return Kind.USER
+    if kind == Kind.KERNEL and name.startswith(METRICS_OF_KERNEL):
+        return Kind.MARK
     return Kind.MEMCPY if word == "mtia_ccp_events" and _MTIA_COPY.search(name) else kind
 
 

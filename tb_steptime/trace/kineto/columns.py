@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.further.annotations import BARE, is_annotated, noted, queue_of, told_name
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
@@ -26,7 +27,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
 NO_DURATION = -(2**62)
 
 #: Of kinds.
-ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
+ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
@@ -38,7 +39,7 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.kept_inputs, self.kept_settings = (array("B") for _ in range(3))
+        self.kinds, self.kept_inputs, self.kept_settings, self.bare = (array("B") for _ in range(4))
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = Numbers(), Numbers()
         self.categories: set[Any] = set()
@@ -52,6 +53,7 @@ class Labels(dict[tuple[Any, ...], int]):
         self.kinds.append(kind)
         self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
         self.kept_settings.append(self.kept_inputs[-1] and keeps_settings(name or ""))
+        self.bare.append(name in BARE and kind in (Kind.MEMCPY, Kind.MEMSET))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -74,6 +76,9 @@ class Columns:
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that says its collective, for `elements` to `group_size`, of which
                         those of `_EXCHANGE_WORDS` are rows of `exchange_texts`
+    graphed             row of each activity of a graph's node, for `graph` and `graph_node`
+    annotated           row of each activity that is annotated, for `module` to `annotated_stream`, of which texts are
+                        rows of `annotation_texts`
     memory              what the allocator said, in columns of their own
     pairs               events whose end is an event of its own and has not come yet
     after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
@@ -99,6 +104,10 @@ class Columns:
         self.exchange_texts = Words()
         self.collective, self.elements, self.exchange_number, self.peer = (array("q") for _ in range(4))
         self.exchange, self.exchanged, self.group, self.members, self.purpose = (array("i") for _ in range(5))
+        self.graphed, self.graph, self.graph_node, self.annotated = (array("q") for _ in range(4))
+        self.annotation_texts = Words()
+        self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
+        self.lane, self.annotated_stream = array("i"), array("i")
         self.memory = MemoryColumns()
         self.after_2021 = False
         self.begin()
@@ -156,6 +165,10 @@ class Columns:
     def _add_timed(self, rows: list[Any], start_ns: Int64) -> None:
         labels = self.labels
         label = array("i", [labels[row.cat, row.name, row.pid, row.tid] for row in rows])
+        bare = np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist()
+        for place in bare:
+            row = rows[place]
+            label[place] = labels[row.cat, told_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
         kinds = np.frombuffer(labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
             kept = np.flatnonzero(kinds != LEFT_OUT)
@@ -168,7 +181,10 @@ class Columns:
         if len(on_device):
             self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
-            self._add_device([rows[place] for place in places], [args[place] for place in places])
+            of_device = [args[place] for place in places]
+            self._add_device([rows[place] for place in places], of_device)
+            self._add_graphs(on_device + first, of_device)
+            self._add_annotations(on_device + first, [rows[place] for place in places], of_device)
         if self._times_only:
             return None
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
@@ -209,10 +225,34 @@ class Columns:
         self.device += small_integers(
             [r.pid if a.device is None else a.device for r, a in zip(rows, args, strict=True)]
         )
-        self.stream += small_integers(
-            [r.tid if a.stream is None else a.stream for r, a in zip(rows, args, strict=True)]
-        )
+        self.stream += small_integers([_stream(row, arg) for row, arg in zip(rows, args, strict=True)])
         self.bytes += integers([arg.bytes for arg in args])
+
+    def _add_graphs(self, rows: Int64, args: list[Args]) -> None:
+        """Kineto writes 0 for what no graph launched."""
+        nodes = [arg.graph_node for arg in args]
+        if nodes.count(UNKNOWN) + nodes.count(0) < len(nodes):
+            node, graph = (np.frombuffer(integers(each), np.int64) for each in (nodes, [arg.graph for arg in args]))
+            said = node > 0
+            self.graphed.frombytes(rows[said].tobytes())
+            self.graph.frombytes(graph[said].tobytes())
+            self.graph_node.frombytes(node[said].tobytes())
+
+    def _add_annotations(self, rows: Int64, events: list[Any], args: list[Args]) -> None:
+        said = [place for place, arg in enumerate(args) if is_annotated(arg)]
+        if not said:
+            return
+        number, some = self.annotation_texts.number, [args[place] for place in said]
+        self.annotated.frombytes(rows[said].tobytes())
+        for arg in some:
+            told = noted(arg)
+            self.module.append(number(told.module))
+            self.scope.append(number(told.name))
+            self.autograd.append(number(told.phase))
+            self.annotation.append(number(arg.annotation))
+        moved = zip(said, some, strict=True)
+        self.lane += small_integers([UNKNOWN if a.original_stream is None else _lane(events[p], a) for p, a in moved])
+        self.annotated_stream += small_integers([arg.annotated_stream for arg in some])
 
     def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
         sequences = [op.sequence for op in ops]
@@ -276,6 +316,21 @@ class Columns:
         begun = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
         if begun is not None and time is not None:
             self.dur[begun] = time - self.start[begun]
+
+
+def _lane(row: Any, args: Args) -> object:
+    """What the file shows the activity on."""
+    return row.tid if args.stream is None else args.stream
+
+
+def _stream(row: Any, args: Args) -> object:
+    """What the device ran it on: where it was moved to a lane, the file says from where."""
+    if args.original_stream is not None:
+        return args.original_stream
+    if args.stream is None and (args.sycl_queue is not None or args.l0_queue is not None):
+        queue = queue_of(args)
+        return row.tid if queue is None else queue
+    return _lane(row, args)
 
 
 def _text(track: object) -> str:

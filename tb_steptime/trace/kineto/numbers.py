@@ -29,7 +29,7 @@ def number_of(value: object) -> Decimal | None:
 
 
 def integers(values: Sequence[Any]) -> array[int]:
-    """int64; -1 for what is no such number."""
+    """int64; -1 for what is no such number. Each is what it is whatever the others are."""
     try:
         return array("q", values)
     except (TypeError, OverflowError):
@@ -59,13 +59,16 @@ def floats(values: Sequence[Any]) -> array[float]:
     """float64; NaN for what is no number."""
     try:
         return array("d", values)
-    except TypeError:
+    except (TypeError, OverflowError):
         return array("d", [_float(value) for value in values])
 
 
 def _integer(value: object, end: int) -> int:
+    """As `array` takes it: true is 1 there."""
+    if isinstance(value, int):
+        return int(value) if -end <= value < end else UNKNOWN
     number = number_of(value)
-    if number is None or number != int(number) or not 0 <= number < end:
+    if number is None or number != int(number) or not -end <= number < end:
         return UNKNOWN
     return int(number)
 
@@ -77,5 +80,11 @@ def _triple(value: object) -> Sequence[int]:
 
 
 def _float(value: object) -> float:
-    number = number_of(value)
-    return math.nan if number is None else float(number)
+    """As `array` takes it, and of a whole number that no float holds NaN."""
+    if isinstance(value, float):
+        return value
+    try:
+        number = value if isinstance(value, int) else number_of(value)
+        return math.nan if number is None else float(number)
+    except OverflowError:
+        return math.nan

@@ -119,6 +119,7 @@ class Whole:
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
         hierarchy_texts = columns.hierarchy_texts.table()
         collective_texts = columns.exchange_texts.table()
+        annotation_texts = columns.annotation_texts.table()
         accelerator = accelerator_of(columns.labels.categories)
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
@@ -140,6 +141,9 @@ class Whole:
             hierarchy_texts=hierarchy_texts,
             collectives=tables.collectives(),
             collective_texts=collective_texts,
+            graph_nodes=tables.graph_nodes(),
+            annotations=tables.annotations(),
+            annotation_texts=annotation_texts,
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),

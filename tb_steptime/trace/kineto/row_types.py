@@ -48,6 +48,20 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     exchange_number: Any = msgspec.field(default=-1, name="Seq")
     to_rank: Any = msgspec.field(default=-1, name="Dst Rank")
     from_rank: Any = msgspec.field(default=-1, name="Src Rank")
+    graph: Any = msgspec.field(default=-1, name="graph id")
+    graph_node: Any = msgspec.field(default=-1, name="graph node id")
+    module: Any = msgspec.field(default=None, name="module_fqn")
+    scope: Any = msgspec.field(default=None, name="name")
+    autograd: Any = msgspec.field(default=None, name="autograd_phase")
+    annotation: Any = None
+    original_stream: Any = None
+    annotated_stream: Any = None
+    copy_kind: Any = msgspec.field(default=None, name="copy kind")
+    source_memory: Any = msgspec.field(default=None, name="src kind")
+    target_memory: Any = msgspec.field(default=None, name="dst kind")
+    memory_kind: Any = msgspec.field(default=None, name="memory kind")
+    sycl_queue: Any = msgspec.field(default=None, name="sycl queue")
+    l0_queue: Any = msgspec.field(default=None, name="l0 queue")
 
 
 NO_ARGS = Args()

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.trace.device_tables import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
@@ -35,6 +36,7 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(
         ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
     ),
+    **dict.fromkeys(("module", "scope", "autograd", "annotation", "lane", "annotated_stream"), (np.int16,)),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence", "peer"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
@@ -44,6 +46,12 @@ _HIERARCHY_COLUMNS = ("hierarchy",)
 _COLLECTIVE_COLUMNS = {
     "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
     "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
+}  # fmt: skip
+#: And what the tables call them.
+_GRAPH_COLUMNS = {"graph": "graph", "graph_node": "node"}
+_ANNOTATION_COLUMNS = {
+    "module": "module", "scope": "name", "autograd": "phase", "annotation": "text", "lane": "lane",
+    "annotated_stream": "stream",
 }  # fmt: skip
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
@@ -86,6 +94,8 @@ class Tables:
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
         self._hierarchies = _some(columns, _HIERARCHY_COLUMNS, place[columns.take("nested")])
         self._collectives = _some(columns, tuple(_COLLECTIVE_COLUMNS), place[columns.take("collective")])
+        self._graph_nodes = _nodes(columns, place[columns.take("graphed")])
+        self._annotations = _some(columns, tuple(_ANNOTATION_COLUMNS), place[columns.take("annotated")])
         self._drop(far)
         self.duplicate_count = self._drop_duplicates()
         self.impossible = columns.impossible
@@ -143,6 +153,14 @@ class Tables:
         of = self._collectives
         return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
 
+    def graph_nodes(self) -> GraphNodeTable:
+        of = self._graph_nodes
+        return GraphNodeTable(of["event"], **{name: of[column] for column, name in _GRAPH_COLUMNS.items()})
+
+    def annotations(self) -> AnnotationTable:
+        of = self._annotations
+        return AnnotationTable(of["event"], **{name: of[column] for column, name in _ANNOTATION_COLUMNS.items()})
+
     def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
@@ -155,7 +173,7 @@ class Tables:
 
     def _drop_duplicates(self) -> int:
         """Some producers write each event twice."""
-        again = _repeated(self._of)
+        again = _repeated(self._of, self._graph_nodes)
         self._drop(again)
         return int(again.sum())
 
@@ -164,7 +182,8 @@ class Tables:
         if rows.any():
             kept = ~rows
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
-            for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives):
+            for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
+                          self._graph_nodes, self._annotations):  # fmt: skip
                 _drop(table, kept)
 
 
@@ -210,13 +229,15 @@ def _tied(*keys: Int64) -> Int64:
     return np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
 
 
-def _repeated(of: dict[str, Any]) -> Bool:
-    """Rows that are the same as an earlier one in all columns.
+def _repeated(of: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
+    """Rows that are the same as an earlier one in all columns, and the same node of a graph if they are one.
 
     Rows without an id can be two short events within one tick of the clock; they are doubles only when they last.
     """
     dur, tied = of["dur"], _tied(of["start"], of["dur"])
     keys = [values[tied] for values in of.values() if values is not None]
+    if len(graph_nodes["event"]):
+        keys.append(_of_rows(graph_nodes["event"], graph_nodes["graph_node"], tied))
     order = np.lexsort((tied, *keys))
     equal = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
     rows = tied[order[1:][equal]]
@@ -224,6 +245,22 @@ def _repeated(of: dict[str, Any]) -> Bool:
     again = np.zeros(len(dur), bool)
     again[rows[known]] = True
     return again
+
+
+def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> npt.NDArray[Any]:
+    """The values of these rows in a table of some, sorted by event; -1 for the others."""
+    place = np.minimum(np.searchsorted(event, rows), len(event) - 1)
+    return np.where(event[place] == rows, values[place], UNKNOWN)
+
+
+def _nodes(columns: Possible, event: npt.NDArray[Any]) -> dict[str, Any]:
+    """Kineto writes the graph into the upper half of a node's number, and newer profilers beside it."""
+    table = _some(columns, tuple(_GRAPH_COLUMNS), event)
+    graph, node = table["graph"].astype(np.int64), table["graph_node"].astype(np.int64)
+    above = node >> 32
+    table["graph"] = _narrow(np.where((graph <= 0) & (above > 0), above, np.where(graph > 0, graph, UNKNOWN)), np.int32)
+    table["graph_node"] = _narrow(np.where(node > 0, node & 0xFFFFFFFF, UNKNOWN), np.int32)
+    return table
 
 
 def _some(columns: Possible, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:

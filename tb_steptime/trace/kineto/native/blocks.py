@@ -16,7 +16,7 @@ _LATE = -2
 #: As `Columns` has them, in the order of events.h.
 _COLUMNS = (
     *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
-    *("kernel", "grid", "block", "shared_memory", "collective"),
+    *("kernel", "grid", "block", "shared_memory", "collective", "graphed", "graph", "graph_node"),
     *("label", "device", "stream", "numbered", "forward_thread", "stacked", "stack", "nested", "hierarchy"),
     *("shapes", "dtypes", "settings", "registers"),
     *("blocks_per_sm", "occupancy"),

@@ -368,17 +368,22 @@ typedef struct {
 
 /* By length, which alone tells most apart. */
 static const Known KNOWN[] = {
-    {"grid", 4, GRID}, {"block", 5, BLOCK}, {"bytes", 5, BYTES}, {"device", 6, DEVICE}, {"stream", 6, STREAM},
-    {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES}, {"Call stack", 10, STACK}, {"External id", 11, EXTERNAL},
-    {"external id", 11, EXTERNAL_2021}, {"correlation", 11, CORRELATION}, {"Fwd thread id", 13, FORWARD},
-    {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY}, {"Sequence number", 15, SEQUENCE},
-    {"Concrete Inputs", 15, SETTINGS}, {"Collective name", 15, COLLECTIVE}, {"Module Hierarchy", 16, HIERARCHY},
-    {"registers per thread", 20, REGISTERS}, {"est. achieved occupancy %", 25, OCCUPANCY},
+    {"grid", 4, GRID}, {"name", 4, ELSEWHERE}, {"block", 5, BLOCK}, {"bytes", 5, BYTES}, {"device", 6, DEVICE},
+    {"stream", 6, STREAM}, {"graph id", 8, GRAPH}, {"src kind", 8, ELSEWHERE}, {"dst kind", 8, ELSEWHERE},
+    {"l0 queue", 8, OTHER_QUEUE}, {"copy kind", 9, ELSEWHERE}, {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES},
+    {"Call stack", 10, STACK}, {"sycl queue", 10, QUEUE}, {"module_fqn", 10, ELSEWHERE},
+    {"annotation", 10, ELSEWHERE}, {"External id", 11, EXTERNAL}, {"external id", 11, EXTERNAL_2021},
+    {"correlation", 11, CORRELATION}, {"memory kind", 11, ELSEWHERE}, {"Fwd thread id", 13, FORWARD},
+    {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY}, {"graph node id", 13, GRAPH_NODE},
+    {"autograd_phase", 14, ELSEWHERE}, {"Sequence number", 15, SEQUENCE}, {"Concrete Inputs", 15, SETTINGS},
+    {"Collective name", 15, COLLECTIVE}, {"original_stream", 15, ELSEWHERE}, {"Module Hierarchy", 16, HIERARCHY},
+    {"annotated_stream", 16, ELSEWHERE}, {"registers per thread", 20, REGISTERS},
+    {"est. achieved occupancy %", 25, OCCUPANCY},
 };
 #define LONGEST_KNOWN 25
 /* The first of each length in KNOWN, and behind them its end. */
-static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 1, 3, 5, 5, 5, 5, 8, 11, 11,
-                                                             14, 14, 17, 18, 18, 18, 18, 19, 19, 19, 19, 19, 20};
+static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 2, 4, 6, 6, 10, 11, 17, 21, 21,
+                                                             25, 26, 30, 32, 32, 32, 32, 33, 33, 33, 33, 33, 34};
 
 static int known_argument(const char *key, size_t length)
 {
@@ -413,7 +418,7 @@ static const char *read_argument(const Scan *scan, const char *at, Row *row, int
     Number number;
     int usual = 1;
     if (argument >= 0) {
-        if (row->said >> argument & 1)
+        if (row->said >> argument & 1 && argument != ELSEWHERE)
             return NULL; /* said twice */
         row->said |= 1u << argument;
     }
@@ -730,14 +735,29 @@ static int put_text(Scan *scan, int column, const Row *row, int argument)
     return 1;
 }
 
+/* In the place of a stream: a small number, or none at all. */
+static int has_plain_queue(const Row *row)
+{
+    if (row->said >> QUEUE & 1)
+        return row->number[QUEUE] >= 0 && row->number[QUEUE] < 1 << 24;
+    return !(row->said >> OTHER_QUEUE & 1);
+}
+
 static int put_device(Scan *scan, const Row *row, int64_t number)
 {
     if (!(row->said >> DEVICE & 1 || row->pid_said) || !(row->said >> STREAM & 1 || row->tid_said))
         return 0;
+    if (!(row->said >> STREAM & 1) && !has_plain_queue(row))
+        return 0;
     put(scan, OF_ON_DEVICE, number);
     put(scan, OF_DEVICE, number_or(row, DEVICE, row->pid));
-    put(scan, OF_STREAM, number_or(row, STREAM, row->tid));
+    put(scan, OF_STREAM, number_or(row, STREAM, number_or(row, QUEUE, row->tid)));
     put(scan, OF_BYTES, number_or(row, BYTES, -1));
+    if (number_or(row, GRAPH_NODE, 0) > 0) { /* 0 is written for what no graph launched */
+        put(scan, OF_GRAPHED, number);
+        put(scan, OF_GRAPH, number_or(row, GRAPH, -1));
+        put(scan, OF_GRAPH_NODE, row->number[GRAPH_NODE]);
+    }
     return 1;
 }
 
@@ -777,7 +797,7 @@ static uint32_t needed(int flags)
 {
     uint32_t bits = 1u << CORRELATION | 1u << EXTERNAL | 1u << EXTERNAL_2021;
     if (flags & ON_DEVICE)
-        bits |= 1u << DEVICE | 1u << STREAM | 1u << BYTES;
+        bits |= 1u << DEVICE | 1u << STREAM | 1u << BYTES | 1u << GRAPH | 1u << GRAPH_NODE | 1u << QUEUE;
     if (flags & IS_OP)
         bits |= 1u << SEQUENCE | 1u << FORWARD;
     if (flags & IS_KERNEL)
@@ -787,7 +807,7 @@ static uint32_t needed(int flags)
 
 static int put_row(Scan *scan, const Row *row, int flags, int32_t label, int64_t number)
 {
-    if (UNLIKELY(row->odd & needed(flags)))
+    if (UNLIKELY(row->odd & needed(flags)) || UNLIKELY(flags & ON_DEVICE && row->said >> ELSEWHERE & 1))
         return 0;
     put(scan, OF_START, row->start_ns);
     put(scan, OF_DUR, row->dur_ns);
@@ -831,21 +851,15 @@ static int put_collectives(Scan *scan, int kind, int64_t first)
     return 1;
 }
 
-/* int64 -> int32 in place, in the way of `small_integers` in numbers.py: where one does not fit, no negative one is taken
- * for a number either. */
+/* int64 -> int32 in place, in the way of `small_integers` in numbers.py. */
 static void narrow(Column *column)
 {
     size_t count = column->used / 8;
-    int all_fit = 1;
     int64_t value;
-    for (size_t each = 0; each < count; each++) {
-        memcpy(&value, column->bytes + each * 8, 8);
-        all_fit &= value >= INT32_MIN && value <= INT32_MAX;
-    }
     for (size_t each = 0; each < count; each++) {
         int32_t small;
         memcpy(&value, column->bytes + each * 8, 8);
-        small = all_fit || (value >= 0 && value <= INT32_MAX) ? (int32_t)value : -1;
+        small = value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
         memcpy(column->bytes + each * 4, &small, 4);
     }
     column->used = count * 4;

@@ -5,11 +5,16 @@
 #include "table.h"
 
 /* Arguments that are whole numbers, in the order of `Row.number`. */
-enum { CORRELATION, EXTERNAL, EXTERNAL_2021, DEVICE, STREAM, BYTES, REGISTERS, SHARED_MEMORY, SEQUENCE, FORWARD, NUMBERS };
+enum {
+    CORRELATION, EXTERNAL, EXTERNAL_2021, DEVICE, STREAM, BYTES, REGISTERS, SHARED_MEMORY, SEQUENCE, FORWARD,
+    GRAPH, GRAPH_NODE, QUEUE,
+    NUMBERS
+};
 /* Those that are three whole numbers, and those with decimals. */
 enum { GRID = NUMBERS, BLOCK, PER_SM, OCCUPANCY };
-/* Those that stay as they are spelled, and one that is looked for and not kept. */
-enum { SHAPES = OCCUPANCY + 1, DTYPES, SETTINGS, STACK, HIERARCHY, COLLECTIVE, ARGUMENTS };
+/* Those that stay as they are spelled, and some that are looked for and not kept. ELSEWHERE: what few producers write of
+ * a device's activity, which is read by someone else. */
+enum { SHAPES = OCCUPANCY + 1, DTYPES, SETTINGS, STACK, HIERARCHY, COLLECTIVE, ELSEWHERE, OTHER_QUEUE, ARGUMENTS };
 enum { TEXTS = HIERARCHY - SHAPES + 1 };
 
 /* What the caller says of a label, in `Entry.flags`. */
@@ -18,7 +23,7 @@ enum { LEFT_OUT = 1, ON_DEVICE = 2, IS_OP = 4, IS_KERNEL = 8, WITH_INPUTS = 16, 
 /* The columns that a block becomes: int64, then int32, then float64; `Columns` in columns.py says what they are. */
 enum {
     OF_START, OF_DUR, OF_CORRELATION, OF_EXTERNAL, OF_EXTERNAL_2021, OF_ON_DEVICE, OF_BYTES, OF_SEQUENCE, OF_WITH_INPUTS,
-    OF_KERNEL, OF_GRID, OF_BLOCK, OF_SHARED_MEMORY, OF_COLLECTIVE,
+    OF_KERNEL, OF_GRID, OF_BLOCK, OF_SHARED_MEMORY, OF_COLLECTIVE, OF_GRAPHED, OF_GRAPH, OF_GRAPH_NODE,
     OF_LABEL, OF_DEVICE, OF_STREAM, OF_NUMBERED, OF_FORWARD, OF_STACKED, OF_STACK, OF_NESTED, OF_HIERARCHY,
     OF_SHAPES, OF_DTYPES, OF_SETTINGS, OF_REGISTERS,
     OF_PER_SM, OF_OCCUPANCY,

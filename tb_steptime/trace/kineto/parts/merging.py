@@ -23,20 +23,23 @@ from tb_steptime.trace.kineto.parts.reading import Learned, Part
 from tb_steptime.trace.kineto.parts.storing import load, owners
 
 #: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
-ROWS = frozenset({"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested"})
+ROWS = frozenset(
+    {"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated"}
+)
 NUMBERED = {
     "label": "labels",
     **dict.fromkeys(("shapes", "dtypes", "settings"), "inputs"),
     "stack": "stacks",
     "hierarchy": "hierarchies",
     **dict.fromkeys(("exchange", "exchanged", "group", "members", "purpose"), "exchanges"),
+    **dict.fromkeys(("module", "scope", "autograd", "annotation"), "annotations"),
     **dict.fromkeys(("memory._thread", "pairs.stray_thread"), "threads"),
 }
 PLAIN = frozenset(
     {
         *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
         *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
-        *("exchange_number", "peer"),
+        *("exchange_number", "peer", "graph", "graph_node", "lane", "annotated_stream"),
         *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
         *("memory._device_type", "memory._device", "pairs.stray_time"),
     }
@@ -74,7 +77,7 @@ class MergedColumns(Columns):
         super().__init__()
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
-        self._numbers = {name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges")}
+        self._numbers = {name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations")}
         self._spellings: dict[str, set[bytes]] = defaultdict(set)
         self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
         for part in parts:
@@ -126,6 +129,7 @@ class MergedColumns(Columns):
         self._numbers["names"].learn(process, learned.name_texts)
         self._numbers["threads"].learn(process, learned.thread_texts)
         self._numbers["exchanges"].learn(process, learned.exchanges)
+        self._numbers["annotations"].learn(process, learned.annotations)
         for name, (spellings, texts) in learned.spellings.items():
             self._numbers[name].learn(process, texts)
             self._spellings[name].update(spellings)
@@ -147,6 +151,7 @@ class MergedColumns(Columns):
         self.labels.name_numbers.update(self._numbers["names"].distinct)
         self.labels.thread_numbers.update(self._numbers["threads"].distinct)
         self.exchange_texts.distinct.update(self._numbers["exchanges"].distinct)
+        self.annotation_texts.distinct.update(self._numbers["annotations"].distinct)
         for name, texts in _texts_of(self).items():
             texts.distinct.update(self._numbers[name].distinct)
 

@@ -1,0 +1,101 @@
+"""Any value in any argument: the whole way to figures and cards holds, and C and Python read the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.native.choice import PURE, scanner_type
+from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.row_types import Args, MemoryArgs
+from tests.drawn.same_trace import differences
+from tests.fuzz.checks import finding
+
+KEYS = (*Args.__struct_encode_fields__, *MemoryArgs.__struct_encode_fields__)
+#: Each of these has been written, or could be: what no integer and no float of 64 bits holds, what is no number.
+ODD = [
+    *(10**400, -(10**400), 2**64, 2**63, 2**63 - 1, -(2**63), 2**53 + 1, 2**31, -(2**31) - 1, -1, 0),
+    *(1e308, -1e308, 1e-308, 5e-324, 0.1, -0.0, float("nan"), float("inf"), float("-inf")),
+    *("", "12", "1e400", "-7", "0x7f00", "NaN", "text", "\u0000", None, True, False, [], {}, [1, 2, 3], [1, 2], [10**400] * 3),
+    *([True, -1, 2**40], ["1", "2", "3"], [[[[]]]], {"": None}, "[" * 40),
+]  # fmt: skip
+ANY = st.sampled_from(ODD) | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=4)
+
+#: Kinds of events that say something of their arguments, each launched by the one before it.
+KINDS = (
+    *(("cpu_op", "aten::mm", 1, 1), ("cpu_op", "record_param_comms", 1, 1), ("cuda_runtime", "cudaLaunchKernel", 1, 1)),
+    *(("kernel", "gemm", 0, 7), ("kernel", "ncclDevKernel_AllReduce", 0, 8), ("gpu_memcpy", "Memcpy", 0, 7)),
+    *(("gpu_memset", "Memset", 0, 7), ("cuda_sync", "Stream Sync", 0, 7), ("gpu_user_annotation", "range", 0, 7)),
+    ("graph_host_node", "HostNode", 0, 7),
+)  # fmt: skip
+USUAL = {"External id": 3, "correlation": 5, "device": 0, "stream": 7, "grid": [4, 1, 1], "block": [64, 1, 1]}
+
+
+def event(number: int, odd: dict[str, Any]) -> dict[str, Any]:
+    category, name, pid, tid = KINDS[number % len(KINDS)]
+    args = USUAL | odd
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": 10 * number, "dur": 8, "args": args}
+
+
+def instant(odd: dict[str, Any]) -> dict[str, Any]:
+    args = {"Addr": 4096, "Bytes": 64, "Device Type": 1, "Device Id": 0, "Total Allocated": 64} | odd
+    return {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 3, "args": args}
+
+
+DEVICE = {"id": 0, "name": "NVIDIA H100", "numSms": 132, "computeMajor": 9, "computeMinor": 0}
+
+
+def check(folder: Path, events: list[Any], monkeypatch: pytest.MonkeyPatch, device: dict[str, Any] = DEVICE) -> None:
+    path = folder / "worker.1.pt.trace.json"
+    path.write_text(json.dumps({"deviceProperties": [device], "traceEvents": events}))
+    assert finding(path) is None
+    if scanner_type():
+        ours = read_trace(path)
+        with monkeypatch.context() as patch:
+            patch.setenv(PURE, "1")
+            assert differences(ours, read_trace(path)) == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), ANY, min_size=1, max_size=4), min_size=1, max_size=12))
+def test_any_argument_may_be_anything(tmp_path, monkeypatch, odd):
+    check(tmp_path, [*(event(number, each) for number, each in enumerate(odd)), instant(odd[0])], monkeypatch)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_argument_holds_each_odd_value(key, tmp_path, monkeypatch):
+    events = [event(number, {key: value}) for number in range(len(KINDS)) for value in ODD]
+    check(tmp_path, [*events, *(instant({key: value}) for value in ODD)], monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("id", "numSms", "computeMajor", "maxThreadsPerMultiprocessor", "regsPerMultiprocessor", "totalGlobalMem"),
+        *("sharedMemPerMultiprocessor", "name"),
+    ],
+)  # fmt: skip
+def test_each_property_of_a_device_holds_each_odd_value(key, tmp_path, monkeypatch):
+    events = [event(number, {}) for number in range(len(KINDS))]
+    for value in ODD:
+        check(tmp_path, events, monkeypatch, DEVICE | {key: value})
+
+
+@given(st.lists(ANY, max_size=6))
+def test_a_value_is_the_same_whatever_its_neighbours_are(values):
+    for convert, size in ((integers, 1), (small_integers, 1), (triples, 3)):
+        alone = [convert([value]).tolist() for value in values]
+        assert convert(values).tolist() == [number for each in alone for number in each]
+        assert all(len(each) == size for each in alone)
+    assert floats(values).tobytes() == b"".join(floats([value]).tobytes() for value in values)
+
+
+def test_what_no_column_holds_is_unknown():
+    assert integers([2**64, "7", 10**400]).tolist() == [UNKNOWN, 7, UNKNOWN]
+    assert [number != number for number in floats([10**400, "1e400", None, [1.0]])] == [True] * 4
