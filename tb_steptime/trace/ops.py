@@ -20,6 +20,7 @@ import numpy as np
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
@@ -84,7 +85,7 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
 def kernel_op_names(trace: Trace) -> Int32:
     """Of each kernel the name of the innermost op that it works for, as a row of the string table: the op that launched
     it, or that its label names. Minus the `NoOp` of a kernel without an op."""
-    origins, labels = kernel_origins(trace), trace.kernel_labels
+    origins, labels = kernel_origins(trace), kernel_labels(trace)
     named = np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int32)).astype(np.int32)
     return named if labels is None else np.where(labels.op >= 0, labels.op, named)
 

@@ -288,18 +288,13 @@ MODULE_SEPARATOR = "/"
 
 @dataclass(frozen=True, eq=False)
 class KernelLabels:
-    """What the kernels of CUDA graphs do, as another recording of the same job says it; one row per kernel.
+    """What the kernels of CUDA graphs do, as annotations or an eager recording say it; one row per kernel.
 
-    A graph is launched by one call, so the recording itself names no op, module or line for its kernels.
-
-    op       int32, row of the string table: the innermost op; -1 for kernels without a label
-    shapes, dtypes, settings   int32, of that op's inputs, rows of `Trace.inputs`; -1 = not known
-    modules  int32, row of `texts`: the names of the modules, the outermost first, with "/" between them; -1 for none
+    op       int32, row of the string table: the innermost op; -1 = not known, as in all columns
+    shapes, dtypes, settings   int32, of that op's inputs, rows of `Trace.inputs`
+    modules  int32, row of `texts`: the names of the modules, the outermost first, with "/" between them
     line     likewise: the innermost line of the user's code
     phase    likewise: the id of the phase
-    match    uint8, how surely a kernel has its label: a `Match` of `metrics.replays.alignment`
-    source   the name of the recording that the labels are from
-    named_fraction   share of the time of the graphs' kernels that both recordings run with the same kernels
     """
 
     op: Int32
@@ -309,7 +304,4 @@ class KernelLabels:
     modules: Int32
     line: Int32
     phase: Int32
-    match: UInt8
     texts: StringTable
-    source: str
-    named_fraction: float

@@ -20,6 +20,7 @@ from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.memory.births import ops_at, steps_at
 from tb_steptime.metrics.memory.devices import curve, memory_devices
 from tb_steptime.metrics.operators.op_costs import (
+    Labelled,
     LabelledWork,
     labelled_work,
     of_activities,
@@ -29,6 +30,7 @@ from tb_steptime.metrics.operators.op_costs import (
 )
 from tb_steptime.metrics.operators.op_tree import in_steps, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import activity_ops
@@ -86,10 +88,11 @@ class _Spending:
 
     def add_device(self) -> None:
         launches, op = find_launches(self.trace), activity_ops(self.trace)
-        work = labelled_work(self.trace)
+        named: Labelled = "module" if self.paths.by == "module" else "op"
+        work = labelled_work(self.trace, named)
         known = np.setdiff1d(np.flatnonzero(op >= 0), work.place, assume_unique=True)
         known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
-        lost = outside_ops(self.trace)
+        lost = outside_ops(self.trace, named)
         around = self.paths.of_calls(self.trace, lost.call)
         if (around == 0).any():
             around[around == 0] = self.outside()
@@ -102,22 +105,26 @@ class _Spending:
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
     def _labelled(self, work: LabelledWork) -> Int64:
-        """The node of the op that each kernel's label names, below its line or its modules."""
-        labels = self.trace.kernel_labels
+        """The node of the op that each kernel's label names, below its line or its modules; that of the module where the
+        label names no op."""
+        labels = kernel_labels(self.trace)
         if labels is None:
             return np.empty(0, np.int64)
         above = {"stack": labels.line, "module": labels.modules}.get(self.paths.by)
         texts = np.full(len(work.kernel), -1) if above is None else above[work.kernel]
         groups = Groups.of(texts, labels.op[work.kernel])
         nodes = [
-            self.tree.path([*self._above(int(texts[first])), self.labels.number("op", self.trace.strings[int(op)])])
-            for first, op in zip(groups.first.tolist(), labels.op[work.kernel[groups.first]].tolist(), strict=True)
+            self.tree.path([*self._above(int(texts[first])), *self._op(int(labels.op[work.kernel[first]]))])
+            for first in groups.first.tolist()
         ]
         return np.array(nodes, np.int64)[groups.place]
 
+    def _op(self, name: int) -> list[int]:
+        return [self.labels.number("op", self.trace.strings[name])] if name >= 0 else []
+
     def _above(self, text: int) -> list[int]:
         """What is above an op: lines of code or modules, the outermost first."""
-        labels = self.trace.kernel_labels
+        labels = kernel_labels(self.trace)
         if labels is None or text < 0:
             return []
         if self.paths.by == "stack":

@@ -17,6 +17,7 @@ from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.shared import shared
@@ -77,6 +78,7 @@ def reason_ids(trace: Trace) -> list[str]:
     is_persistent,
     kernel_answers,
     kernel_bins,
+    kernel_labels,
     kernel_makers,
     kernel_origins,
     rows_in_window,

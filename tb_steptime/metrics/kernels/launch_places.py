@@ -18,6 +18,7 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.whole_steps import step_at
 from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origins
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
@@ -86,7 +87,7 @@ class _Keys:
         events, event = trace.events, trace.kernels.event
         step = step_at(trace, events.start_ns[event], steps)
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
-        op, labels = kernel_origins(trace).op[rows].astype(np.int64), trace.kernel_labels
+        op, labels = kernel_origins(trace).op[rows].astype(np.int64), kernel_labels(trace)
         shapes = np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
@@ -32,10 +33,10 @@ class KernelMakers(NamedTuple):
     line: Words
 
 
-@shared(backward_nodes, kernel_origins)
+@shared(backward_nodes, kernel_labels, kernel_origins)
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
-    user, labels = _made_by(trace), trace.kernel_labels
+    user, labels = _made_by(trace), kernel_labels(trace)
     module, line = modules(trace, user), sources(trace, user)
     if labels is None:
         return KernelMakers(module, line)

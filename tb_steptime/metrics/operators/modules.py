@@ -26,6 +26,7 @@ from tb_steptime.metrics.operators.op_costs import (
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
@@ -47,15 +48,15 @@ def find_modules(trace: Trace) -> Modules:
         return _scripted(trace)
     calls = module_calls(trace)
     found = Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
-    return found if trace.kernel_labels is None else _with_labelled(trace, found, trace.kernel_labels)
+    labels = kernel_labels(trace)
+    return found if labels is None else _with_labelled(trace, found, labels)
 
 
 def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Modules:
     """Also the modules that labels name for the kernels of graphs: an entry for each kernel with what it costs, and one
     for each module that a launch of a graph runs forward, which counts as a call and costs nothing."""
-    work = labelled_work(trace)
-    some = labels.modules[work.kernel] >= 0
-    kernel, place = work.kernel[some], work.place[some]
+    work = labelled_work(trace, "module")
+    kernel, place = work.kernel, work.place
     known = _PathsByName(found)
     path = known.numbers(labels.modules[kernel], labels.texts.strings)
     backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")

@@ -26,6 +26,7 @@ from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
@@ -41,6 +42,8 @@ DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", 
 #: allocated: bytes, where memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
+#: What the label of a kernel in a graph has to name, so that the kernel counts for that.
+Labelled = Literal["op", "module"]
 #: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
 Cost = Literal["host", "runtime"] | SometimesCost
 
@@ -55,19 +58,22 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
     return (*on_host, *DEVICE_COSTS)
 
 
-def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
     """ns, of `launches` their number, of `allocated` bytes, of each op without the ops directly inside it; 0 for those
-    outside the steps. The same for any `where` of the tree."""
-    values = _costs(trace, tree, cost)
+    outside the steps. The same for any `where` of the tree. unless: kernels of graphs whose labels name an op, or a
+    module, are left out."""
+    values = _costs(trace, tree, cost, unless)
     values[~tree.inside] = 0
     return values
 
 
-def _costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+def _costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
     if cost == "allocated":
         return allocated_by_ops(trace, tree.row)
     return (
-        _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
+        _on_device(trace, tree, cost, unless)
+        if cost not in ("host", "runtime")
+        else _on_host(trace, tree, cost == "runtime")
     )
 
 
@@ -87,16 +93,16 @@ def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
     return calls, np.searchsorted(tree.row, op), inside_ns
 
 
-def _on_device(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+def _on_device(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
     own = activity_ops(trace) >= 0
-    own[labelled_work(trace).place] = False
+    own[labelled_work(trace, unless).place] = False
     return _by_op(trace, tree, np.flatnonzero(own), cost)
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
     """Of each op what the graphs cost that it launched itself, as far as labels name other ops for their kernels; 0
     outside the steps, and of costs on the host."""
-    if cost not in DEVICE_COSTS or trace.kernel_labels is None:
+    if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
         return np.zeros(len(tree), np.int64)
     place = labelled_work(trace).place
     values = _by_op(trace, tree, place[activity_ops(trace)[place] >= 0], cost)
@@ -134,7 +140,7 @@ def _of_kernels(trace: Trace, cost: Cost) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class LabelledWork:
-    """Kernels of graphs, launched in the steps, whose labels name an op.
+    """Kernels of graphs, launched in the steps, whose labels name an op, or a module.
 
     place    row of `find_launches`;  kernel  row of the kernel table
     """
@@ -146,11 +152,11 @@ class LabelledWork:
         return of_activities(trace, cost)[self.place]
 
 
-def labelled_work(trace: Trace) -> LabelledWork:
-    labels = trace.kernel_labels
+def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
+    labels = kernel_labels(trace)
     if labels is None:
         return LabelledWork(np.empty(0, np.int64), np.empty(0, np.int64))
-    kernel = np.flatnonzero(labels.op >= 0)
+    kernel = np.flatnonzero((labels.op if by == "op" else labels.modules) >= 0)
     kernel = kernel[in_steps(trace, kernel_origins(trace).call[kernel])]
     return LabelledWork(np.searchsorted(find_launches(trace).activity, trace.kernels.event[kernel]), kernel)
 
@@ -167,12 +173,12 @@ class OutsideOps:
         return of_activities(trace, cost)[self.place]
 
 
-def outside_ops(trace: Trace) -> OutsideOps:
+def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
     """What was launched before the recording runs while the host is in the first step, and before the device is: work
     without a launch is of a step where the device is in it."""
     launches, steps = find_launches(trace), find_steps(trace)
     without_op = activity_ops(trace) < 0
-    without_op[labelled_work(trace).place] = False
+    without_op[labelled_work(trace, unless).place] = False
     lost = np.flatnonzero(without_op)
     call, activity = launches.call[lost], launches.activity[lost]
     start = trace.events.start_ns[activity]

@@ -29,8 +29,8 @@ def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
     measured = measured_costs(trace)
     device_ns = allocated = None
     if "device" in measured:
-        of_ops, loose = own_costs(trace, op_tree(trace, "ran"), "device"), outside_ops(trace).costs(trace, "device")
-        labelled = labelled_work(trace).costs(trace, "device")
+        of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
+        loose, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
         device_ns = int(of_ops.sum() + loose.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
     if "allocated" in measured:
         allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")

@@ -26,6 +26,7 @@ from tb_steptime.metrics.operators.op_costs import (
 )
 from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64
 
@@ -131,12 +132,14 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
 def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
     """What the kernels of graphs cost by the ops that their labels name. Such an op ran when the graph was captured, so
     it has no calls and no time on the host."""
-    work, labels = labelled_work(trace), trace.kernel_labels
+    work, labels = labelled_work(trace), kernel_labels(trace)
     if labels is None:
         return []
     words, name = label_keys(trace, labels, by), labels.op[work.kernel]
     groups = Groups.of(name, words.number[work.kernel])
-    sums = {cost: groups.sum(work.costs(trace, cost)).tolist() for cost in DEVICE_COSTS if cost in measured_costs(trace)}
+    sums = {
+        cost: groups.sum(work.costs(trace, cost)).tolist() for cost in DEVICE_COSTS if cost in measured_costs(trace)
+    }
     return [
         OperatorRow(
             name=trace.strings[int(name[first])],

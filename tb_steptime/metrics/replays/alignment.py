@@ -115,8 +115,8 @@ def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
 def _shared_out(found: Int64, eager_count: int) -> Int64:
     """Gives each kernel without an eager one the eager kernel at its place between the pairs around it.
 
-        eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
-        replay   a   X   Y   f         each of them does the work of about two kernels
+    eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
+    replay   a   X   Y   f         each of them does the work of about two kernels
     """
     found, taken = found.copy(), np.isin(np.arange(eager_count), found)
     rising = np.maximum.accumulate(found)  # a pair of another stream may lie further back

@@ -10,7 +10,8 @@ with kernels that the eager step has too, nothing is carried over.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,6 @@ from tb_steptime.trace.table import (
     Int64,
     KernelLabels,
     StringTable,
-    UInt8,
     distinct_in,
 )
 
@@ -40,9 +40,20 @@ from tb_steptime.trace.table import (
 LEAST_NAMED_FRACTION = 0.5
 
 
-def labelled(trace: Trace, eager: Trace, source: str) -> Trace | None:
-    """The trace with labels for its graphs' kernels; None where it has no such kernels, or where the two recordings are
-    not of the same job. source: what the eager recording is called."""
+class Labelled(NamedTuple):
+    """trace: with labels for the kernels of its graphs, or as it was where the two recordings are not of the same job.
+
+    named_fraction     share of the time of these kernels that ran with kernels that the eager step has too
+    labelled_fraction  share of it that has a label; 0 where none was carried over
+    """
+
+    trace: Trace
+    named_fraction: float
+    labelled_fraction: float
+
+
+def labelled(trace: Trace, eager: Trace) -> Labelled | None:
+    """None where the trace has no kernels of graphs, or the other recording is not an eager one."""
     graph, step = graph_kernels(trace), _typical_step(eager)
     if not graph.any() or not len(step):
         return None
@@ -57,10 +68,12 @@ def labelled(trace: Trace, eager: Trace, source: str) -> Trace | None:
         match[rows] = found.match
     eager_rows[~graph], match[~graph] = -1, Match.NONE
     time = trace.events.dur_ns[trace.kernels.event]
-    named = int(time[match >= Match.NAME].sum()) / max(1, int(time[graph].sum()))
+    named, some = (
+        int(time[match >= least].sum()) / max(1, int(time[graph].sum())) for least in (Match.NAME, Match.PLACE)
+    )
     if named < LEAST_NAMED_FRACTION:
-        return None
-    return _with_labels(trace, eager, _Labels(eager_rows, match, source, named))
+        return Labelled(trace, named, 0.0)
+    return Labelled(_with_labels(trace, eager, eager_rows), named, some)
 
 
 def _typical_step(trace: Trace) -> Int64:
@@ -133,16 +146,6 @@ def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
     return np.column_stack((name, grid, block)).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """row: of each kernel the row of the eager kernel table, -1 for none; match: a `Match`."""
-
-    row: Int64
-    match: UInt8
-    source: str
-    named_fraction: float
-
-
 class _Texts:
     """Texts of a table, and more behind them."""
 
@@ -162,9 +165,9 @@ class _Texts:
         return new[rows]
 
 
-def _with_labels(trace: Trace, eager: Trace, labels: _Labels) -> Trace:
+def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
+    """row: of each kernel the row of the eager kernel table, -1 for none."""
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
-    row = labels.row
     op = _taken(kernel_origins(eager).op, row)
 
     def of_op(column: Int32 | None, into: _Texts, texts: list[str]) -> Int32:
@@ -180,10 +183,7 @@ def _with_labels(trace: Trace, eager: Trace, labels: _Labels) -> Trace:
         modules=texts.numbers(_taken(paths.number, row), list(paths.texts)),
         line=texts.numbers(_taken(makers.line.number, row), list(makers.line.texts)),
         phase=texts.numbers(_taken(kernel_phases(eager), row), list(PHASES)),
-        match=labels.match,
         texts=StringTable(texts.strings),
-        source=labels.source,
-        named_fraction=labels.named_fraction,
     )
     return replace(
         trace, kernel_labels=label, strings=StringTable(strings.strings), inputs=StringTable(inputs.strings), memo={}

@@ -1,8 +1,8 @@
 """What a user noted on the kernels of a CUDA graph, and the names of copies that say nothing of themselves.
 
-    {"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
-    {"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON text of scopes, the innermost last
-    {"annotation": "attention"}                                   plain text
+{"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
+{"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON text of scopes, the innermost last
+{"annotation": "attention"}                                   plain text
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def noted(args: Args) -> Noted:
     """What is said by the keys themselves, else in the annotation."""
     inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else Noted()
     spread = (args.module, args.scope, args.autograd)
-    return Noted(
-        *(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True))
-    )
+    return Noted(*(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True)))
 
 
 @functools.lru_cache(_REMEMBERED)

@@ -77,7 +77,9 @@ class MergedColumns(Columns):
         super().__init__()
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
-        self._numbers = {name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations")}
+        self._numbers = {
+            name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations")
+        }
         self._spellings: dict[str, set[bytes]] = defaultdict(set)
         self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
         for part in parts:
