@@ -105,8 +105,8 @@ class _Spending:
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
     def _labelled(self, work: LabelledWork) -> Int64:
-        """The node of the op that each kernel's label names, below its line or its modules; that of the module where the
-        label names no op."""
+        """The node of the op that each kernel's label names, below its line or its modules. A label without an op has
+        the node of its module."""
         labels = kernel_labels(self.trace)
         if labels is None:
             return np.empty(0, np.int64)

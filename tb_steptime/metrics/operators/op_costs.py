@@ -163,8 +163,10 @@ def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
 
 @dataclass(frozen=True, eq=False)
 class OutsideOps:
-    """What no recorded op launched, and no label names an op for, in the steps. place: row of `find_launches`; call: the launching one, -1: not
-    known."""
+    """What no recorded op launched in the steps, and no label names an op for.
+
+    place  row of `find_launches`;  call  the launching one, -1 where it is not known
+    """
 
     place: Int64
     call: Int64

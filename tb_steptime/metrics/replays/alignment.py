@@ -4,9 +4,9 @@
     replay   embed  gemm  add_gelu   gemm  add  copy  norm
     match    same   same  fused      same  same  -    same
 
-Kernels keep their order, so an alignment is a path through a grid of eager kernels by kernels of the replay. Small grids
-are solved exactly (Needleman and Wunsch 1970). Large ones are first cut at runs of kernels that both sequences hold
-equally often, the longest runs first.
+Kernels keep their order, so an alignment is a path through a grid of eager kernels by kernels of the replay. Small
+grids are solved exactly (Needleman and Wunsch 1970). Large ones are first cut at runs of kernels that both sequences
+hold equally often, the longest runs first.
 """
 
 from __future__ import annotations

@@ -177,6 +177,7 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
     paths = _module_paths(eager)
     label = KernelLabels(
         op=of_op(events.name, strings, eager.strings.strings),
+        call=op.astype(np.int32),
         shapes=of_op(events.shapes, inputs, eager.inputs.strings),
         dtypes=of_op(events.dtypes, inputs, eager.inputs.strings),
         settings=of_op(events.settings, inputs, eager.inputs.strings),
