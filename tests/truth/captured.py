@@ -5,8 +5,8 @@
     kernel         gggg      aa                         ggggaa
 
 One launch of a graph has all kernels of a step. A tenth of the kernels may be replaced by others, as another compiler
-would, or fused in pairs. `python -m tests.truth.captured` prints how much of the kernel time gets its own op and modules
-again, for each real trace.
+would, or fused in pairs. `python -m benchmarks.graph_labels` prints how much of the kernel time gets its own op and
+modules again, for each real trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_op_names, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelTable, Kind, StringTable
-from tests.drawn.real_traces import REAL, SHARED, read_real
 
 #: Of the kernels.
 CHANGED_FRACTION = 0.1
@@ -138,21 +137,7 @@ def _carried_over(trace: Trace) -> list[Said]:
     ]
 
 
-def main() -> None:
-    print("| trace | as it was | 10 % of the kernels replaced | 10 % fused with the next |\n|---|---:|---:|---:|")
-    for name in REAL:
-        trace = read_real(SHARED / "traces" / name)
-        if len(trace.kernels) < LEAST_KERNELS or (kernel_origins(trace).op < 0).mean() > MOST_WITHOUT_OP:
-            continue
-        shares = [right_fraction(trace, changed) for changed in ("", "replaced", "fused")]
-        if None not in shares:
-            print(f"| {name} |", " | ".join(f"{share:.1%}" for share in shares), "|")
-
-
 #: A step of fewer kernels says nothing about tenths of them.
 LEAST_KERNELS = 30
 #: A recording that does not say which op launched a kernel cannot name it.
 MOST_WITHOUT_OP = 0.1
-
-if __name__ == "__main__":
-    main()
