@@ -9,6 +9,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PACKAGE_FILES := setup.cfg setup.py pyproject.toml $(wildcard build_backend/*.py tb_steptime/trace/kineto/native/*.[ch])
 API := frontend/src/api.gen.ts
+# The run that the demo opens with and the README shows first: its page explains itself best.
+STORY := num_dataloaders_simulated
 
 # One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
@@ -18,14 +20,15 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz torch check gen golden words bench docs screenshots gallery bundle chromium
+.PHONY: help demo demo-summaries test test-all fuzz torch check gen golden words traces bench docs screenshots gallery bundle
+.PHONY: chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
 
 demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--port 6006 --bind_all" goes to it)
-	@$(BIN)/python tools/serve.py demo_logs $(ARGS)
+	@$(BIN)/python tools/serve.py demo_logs --run $(STORY) $(ARGS)
 
 test: .venv/.dev bundle chromium  ## run the tests, those in a real browser included (ARGS="-k idle" goes to pytest)
 	@$(PYTEST) -m "not live" $(ARGS)
@@ -35,6 +38,9 @@ test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, ev
 
 fuzz: .venv/.dev  ## what mutated traces do to the reader and every analysis (ARGS="--cases 100000" for more)
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+traces: .venv/.python  ## fetch the real traces that some tests run on, into real_traces/ (needs a network)
+	@$(BIN)/python -m tools.real_traces $(ARGS)
 
 torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 
@@ -66,6 +72,9 @@ gen: .venv/.dev  ## write the tab's TypeScript types from the Python result type
 
 words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
 	@$(BIN)/python -m tools.words $(ARGS)
+
+demo-summaries: .venv/.dev  ## write the summaries beside the demo recordings, after DEFINITIONS was raised
+	@$(BIN)/python -m tools.demo_summaries
 
 golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py tests/process/test_golden_compare.py

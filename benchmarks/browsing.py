@@ -111,15 +111,17 @@ class Visit:
     def first_ms(self) -> float:
         """From the address to the first picture."""
         began: float = self.page.evaluate("performance.timeOrigin")
-        return self._ready() - began
+        return self.ready_ms - began
 
     @property
     def frame_ms(self) -> float:
         """Of this, what came after TensorBoard had opened the tab's frame."""
         began: float = self.frame.evaluate("performance.timeOrigin")
-        return self._ready() - began
+        return self.ready_ms - began
 
-    def _ready(self) -> float:
+    @property
+    def ready_ms(self) -> float:
+        """When the first picture was there, in ms since 1970."""
         at: float = self.frame.evaluate("clocks.ready")
         return at
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.ops import kernel_origins
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import real_path
 from tests.truth.captured import LEAST_KERNELS, MOST_WITHOUT_OP, right_fraction
 
 
 def main() -> None:
     print("| trace | as it was | 10 % of the kernels replaced | 10 % fused with the next |\n|---|---:|---:|---:|")
-    for path in sorted(SHARED.glob("traces*/**/*.json.gz")):
+    folders = [real_path("traces"), real_path("traces_world")]
+    for path in sorted(file for folder in folders for file in folder.glob("**/*.json.gz")):
         trace = read_trace(path)
         if len(trace.kernels) < LEAST_KERNELS or (kernel_origins(trace).op < 0).mean() > MOST_WITHOUT_OP:
             continue

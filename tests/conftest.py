@@ -1,11 +1,11 @@
-"""Where the real traces are. They are other projects' files and not part of this one; tests that need them skip."""
+"""What all tests share: fixtures, profiles of Hypothesis, and the closing lines."""
 
 from __future__ import annotations
 
 import fcntl
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +14,7 @@ import pytest
 pytest.register_assert_rewrite("tests.drawn")
 
 from tests.drawn.machine import BUSY, NO_BROWSER  # noqa: E402
-from tests.drawn.real_traces import SHARED  # noqa: E402
+from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
 
 #: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
@@ -33,38 +33,34 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(GARBAGE_EVERY, *gc.get_threshold()[1:])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Above the closing line: what did not run although it was asked for."""
-    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for count, what in (
-        (sum(BUSY in why for why in skipped), f"skipped because {BUSY}"),
-        (sum(NO_BROWSER in why for why in skipped), f"SKIPPED: {NO_BROWSER}"),
-    ):
-        if count:
-            terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Above the closing line: what did not run although it was asked for. Tests that wait for real traces have one line
+    together and none of their own."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = [str(report.longrepr) for report in skipped]
+    told = [report for report, why in zip(skipped, reasons, strict=True) if WAITS not in why]
+    if skipped:
+        terminalreporter.stats["skipped"] = told
+    try:
+        return (yield)
+    finally:
+        if skipped:
+            terminalreporter.stats["skipped"] = skipped
+        for count, what in (
+            (sum(BUSY in why for why in reasons), f"skipped because {BUSY}"),
+            (sum(NO_BROWSER in why for why in reasons), f"SKIPPED: {NO_BROWSER}"),
+        ):
+            if count:
+                terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)
+        if line := how_to_get(reasons):
+            terminalreporter.write_line(line, yellow=True, bold=True)
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with `traces/` and `reference/`."""
-    if not (SHARED / "traces").is_dir():
-        pytest.skip(f"no real traces at {SHARED}; TB_STEPTIME_SHARED names their folder")
-    return SHARED
-
-
-@pytest.fixture(scope="session")
-def trace_path(shared: Path) -> Callable[[str], Path]:
-    """Path of the trace `name`: a path within `traces/`, or a folder there that holds one file."""
-
-    def find(name: str) -> Path:
-        path = shared / "traces" / name
-        if path.is_dir():
-            (path,) = sorted(file for file in path.iterdir() if ".json" in file.name)
-        if not path.exists():
-            pytest.skip(f"no {name} among the real traces at {shared}")
-        return path
-
-    return find
+def trace_path() -> Callable[[str], Path]:
+    """Path of the real trace of that name; where it is missing the test is skipped."""
+    return real_trace
 
 
 @pytest.fixture(scope="session")

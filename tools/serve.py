@@ -1,6 +1,8 @@
 """Start a TensorBoard as a user starts it, on a free port, with every plugin that is installed.
 
-python tools/serve.py LOGDIR [arguments for tensorboard]     start it and print the address of the Step Insights tab
+python tools/serve.py LOGDIR [--run RUN] [arguments for tensorboard]
+
+Starts it and prints the address of the Step Insights tab, which opens with the run, or with the newest.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 #: A first start imports every plugin from a cold disk, on a machine that may be busy.
 START_SECONDS = 120.0
@@ -107,6 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("logdir", type=Path)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--run", default="")
     known, arguments = parser.parse_known_args()
     if not known.logdir.is_dir():
         print(f"{known.logdir} is not here.", file=sys.stderr)
@@ -114,7 +118,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # ended from outside, TensorBoard ends too
     try:
         print(f"Starting TensorBoard on {known.logdir} ...", flush=True)
-        return serve(TensorBoard(known.logdir, arguments, known.port))
+        return serve(TensorBoard(known.logdir, arguments, known.port), known.run)
     except NoTensorBoard as error:
         print(error, file=sys.stderr)
         return 1
@@ -122,11 +126,16 @@ def main() -> int:
         return 0
 
 
-def serve(server: TensorBoard) -> int:
+def tab_address(server: TensorBoard, run: str = "") -> str:
+    """As a link to the tab has it."""
+    return f"{server.url}#tb_steptime" + (f"&p.tb_steptime.run={quote(run, safe='')}" if run else "")
+
+
+def serve(server: TensorBoard, run: str) -> int:
     """Print the address and wait for TensorBoard's end, or ours."""
     try:
         print(
-            f"\n    {server.url}#tb_steptime\n\nOpen this address to see the Step Insights tab. Ctrl-C ends it.",
+            f"\n    {tab_address(server, run)}\n\nOpen this address to see the Step Insights tab. Ctrl-C ends it.",
             flush=True,
         )
         return server.process.wait()

@@ -1358,7 +1358,8 @@ export interface Index {
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
  * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
- * no time is saved, in two words; None: nothing now.
+ * no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
+ * lower one because its confidence is low; None: it has that one.
  */
 export interface Insight {
   id: string;
@@ -1380,6 +1381,7 @@ export interface Insight {
   about_ns: number;
   row: EvidenceRow | null;
   instead: Phrase | null;
+  lowered_from: Severity | null;
 }
 
 /**

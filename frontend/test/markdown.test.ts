@@ -22,6 +22,11 @@ test("says the verdict, the mean step by part, the figures and what to do", () =
   expect(text).toMatch(/<sub>Step Insights .*<\/sub>$/);
 });
 
+test("a card that a low confidence lowers says from what", () => {
+  const cards = [{ ...PAGE.insights[0]!, severity: "minor", confidence: "low", lowered_from: "major" } as const];
+  expect(said({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low)");
+});
+
 test("a name with marks of Markdown or HTML stays a name", () => {
   const head = { ...PAGE.head, run: "a|b</sub>\n# x", worker: "*w_1*" };
   const name = { value: "f`g``h", unit: "code" as const };

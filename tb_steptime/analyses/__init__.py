@@ -1,34 +1,84 @@
-"""One module per view; ANALYSES lists them in the order of the tab."""
+"""One module per view; ANALYSES lists them in the order of the tab.
+
+A view is imported when it is asked for: a command that prints nothing of it does not wait for what measures it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from tb_steptime.analyses import (
-    compare,
-    data_loading,
-    gpu,
-    host,
-    memory,
-    operators,
-    overview,
-    ranks,
-    tensor_cores,
-    timeline,
-    trends,
-)
 from tb_steptime.analyses.base import Analysis
 
-ANALYSES: tuple[Analysis[Any], ...] = (
-    overview.ANALYSIS,
-    trends.ANALYSIS,
-    data_loading.ANALYSIS,
-    tensor_cores.ANALYSIS,
-    gpu.ANALYSIS,
-    host.ANALYSIS,
-    operators.ANALYSIS,
-    memory.ANALYSIS,
-    compare.ANALYSIS,
-    ranks.ANALYSIS,
-    timeline.ANALYSIS,
-)
+_VIEWS = (
+    "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "compare", "ranks",
+    "timeline",
+)  # fmt: skip
+
+#: All of them, imported when it is first read.
+ANALYSES: tuple[Analysis[Any], ...]
+
+
+def analyses_without(leave_out: Collection[str]) -> list[Analysis[Any]]:
+    """All but these views, which are not imported for that."""
+    if known := globals().get("ANALYSES"):
+        return [each for each in known if each.id not in leave_out]
+    return [_analysis(view) for view in _VIEWS if view not in leave_out]
+
+
+def _analysis(view: str) -> Analysis[Any]:
+    """Written out, so that whoever reads imports finds these."""
+    match view:
+        case "overview":
+            from tb_steptime.analyses import overview
+
+            return overview.ANALYSIS
+        case "trends":
+            from tb_steptime.analyses import trends
+
+            return trends.ANALYSIS
+        case "data_loading":
+            from tb_steptime.analyses import data_loading
+
+            return data_loading.ANALYSIS
+        case "tensor_cores":
+            from tb_steptime.analyses import tensor_cores
+
+            return tensor_cores.ANALYSIS
+        case "gpu":
+            from tb_steptime.analyses import gpu
+
+            return gpu.ANALYSIS
+        case "host":
+            from tb_steptime.analyses import host
+
+            return host.ANALYSIS
+        case "operators":
+            from tb_steptime.analyses import operators
+
+            return operators.ANALYSIS
+        case "memory":
+            from tb_steptime.analyses import memory
+
+            return memory.ANALYSIS
+        case "compare":
+            from tb_steptime.analyses import compare
+
+            return compare.ANALYSIS
+        case "ranks":
+            from tb_steptime.analyses import ranks
+
+            return ranks.ANALYSIS
+        case "timeline":
+            from tb_steptime.analyses import timeline
+
+            return timeline.ANALYSIS
+        case _:
+            raise KeyError(view)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ANALYSES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = tuple(map(_analysis, _VIEWS))
+    return globals()[name]

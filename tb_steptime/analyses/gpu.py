@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import measure
+from tb_steptime.metrics.gpu.counters import measured_ids
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
@@ -14,7 +15,7 @@ from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
-from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
+from tb_steptime.metrics.kernels.time_bins import MEASURED_BINS, TIME_BIN_METRICS, Bins, metrics_in_bins
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
 from tb_steptime.metrics.roofline.dots import Roofline, roofline
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
@@ -92,7 +93,8 @@ class IdleTime(msgspec.Struct, frozen=True):
 
 
 class DeviceGpu(msgspec.Struct, frozen=True):
-    """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+    """One device. tiles: figures of the window and its steps, and behind them what the GPU measured of itself, where
+    that was sampled. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
     recorded, kernels of modules where modules are.
 
@@ -151,7 +153,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         device=device,
         name=trace.device_name(device),
         sm_count=known.sm_count if known else None,
-        tiles=[_tile(trace, device, metric) for metric in TILES],
+        tiles=[_tile(trace, device, metric) for metric in (*TILES, *measured_ids(trace, device))],
         time_bins=_time_bins(trace, device, _values(trace) // device_count),
         idle=_idle_time(trace, device),
         split=split,
@@ -192,7 +194,7 @@ def _levels(window_ns: int, values: int) -> int:
     levels, bins = 1, COARSEST_BINS
     while True:
         bins *= FINER
-        size = len(TIME_BIN_METRICS) * bins * FINER // (FINER - 1)
+        size = (len(TIME_BIN_METRICS) - len(MEASURED_BINS)) * bins * FINER // (FINER - 1)
         if size > values or window_ns < bins * FINEST_BIN_NS:
             return levels
         levels += 1

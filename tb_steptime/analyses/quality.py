@@ -6,8 +6,9 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
 from tb_steptime.metrics.data_loading.waits import loader_iterators
+from tb_steptime.metrics.gpu.counters import clocks_were_locked, validated_sm_efficiency
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
-from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, has_device_activity
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
@@ -43,6 +44,7 @@ def notes(trace: Trace) -> list[Note]:
         *_allocations(trace),
         *_several_devices(trace),
         *_occupancy_zeros(trace),
+        *_counters(trace),
     ]
 
 
@@ -128,3 +130,16 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
     if share is None or share < KINETO_ZERO_FRACTION:
         return []
     return [Note("kineto_occupancy", {"share": fraction(share)}, ("tensor_cores",))]
+
+
+def _counters(trace: Trace) -> list[Note]:
+    """What sampling the GPU's counters does to the recording, and how near the estimate is to what they say."""
+    device = main_device(trace)
+    if device is None or not clocks_were_locked(trace, device):
+        return []
+    notes = [Note("clocks_locked", qualifies=("overview", "gpu", "trends"))]
+    found = validated_sm_efficiency(trace, device)
+    if found is not None:
+        values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
+        notes.append(Note("sm_efficiency_measured", values, ("gpu", EST_SM_EFFICIENCY.id)))
+    return notes

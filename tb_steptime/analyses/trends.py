@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
+from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.set_aside.ranges import judged_ns
@@ -60,7 +61,8 @@ class SlowStep(msgspec.Struct, frozen=True):
 
 
 class TrendsResult(msgspec.Struct, frozen=True):
-    """origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not."""
+    """origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
+    of a GPU's counters those that were sampled."""
 
     origin_ns: int
     steps: list[StepMark]
@@ -72,13 +74,14 @@ class TrendsResult(msgspec.Struct, frozen=True):
 def analyse(trace: Trace) -> TrendsResult:
     steps = find_steps(trace)
     device = main_device(trace)
+    unsampled = MEASURED.keys() - measured_ids(trace, device)
     return TrendsResult(
         origin_ns=trace.origin_ns,
         steps=[
             StepMark(step.name, step.start_ns, step.end_ns, step.duration_ns - ns)
             for step, ns in zip(steps.steps, judged_ns(trace, device).tolist(), strict=True)
         ],
-        series=[measure(trace, metric.id, device) for metric in METRICS],
+        series=[measure(trace, metric.id, device) for metric in METRICS if metric.id not in unsampled],
         time_bins=[bins for each in devices_by_activity(trace) for bins in _time_bins(trace, each)],
         slow_steps=_slow_steps(trace),
     )

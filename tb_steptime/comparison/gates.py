@@ -20,7 +20,7 @@ from tb_steptime.comparison.intervals import Change, change_of_mean
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.text import Unit
+from tb_steptime.text import Unit, did_you_mean
 
 _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
@@ -65,7 +65,8 @@ def parse_gate(rule: str) -> Gate:
         raise GateError(f'"{rule}" is no gate: write METRIC, > or <, and a limit, such as "step_time>+5%"')
     metric = _KNOWN.get(found["metric"])
     if metric is None:
-        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric: the metrics are {", ".join(_KNOWN)}')
+        nearest = did_you_mean(found["metric"], _KNOWN)
+        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric.{nearest} The metrics are {", ".join(_KNOWN)}.')
     limit = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
     signed = bool(found["sign"])
     if found["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tb_steptime.files.paths import AnyPath
@@ -21,6 +20,8 @@ def answers(ask: Callable[[T], R], of: Sequence[T], path: Callable[[T], AnyPath 
     remote = [number for number, each in enumerate(of) if isinstance(path(each), RemotePath)]
     known: dict[int, R] = {}
     if remote:
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
         with ThreadPoolExecutor(_AT_ONCE, "tb_steptime asking") as pool:
             known = dict(zip(remote, pool.map(ask, [of[number] for number in remote]), strict=True))
     return [known[number] if number in known else ask(each) for number, each in enumerate(of)]

@@ -12,8 +12,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +28,8 @@ class OwnFolder:
     """A new folder below the temporary one, until `remove` or the end of the process. Raises OSError."""
 
     def __init__(self, purpose: str) -> None:
+        import tempfile  # slow to import, for whoever needs no folder
+
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}."))
             self._lock = _opened(self.path)
@@ -40,6 +40,8 @@ class OwnFolder:
 
     def remove(self) -> None:
         """Twice is as good as once."""
+        import shutil
+
         shutil.rmtree(self.path, ignore_errors=True)
         lock, self._lock = self._lock, None
         if lock is not None:
@@ -49,6 +51,9 @@ class OwnFolder:
 
 def remove_left_folders() -> None:
     """Those of this user's processes that were killed."""
+    import shutil
+    import tempfile
+
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_own(folder):
             with _taken(folder) as taken:

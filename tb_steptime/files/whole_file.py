@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -18,7 +17,7 @@ def whole_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO[
     ends before. mode: who may read and write it, as far as the user's mask allows. Raises OSError."""
     held = False
     while not held:  # where another process takes the new file for one that was left behind, under the next name
-        temporary = place.parent / f".{secrets.token_hex(8)}{suffix}.tmp"
+        temporary = place.parent / f".{os.urandom(8).hex()}{suffix}.tmp"
         try:  # an interrupt may come as soon as the file is there
             with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
                 held = hold(file.fileno())

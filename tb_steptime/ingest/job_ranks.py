@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.names import machine_of, rank_in_name
-from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+
+if TYPE_CHECKING:
+    from tb_steptime.ranks.spans import RankFacts, RankSpan
 
 #: Notes which say that a file ends before its recording does.
 _CUT = {"truncated-file", "corrupt-file"}
@@ -65,10 +68,14 @@ def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
     if not job:
         problem = "No recording here says which rank of a job it is of"
         raise TraceError(problem, "", "Name files for their ranks, such as rank3_trace.json.gz.")
+    from tb_steptime.ranks.spans import rank_span  # not for a job that is looked for and not there
+
     return [rank_span(_facts(each), each.measured.results) for each in job]
 
 
 def _facts(each: RecordedRank) -> RankFacts:
+    from tb_steptime.ranks.spans import RankFacts
+
     facts = each.measured.facts
     return RankFacts(
         key=each.found.id,

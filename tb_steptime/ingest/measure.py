@@ -41,7 +41,7 @@ def measure_file(
         on_progress,
         whole_recording=whole_recording,
         processes=processes,
-        meanwhile=partial(_get_ready, needed_then),
+        meanwhile=partial(_get_ready, leave_out, needed_then),
     )
     return measure_trace(trace, leave_out, keep_paths=keep_paths, processes=processes)[1]
 
@@ -51,30 +51,29 @@ def measure_trace(
 ) -> tuple[Trace, MeasuredSpan]:
     """A trace that was read, with what a recorder's files add to it, and all that is known of it. keep_paths: under the
     whole paths of files, which name users and machines (see `ingest.private_paths`); processes: how many may work."""
-    from tb_steptime.analyses import ANALYSES
+    from tb_steptime.analyses import analyses_without
 
     trace, records = with_records(trace)
-    results, gaps = analyse(trace, [each for each in ANALYSES if each.id not in leave_out], processes)
+    results, gaps = analyse(trace, analyses_without(leave_out), processes)
     measured = MeasuredSpan(_with_gaps(facts_of(trace), gaps), results, records, keep_paths)
     return trace, measured if keep_paths else without_private_paths(measured)
 
 
-#: numpy imports its masked arrays, 15 ms, when it first looks for a median.
-_NEEDED = ("tb_steptime.analyses", "numpy.ma")
-
-
-def _get_ready(needed_then: Sequence[str]) -> None:
+def _get_ready(leave_out: Collection[str], needed_then: Sequence[str]) -> None:
     """Import what measures, which takes as long as reading 100 MB: while other processes read already."""
-    for module in (*_NEEDED, *needed_then):
+    from tb_steptime.analyses import analyses_without
+
+    analyses_without(leave_out)
+    for module in needed_then:
         importlib.import_module(module)
 
 
 def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:
     """Each with its note, which every view and command prints."""
-    from tb_steptime.analyses import ANALYSES
-
     if not gaps:
         return facts
+    from tb_steptime.analyses import ANALYSES
+
     titles = {each.id: each.title for each in ANALYSES}
     notes = [Note("view-not-computed", {"view": text(titles[view]), "error": text(gaps[view])}) for view in gaps]
     return msgspec.structs.replace(facts, gaps=gaps, notes=[*notes, *facts.notes])

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tb_steptime.ingest.places import Place
+from tb_steptime.text.patterns import expression
 
 #: Of a run: `tb-steptime export` writes scalars into it, which are none of the job's own.
 EXPORT_FOLDER = "step_insights"
 
-JSON_NAME = re.compile(r"(?P<worker>.+)\.json(?:\.gz)?")
-_KINETO_NAME = re.compile(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
-_RANK_NAME = re.compile(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
-_ITERATION_FOLDER = re.compile(r"iteration_(?P<time>\d+)")
+JSON_NAME = expression(r"(?P<worker>.+)\.json(?:\.gz)?")
+_KINETO_NAME = expression(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?")
+_RANK_NAME = expression(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
+_ITERATION_FOLDER = expression(r"iteration_(?P<time>\d+)")
 #: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
-_OF_MACHINE = re.compile(r"(?P<machine>.+)_\d+")
-_OF_NO_MACHINE = re.compile(
+_OF_MACHINE = expression(r"(?P<machine>.+)_(?P<process>\d+)")
+_OF_NO_MACHINE = expression(
     r"(?:local[-_])?(?:rank|worker|cpu|gpu|device|node|trainer|process|proc|replica|epoch|step|iteration|run|trace)s?"
     r"|rank[-_]?\d+(?:[-_.].*)?",
     re.IGNORECASE,
 )
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
+_RANK_IN_NAME = expression(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -61,24 +63,34 @@ def rank_in_name(worker: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-    """Of each run and worker the name that may be passed on: its own, or a number within the run where its own is that
-    of a machine and a process.
+def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """Of each worker, given with its run, the name that may be passed on: its own, with `worker` for the machine in it.
 
-    >>> list(passed_on_workers([("a", "gpubox_4711"), ("a", "rank_3"), ("a", "gpubox_4712")]).values())
-    ['worker1', 'worker2', 'rank_3']
+    The name depends on nothing else, so that a report, an export of one run and one of a single file agree. Only of two
+    machines with the same process ID in one run the second one gets a number. No two workers of a run are called alike.
+
+    >>> passed_on_workers([("a", "gpubox_4711"), ("a", "rank_3"), ("a", "other-box_4711"), ("b", "gpubox_4711")])
+    {'rank_3': 'rank_3', 'gpubox_4711': 'worker_4711', 'other-box_4711': 'worker_4711-2'}
     """
-    names: dict[tuple[str, str], str] = {}
-    asked = sorted(set(workers), key=lambda each: tuple(map(natural_order, each)))
-    taken = {(run, worker) for run, worker in asked if not _names_a_machine(worker)}
-    for run, worker in asked:
-        if (run, worker) in taken:
-            names[run, worker] = worker
-            continue
-        number = next(each for each in range(1, len(asked) + 2) if (run, f"worker{each}") not in taken)
-        names[run, worker] = f"worker{number}"
-        taken.add((run, f"worker{number}"))
+    runs: dict[str, set[str]] = {}
+    for run, worker in workers:
+        runs.setdefault(worker, set()).add(run)
+    names = {worker: worker for worker in runs if not _names_a_machine(worker)}
+    taken = {(run, worker) for worker in names for run in runs[worker]}
+    for worker in sorted(runs.keys() - names.keys(), key=natural_order):
+        possible = _without_machine(worker)
+        names[worker] = next(name for name in possible if not any((run, name) in taken for run in runs[worker]))
+        taken |= {(run, names[worker]) for run in runs[worker]}
     return names
+
+
+def _without_machine(worker: str) -> Iterator[str]:
+    """The best name first."""
+    match = _OF_MACHINE.fullmatch(worker)
+    assert match is not None
+    name = f"worker_{match['process']}"
+    yield name
+    yield from (f"{name}-{number}" for number in itertools.count(2))
 
 
 def _names_a_machine(worker: str) -> bool:

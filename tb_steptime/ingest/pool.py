@@ -1,5 +1,6 @@
-"""Which traces are read now, which wait, and how far each is. A process per trace, at most one per core; one that is
-read alone may start more, so that all together are no more than cores, or one per trace.
+"""Which traces are read now, which wait, and how far each is. A process per core, each of which reads one trace after
+the other, since starting one takes as long as reading 50 MB; a trace that is read alone may start more, so that all
+together are no more than cores, or one per trace.
 
 Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -23,10 +23,14 @@ from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.cores import cores, share_of
 from tb_steptime.ingest.read_one import Done, Refused
-from tb_steptime.ingest.reader_process import REPORT, Job
+from tb_steptime.ingest.reader_process import REPORT, Job, ReaderProcess
 from tb_steptime.ingest.states import Problem, Progress, SpanState
+from tb_steptime.trace.kineto.source import likely_text_bytes
 
 logger = logging.getLogger(__name__)
+
+#: A process that has read more bytes of JSON than this ends, and so gives back all its memory.
+_READS_MORE_BELOW_BYTES = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -95,13 +99,18 @@ class ReadingQueue:
             self.fallback.remove()
 
     def _work(self) -> None:
-        while job := self._next():
-            outcome = self._outcome(job)
-            if not self.closed:
-                self.on_end(job, outcome)
-            with self.lock:
-                del self.running[job.id]
-                self.ended += 1
+        reader = None
+        try:
+            while job := self._next():
+                outcome, reader = self._outcome(job, reader)
+                if not self.closed:
+                    self.on_end(job, outcome)
+                with self.lock:
+                    del self.running[job.id]
+                    self.ended += 1
+        finally:
+            if reader:
+                reader.close()
 
     def _next(self) -> Job | None:
         with self.lock:
@@ -120,30 +129,49 @@ class ReadingQueue:
     def _most(self) -> int:
         return self.processes or cores()
 
-    def _outcome(self, job: Job) -> AnyPath | Problem:
+    def _outcome(self, job: Job, reader: ReaderProcess | None) -> tuple[AnyPath | Problem, ReaderProcess | None]:
+        """And the process, where it may read another trace. reader: one that has read some."""
         try:
-            return self._read(job)
+            folder = job.events or self._fallback()
+            if reader:
+                said = self._said(job, reader, folder)
+                if said or self.closed:
+                    return self._ended(job, reader, said)
+                reader.close()  # whatever ended it, another may work
+                reader = None
+            reader = ReaderProcess(job, folder)
+            return self._ended(job, reader, self._said(job, reader, folder))
         except (OSError, msgspec.MsgspecError) as error:
             logger.exception("tb_steptime could not read %s", job.trace)
-            return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT)
+            if reader:
+                reader_process.end(reader.process)
+                reader.close()
+            return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT), None
 
-    def _read(self, job: Job) -> AnyPath | Problem:
-        with tempfile.TemporaryFile() as words:
-            with reader_process.start(job, job.events or self._fallback(), words) as process:
-                job.process = process
-                if self.closed:  # it began while close() went through the others
-                    reader_process.end(process)
-                last, code = reader_process.listen(job, process), process.wait()
-            if isinstance(last, Done):
-                if said := reader_process.last_words(words).strip():
-                    logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, said)
-                return any_path(last.path)
-            if isinstance(last, Refused):
-                return Problem(last.problem, job.file, last.hint)
-            if not self.closed:
-                said = reader_process.last_words(words)
-                logger.error("tb_steptime could not read %s (exit code %s):\n%s", job.trace, code, said)
-            return reader_process.failure(code, job.file)
+    def _said(self, job: Job, reader: ReaderProcess, folder: Path) -> Done | Refused | None:
+        job.process = reader.process
+        if self.closed:  # it began while close() went through the others
+            reader_process.end(reader.process)
+        return reader.read(job, folder)
+
+    def _ended(
+        self, job: Job, reader: ReaderProcess, said: Done | Refused | None
+    ) -> tuple[AnyPath | Problem, ReaderProcess | None]:
+        goes_on = said is not None and not self.closed and _is_small(job)
+        code = None if goes_on else reader.end()
+        words, kept = reader.last_words(), reader if goes_on else None
+        if not kept:
+            reader.close()
+        if isinstance(said, Done):
+            if words.strip():
+                logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, words.strip())
+            return any_path(said.path), kept
+        if isinstance(said, Refused):
+            return Problem(said.problem, job.file, said.hint), kept
+        assert code is not None
+        if not self.closed:
+            logger.error("tb_steptime could not read %s (exit code %s):\n%s", job.trace, code, words)
+        return reader_process.failure(code, job.file), None
 
     def _fallback(self) -> Path:
         """A folder for the summaries that can be written neither next to the trace nor to the user's cache."""
@@ -152,6 +180,13 @@ class ReadingQueue:
                 self.fallback = OwnFolder("summaries")
                 atexit.register(self.close)
             return self.fallback.path
+
+
+def _is_small(job: Job) -> bool:
+    try:
+        return likely_text_bytes(job.trace) < _READS_MORE_BELOW_BYTES
+    except OSError:
+        return False
 
 
 def _place(job: Job, number: int, count: int) -> QueuePlace:

@@ -3,8 +3,10 @@
 WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
 "events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
-is that of its steps. With "keep-paths" a summary has the whole paths of files. "steps=3-4" are those of a slice.
-"processes=4" may read the trace together.
+is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
+command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
+"processes=4" may read the trace together. With "more" the process does not end then: it waits on stdin for the next
+trace, a line of JSON with the same words.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -15,12 +17,14 @@ just writing is whole before.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,8 +40,12 @@ NICENESS = 5
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
-RECORDING, KEEP_PATHS = "recording", "keep-paths"
+RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
 _STEPS, _PROCESSES = "steps=", "processes="
+
+#: New objects until Python looks for garbage; most of them are modules', and stay.
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
+_ORDERS = msgspec.json.Decoder(list[str])
 
 #: Held while a summary is written, so that the process ends before or after.
 _WRITING = threading.Lock()
@@ -80,14 +88,23 @@ def _processes(options: Set[str]) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
-    options = frozenset(arguments[3:])
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     say = _take_stdout()
     from tb_steptime.trace.kineto.parts import children  # before there is another thread
 
-    threading.Thread(target=_end_with_stdin, args=(children.only_waits,), daemon=True).start()
+    further: SimpleQueue[list[str]] = SimpleQueue()
+    threading.Thread(target=_listen, args=(children.only_waits, further), daemon=True).start()
     _be_nice()
-    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options)))
+    say(_make(arguments, say))
+    while MORE in arguments:
+        arguments = further.get()
+        say(_make(arguments, say))
+
+
+def _make(arguments: list[str], say: Callable[[Message], None]) -> Message:
+    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    options = frozenset(arguments[3:])
+    return _read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options))
 
 
 def _read(make: Callable[[], AnyPath]) -> Message:
@@ -114,7 +131,7 @@ def _summary(
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
-    from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
+    from tb_steptime.ingest.summaries.writing import encode_summary, places_to_write, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
     measured = measure_file(
@@ -124,7 +141,8 @@ def _summary(
         keep_paths=KEEP_PATHS in options,
         processes=_processes(options),
     )
-    places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
+    usual = places_to_write(trace, asked=ASKED in options)
+    places = [place for place in (*usual, fallback / before.digest) if not is_newer(place)]
     if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
     content = encode_summary(before, measured)
@@ -148,7 +166,8 @@ def _slice(
     trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
     from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto import plan_slice, write_slice
+    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices.plan import plan_slice
 
     (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
     first, last = map(int, steps.split("-"))
@@ -203,10 +222,13 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
     return on_progress
 
 
-def _end_with_stdin(only_waits: Callable[[], None]) -> None:
+def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> None:
     only_waits()
-    while os.read(0, 64):
-        pass
+    begun = b""
+    while said := os.read(0, 65536):
+        *lines, begun = (begun + said).split(b"\n")
+        for line in lines:
+            further.put(_ORDERS.decode(line))
     with _WRITING:
         os._exit(3)
 

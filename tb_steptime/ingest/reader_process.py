@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -18,10 +20,14 @@ import msgspec
 import tb_steptime
 from tb_steptime.files.paths import AnyPath, address
 from tb_steptime.ingest.read_one import (
+    ASKED,
     KEEP_PATHS,
+    MORE,
     RECORDING,
+    Done,
     Far,
     Message,
+    Refused,
     processes_option,
     steps_option,
 )
@@ -44,7 +50,8 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
-    one step. keep_paths: its summary has the whole paths of files. processes: how many may read it together."""
+    one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
+    (see `read_one`). processes: how many may read it together."""
 
     id: str
     trace: AnyPath
@@ -53,22 +60,81 @@ class Job:
     steps: tuple[int, int] | None = None
     whole_recording: bool = False
     keep_paths: bool = False
+    asked: bool = False
     processes: int = 1
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
 
 
+class ReaderProcess:
+    """A process that reads one trace after the other. Raises OSError where it cannot be started.
+
+    folder: as `read_one` has it.
+    """
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        with contextlib.ExitStack() as open_files:
+            self._words = open_files.enter_context(tempfile.TemporaryFile())
+            self.process = open_files.enter_context(start(job, folder, self._words))
+            self._open_files = open_files.pop_all()
+        self._known_words = 0
+        self._begun = False
+
+    def read(self, job: Job, folder: Path) -> Done | Refused | None:
+        """What became of it, of the job that it was started for first; None where the process has ended without a word.
+        What it says meanwhile is in the job."""
+        self._known_words = os.fstat(self._words.fileno()).st_size
+        if self._begun:
+            try:
+                self._order([*_order(job, folder)])
+            except (OSError, ValueError):  # it has ended, or was asked to
+                return None
+        self._begun = True
+        return listen(job, self.process)
+
+    def _order(self, words: list[str]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(msgspec.json.encode(words) + b"\n")
+        self.process.stdin.flush()
+
+    def last_words(self) -> str:
+        """What it has written to stderr for this job."""
+        end = os.fstat(self._words.fileno()).st_size
+        start = max(self._known_words, end - _LAST_WORDS_BYTES)
+        if hasattr(os, "pread"):  # the process writes where the file's place is
+            return os.pread(self._words.fileno(), end - start, start).decode(errors="replace")
+        self._words.seek(start)
+        return self._words.read().decode(errors="replace")
+
+    def end(self) -> int:
+        """Its exit code."""
+        ask_to_end(self.process)
+        wait_or_end(self.process)
+        return self.process.wait()
+
+    def close(self) -> None:
+        """End it, if that was not done, and let its files go."""
+        self.end()
+        self._open_files.close()
+
+
+def _order(job: Job, folder: Path) -> Iterator[str]:
+    yield address(job.trace.absolute())
+    yield "slice" if job.steps else "events" if job.events else "summary"
+    yield str(folder)
+    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, ASKED: job.asked, MORE: True}
+    yield from (option for option, wanted in asked.items() if wanted)
+    if job.steps:
+        yield steps_option(*job.steps)
+    yield processes_option(job.processes)
+
+
 def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
-    makes = "slice" if job.steps else "events" if job.events else "summary"
-    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths}
-    options = [option for option, wanted in asked.items() if wanted] + ([steps_option(*job.steps)] if job.steps else [])
-    options.append(processes_option(job.processes))
-    module, trace = "tb_steptime.ingest.read_one", address(job.trace.absolute())
-    command = [sys.executable, "-m", module, trace, makes, str(folder), *options]
+    command = [sys.executable, "-m", "tb_steptime.ingest.read_one", *_order(job, folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
     return subprocess.Popen(
@@ -82,17 +148,17 @@ def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def listen(job: Job, process: subprocess.Popen[bytes]) -> Message | None:
-    """Follow a process to the end of its messages and return the last."""
+def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
+    """Follow a process until it has said what became of a job; None where it ends before."""
     assert process.stdout is not None
-    message: Message | None = None
     with _Watch(process) as watch:
         for line in process.stdout:
             watch.heard = time.monotonic()
             message = _MESSAGES.decode(line)
-            if isinstance(message, Far):
-                job.far = message
-    return message
+            if not isinstance(message, Far):
+                return message
+            job.far = message
+    return None
 
 
 class _Watch:
@@ -133,12 +199,6 @@ def wait_or_end(process: subprocess.Popen[bytes]) -> None:
 def end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError):
         process.kill()
-
-
-def last_words(words: IO[bytes]) -> str:
-    end = words.seek(0, os.SEEK_END)
-    words.seek(max(0, end - _LAST_WORDS_BYTES))
-    return words.read().decode(errors="replace")
 
 
 def failure(code: int, file: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Rules over results: what limits the step, and what to do, most gain first. `rules` has the table of them."""
+"""Rules over results: what limits the step, and what to do, the gravest first. `rules` has the table of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText, Severity
+from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
+from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
@@ -18,6 +18,7 @@ from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.steps.slow_steps import without_named
+from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
 from tb_steptime.insights.wording.gaps import (
@@ -67,8 +68,8 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     asked = [(guarded.ask(rule.__name__, rule, facts, None), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
-    insights = [_lowered(insight) if little else insight for insight in without_named([each for each, _ in fired])]
-    insights.sort(key=_place)
+    cards = without_named([each for each, _ in fired])
+    insights = in_order(lowered(card, LITTLE) if little else card for card in cards)
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
@@ -83,10 +84,9 @@ def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[
 
 
 def _shown_step(insights: list[Insight]) -> str | None:
-    """The step of the first card's longest evidence, where that card is worth the headline's second half."""
-    if not insights or insights[0].gain_fraction < WARNING_FRACTION:
-        return None
-    return next(iter([*(range.step for range in insights[0].evidence), *insights[0].steps]), None)
+    """The step of the longest evidence of the card that the headline speaks of."""
+    first = most_gain(insights)
+    return next(iter([*(range.step for range in first.evidence), *first.steps]), None) if first else None
 
 
 #: Views whose headline has no share of a step.
@@ -108,25 +108,15 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[
     return said | {view: gap_headline(error) for view, error in facts.gaps.items()}
 
 
-def _place(insight: Insight) -> tuple[int, int, int, int]:
-    """Most gain first. What has no gain, but is about much of the step, stands before what hardly gains anything."""
-    worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
-    return -worth_ns, -insight.about_ns, -insight.gain_ns, -(insight.later_ns or 0)
-
-
-def _lowered(insight: Insight) -> Insight:
-    """Of a recording of which most is left out, no card is more than a hint."""
-    return msgspec.structs.replace(insight, severity=Severity.MINOR)
-
-
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
-    """The mean step less the first gain, taken from the part that it shortens; the rest of a larger gain from the other
-    waits, so that the parts still sum."""
-    if not insights or insights[0].gain_fraction < WARNING_FRACTION or insights[0].part is None:
+    """The mean step less the largest gain, taken from the part that it shortens; the rest of
+    a larger gain from the other waits, so that the parts still sum."""
+    first = most_gain(insights)
+    if first is None or first.part is None:
         return None
     left = msgspec.structs.asdict(facts.overview.mean_parts_ns)
-    gain = min(insights[0].gain_ns, facts.step_ns)
-    for part in dict.fromkeys((insights[0].part, "cpu_exec", "other", "runtime", "data_loader", "kernel")):
+    gain = min(first.gain_ns, facts.step_ns)
+    for part in dict.fromkeys((first.part, "cpu_exec", "other", "runtime", "data_loader", "kernel")):
         taken = min(gain, left[part])
         left[part] -= taken
         gain -= taken

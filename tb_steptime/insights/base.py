@@ -52,7 +52,8 @@ class Insight(msgspec.Struct, frozen=True):
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
     shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
     where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
-    no time is saved, in two words; None: nothing now.
+    no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
+    lower one because its confidence is low; None: it has that one.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Insight(msgspec.Struct, frozen=True):
     about_ns: int = 0
     row: EvidenceRow | None = None
     instead: Phrase | None = None
+    lowered_from: Severity | None = None
 
 
 class Headline(msgspec.Struct, frozen=True):
@@ -162,9 +164,9 @@ class JobText(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id. shown_step: the step
-    in which to look for what the headline speaks of; None where any step shows it."""
+    """What the rules say of one span. insights stand by severity, then by what they gain now; addable: ids of those
+    whose gains are disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id.
+    shown_step: the step in which to look for what the headline speaks of; None where any step shows it."""
 
     verdict: Verdict
     job: JobText

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence
-from tb_steptime.insights.facts import MAJOR_FRACTION, WARNING_FRACTION, Facts, confidence
+from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_compiling import compiling
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
+from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import MemoryResult
-from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.insights.base import Confidence
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.text import Phrase, count, phrase
 
-#: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
-#: speed.
-WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import GpuResult
+    from tb_steptime.analyses.operators import OperatorsResult
+
+#: Below a hundredth of the step a card is noise.
+WORTH_FRACTION = 0.01
 
 #: With fewer steps than this a mean may be an accident.
 FEW_STEPS = 3
@@ -32,7 +34,7 @@ FEW_STEPS = 3
 
 #: With as much of the recording left out, what remains says little about later steps.
 LITTLE_FRACTION = 0.5
-_LITTLE = phrase("Most of this recording comes once, or is from before it: later steps are not like the rest.")
+LITTLE = phrase("Most of this recording comes once, or is from before it: later steps are not like the rest.")
 
 #: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
 FULL_QUEUE_FRACTION = 0.05
@@ -96,12 +98,20 @@ class Facts:
     @property
     def gpu(self) -> GpuResult | None:
         """None where it was left out, as the command line prints nothing of it, or could not be computed."""
-        return self.result("gpu", GpuResult) if self.has("gpu") else None
+        if not self.has("gpu"):
+            return None
+        from tb_steptime.analyses.gpu import GpuResult  # only where it was measured
+
+        return self.result("gpu", GpuResult)
 
     @property
     def operators(self) -> OperatorsResult | None:
         """None where it was left out, as `gpu`."""
-        return self.result("operators", OperatorsResult) if self.has("operators") else None
+        if not self.has("operators"):
+            return None
+        from tb_steptime.analyses.operators import OperatorsResult
+
+        return self.result("operators", OperatorsResult)
 
     @cached_property
     def step_ns(self) -> int:
@@ -138,17 +148,6 @@ def waits_for_queue(facts: Facts) -> bool:
     return facts.host.full_queue_ns >= FULL_QUEUE_FRACTION * facts.step_ns > 0
 
 
-def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
-    """Of a card that is worth this share of the step. best: its confidence in the best recording; sure: in this one.
-
-    A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
-    trace that lacks launches, is no reason to drop everything else.
-    """
-    if fraction < WARNING_FRACTION or best is Confidence.LOW:
-        return Severity.MINOR
-    return Severity.MAJOR if fraction >= MAJOR_FRACTION and sure is not Confidence.LOW else Severity.WARNING
-
-
 def little_is_judged(facts: Facts) -> bool:
     """Whether half of what was recorded is left out, what comes once above all, and not even a few steps are whole: the
     rest is the first work of a process, too, and no step of the job."""
@@ -161,7 +160,7 @@ def little_is_judged(facts: Facts) -> bool:
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
     """`best` with its reason, or low where so little was recorded that the mean may be an accident."""
     if little_is_judged(facts):
-        return Confidence.LOW, _LITTLE
+        return Confidence.LOW, LITTLE
     steps = len(facts.overview.steps)
     if steps < FEW_STEPS:
         return Confidence.LOW, phrase("Steps recorded: {steps}. A mean of so few may mislead.", steps=count(steps))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+from typing import TYPE_CHECKING
+
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.vendors import processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.text import Phrase, filled, fraction, phrase, text
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 
 #: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
 NEARLY_ALL = 0.90

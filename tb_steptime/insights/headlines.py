@@ -5,11 +5,12 @@ from __future__ import annotations
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.basis import leaves_out
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
+from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import SEE_HOST, gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
+from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.reasons import explain
@@ -27,7 +28,7 @@ TELL_APART_FRACTION = 0.01
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
         return Headline(judge_span(facts).text, RECORD_LATER)
-    first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
+    first = most_gain(insights)
     if first is None:
         return Headline(judge_span(facts).text, _record(facts))
     return Headline(judge_span(facts).text, _action(facts, first), first.view if first.view != "overview" else None)
@@ -80,8 +81,8 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
                 call=_RECORD_FUNCTION,
             ),
         )
-    first = next((insight for insight in insights if insight.view == "data_loading"), None)
-    if first is None or first.gain_fraction < WARNING_FRACTION:
+    first = most_gain([insight for insight in insights if insight.view == "data_loading"])
+    if first is None:
         return Headline(_kept_up(facts, result.mean))
     return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts, first))
 
@@ -189,7 +190,7 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
     headline = gpu_headline(facts.gpu, facts.job.vendor)
-    first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
+    first = most_gain(insights)
     if first is None or not facts.gpu.devices:
         return headline
     return Headline(headline.verdict, _action(facts, first), first.view if first.view != "gpu" else None)
@@ -198,8 +199,8 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
 def host(facts: Facts, insights: list[Insight]) -> Headline:
     """With what the host itself can do, and how many launches of the phase that launches most come too late."""
     verdict = judge_span(facts).text
-    first = next((insight for insight in insights if insight.view == "host"), None)
-    if first is None or first.gain_fraction < WARNING_FRACTION:
+    first = most_gain([insight for insight in insights if insight.view == "host"])
+    if first is None:
         return Headline(verdict)
     gain = phrase("[up to {gain} a step ({share})].", gain=ns(first.gain_ns), share=fraction(first.gain_fraction))
     return Headline(verdict, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")

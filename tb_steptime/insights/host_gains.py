@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence
+from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks.late_rank import imbalance, late_ranks, straggler
 from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, slow_link
+from tb_steptime.insights.severity import in_order
 from tb_steptime.ranks.result import JobRanks
 
 JobRule = Callable[[JobRanks], Insight | None]
@@ -16,8 +17,8 @@ JOB_RULES: tuple[JobRule, ...] = (straggler, late_ranks, imbalance, exposed_tran
 
 
 def judge_job(job: JobRanks) -> list[Insight]:
-    """What to do about a job, most gain first; nothing where its collectives are not matched."""
+    """What to do about a job, in the order of cards; nothing where its collectives are not matched."""
     if job.unmatched is not None:
         return []
     fired = [insight for rule in JOB_RULES if (insight := rule(job)) is not None]
-    return sorted(fired, key=lambda insight: -insight.gain_ns)
+    return in_order(fired)

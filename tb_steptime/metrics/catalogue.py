@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tb_steptime.metrics.base import Figure, Metric, Series, unknown
 from tb_steptime.metrics.data_loading import figures as data_loading
-from tb_steptime.metrics.gpu import occupancy
+from tb_steptime.metrics.gpu import counters, occupancy
 from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.idle import figures as idle
 from tb_steptime.metrics.idle import host_floor
@@ -66,6 +66,7 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
     (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
     (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
+    *((each.metric, counters.measuring(id)) for id, each in counters.MEASURED.items()),
     (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
     (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
     (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),
@@ -94,7 +95,8 @@ METRICS: tuple[Metric, ...] = tuple(metric for table in (OF_PROCESS, OF_DEVICE) 
 #: Of these the least is the worst; of all others the most, where it is bad at all.
 MORE_IS_BETTER = frozenset((
     "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "kineto_achieved_occupancy", "tensor_core_share",
-    "tensor_core_share_high", "tensor_core_time", "mfu", "hfu", "run_ahead", "queue_mean", "data_loading_hidden",
+    "measured_sm_active", "measured_tensor_active", "tensor_core_share_high", "tensor_core_time", "mfu", "hfu",
+    "run_ahead", "queue_mean", "data_loading_hidden",
 ))  # fmt: skip
 
 #: Tiles of the overview, in order.

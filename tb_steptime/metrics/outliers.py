@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, median
 
 #: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
@@ -19,12 +19,12 @@ ENOUGH_STEPS = 4
 
 def robust_deviation(values: Int64 | Float64) -> float:
     """The median absolute deviation, scaled to a standard deviation of normal values."""
-    return float(MAD_SCALE * np.median(np.abs(values - np.median(values))))
+    return float(MAD_SCALE * median(np.abs(values - median(values))))
 
 
 def modified_z(values: Int64 | Float64) -> Float64:
     """Distance from the median in robust standard deviations; zeros where all values agree."""
-    distance = values - np.median(values)
+    distance = values - median(values)
     spread = robust_deviation(values)
     if spread == 0:
         spread = MEAN_AD_SCALE * np.mean(np.abs(distance))
@@ -35,6 +35,6 @@ def slow(values: Int64 | Float64) -> Bool:
     """Which values are outliers above the rest, and by a tenth above the median; none where there are too few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
-    median = np.median(values)
-    result: Bool = (modified_z(values) > OUTLIER_Z) & (values - median >= SLOW_FRACTION * median)
+    usual = median(values)
+    result: Bool = (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
     return result

@@ -12,7 +12,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.notebook.tables import Table
 from tb_steptime.terminal.printer import GAP, plain, quantity
-from tb_steptime.text import Quantity
+from tb_steptime.text import Quantity, did_you_mean
 from tb_steptime.trace.table import Float64
 
 _METRICS = {metric.id: metric for metric in METRICS}
@@ -53,7 +53,9 @@ class Figures(Mapping[str, SpanFigure]):
         self._series = {each.metric: each for each in series if each.metric in _METRICS}
 
     def __getitem__(self, id: str) -> SpanFigure:
-        """KeyError for an id that is not in the catalogue."""
+        """KeyError for an id that is not in the catalogue, with the one that may be meant."""
+        if id not in self._series:
+            raise KeyError(f"{id!r} is no figure.{did_you_mean(str(id), self._series)}")
         series, metric = self._series[id], _METRICS[id]
         return SpanFigure(
             id=id,

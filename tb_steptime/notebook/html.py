@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS
 from tb_steptime.notebook.columns import Cell
 from tb_steptime.notebook.step_bar import step_bar
+from tb_steptime.terminal.cards import card_head, lowered_words
 from tb_steptime.terminal.compare_contract import CandidateReport, ChangeReport
 from tb_steptime.terminal.printer import UNKNOWN, change, count, counted, duration, number, render
 from tb_steptime.text import Phrase
@@ -69,14 +70,10 @@ def _change(label: str, row: ChangeReport) -> str:
 
 
 def _card(card: Insight) -> str:
-    gain = f"up to {duration(card.gain_ns)} a step" if card.gain_ns else ""
     how = f"<pre>{escape(card.how)}</pre>" if card.how else ""
-    head = f"<b>{_stressed(card.title)}</b> <span>{escape(' · '.join(_words(card.severity.value, gain)))}</span>"
-    return f"<div class='card {card.severity.value}'><p>{head}</p><p>{_stressed(card.why)}</p>{how}</div>"
-
-
-def _words(*words: str) -> Iterator[str]:
-    yield from (word for word in words if word)
+    head = f"<b>{_stressed(card.title)}</b> <span>{escape(card_head(card))}</span>"
+    why = f"{_stressed(card.why)}{escape(lowered_words(card))}"
+    return f"<div class='card {card.severity.value}'><p>{head}</p><p>{why}</p>{how}</div>"
 
 
 def _stressed(phrase: Phrase) -> str:

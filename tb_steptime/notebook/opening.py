@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path, is_file, is_folder
@@ -13,6 +13,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
 from tb_steptime.terminal.spans import find_spans
+from tb_steptime.text import did_you_mean
 
 
 def open_path(path: str | os.PathLike[str]) -> Spans:
@@ -37,22 +38,25 @@ def _opened(place: AnyPath) -> Spans:
     if _is_there(place):
         return _spans(place, find_spans([place], problems), problems)
     in_folder = find_spans([place.parent], problems) if is_folder(place.parent) else ()
-    return _spans(place, (span for span in in_folder if span.run == "." and span.worker == place.name), problems)
+    workers = [span for span in in_folder if span.run == "."]
+    wanted = [span for span in workers if span.worker == place.name]
+    return _spans(place, wanted, problems, {span.worker for span in workers})
 
 
 def _is_there(path: AnyPath) -> bool:
     return is_folder(path) or is_file(path)
 
 
-def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem]) -> Spans:
+def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem], beside: Collection[str] = ()) -> Spans:
+    """beside: workers of the folder that this path is in."""
     spans = [Span(each) for each in found]
     if not spans:
-        raise _nothing(path, problems)
+        raise _nothing(path, problems, beside)
     return Spans(str(path), spans, problems)
 
 
-def _nothing(path: AnyPath, problems: list[Problem]) -> TraceError:
+def _nothing(path: AnyPath, problems: list[Problem], beside: Collection[str]) -> TraceError:
     if problems and _is_there(path):
         return TraceError(problems[0].problem, path, problems[0].hint)
     hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
-    return TraceError("There is no such file, folder or worker", path, hint)
+    return TraceError("There is no such file, folder or worker", path, hint + did_you_mean(path.name, beside))

@@ -26,6 +26,7 @@ from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
 from tb_steptime.terminal.printer import GAP, counted, duration, plain
+from tb_steptime.text import did_you_mean
 
 if TYPE_CHECKING:
     from tb_steptime.notebook.events import Events
@@ -151,7 +152,7 @@ class Span:
 
     @cached_property
     def cards(self) -> Table:
-        """A row for each card: what to do, most gain first."""
+        """A row for each card: what to do, the gravest first."""
         return span_tables.cards_table(self.judgement.insights)
 
     def kernels_by(self, by: By) -> Table:
@@ -178,7 +179,10 @@ class Span:
         return Events(self._trace)
 
     def result(self, view: str, kind: type[R]) -> R:
-        """The result of one view as the tab has it, for what no table holds."""
+        """The result of one view as the tab has it, for what no table holds. KeyError for a view that there is not,
+        with the one that may be meant."""
+        if view not in self.measured.results:
+            raise KeyError(f"{view!r} is no view.{did_you_mean(view, self.measured.results)}")
         return self.measured.result(view, kind)
 
     @cached_property

@@ -48,7 +48,8 @@ IDLE: dict[str, Kind] = {
 }
 CARDS: dict[str, Kind] = {
     "id": "text", "severity": "text", "title": "text", "why": "text", "how": "text", "gain_ns": "int",
-    "gain_fraction": "float", "gain_formula": "text", "confidence": "text", "view": "text",
+    "gain_fraction": "float", "gain_formula": "text", "confidence": "text", "view": "text", "later_ns": "int",
+    "lowered_from": "text", "why_confidence": "text",
 }  # fmt: skip
 
 
@@ -121,10 +122,11 @@ def copies_table(host: HostResult) -> Table:
 
 
 def cards_table(cards: Sequence[Insight]) -> Table:
-    """A row for each card, most gain first: what to do, what was measured, setting or code, gain per step at most."""
+    """A row for each card, in their order: what to do, what was measured, setting or code, gain per step at most."""
     rows = [
         (card.id, card.severity.value, plain(card.title), plain(card.why), card.how, card.gain_ns, card.gain_fraction,
-         plain(card.gain_formula), card.confidence.value, card.view)
+         plain(card.gain_formula), card.confidence.value, card.view, card.later_ns,
+         card.lowered_from.value if card.lowered_from else None, plain(card.why_confidence))
         for card in cards
     ]  # fmt: skip
     return Table("cards", CARDS, rows)

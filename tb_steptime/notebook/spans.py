@@ -9,6 +9,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.columns import Kind
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.tables import Table
+from tb_steptime.text import did_you_mean
 
 _NAMES: dict[str, Kind] = {"run": "text", "worker": "text", "span": "int", "path": "text"}
 
@@ -49,8 +50,9 @@ class Spans(Sequence[Span]):
         run, worker = key if isinstance(key, tuple) else (key, None)
         found = [span for span in self._spans if span.run == run and worker in (None, span.worker)]
         if not found:
-            of_run = [span.worker for span in self._spans if span.run == run]
-            raise KeyError(f"{key!r} is not here; there are {', '.join(dict.fromkeys(of_run)) or ', '.join(self.runs)}")
+            of_run = list(dict.fromkeys(span.worker for span in self._spans if span.run == run))
+            asked, known = (worker or "", of_run) if of_run else (run, self.runs)
+            raise KeyError(f"{key!r} is not here.{did_you_mean(str(asked), known)} There are {', '.join(known)}.")
         return Spans(self.path, found)
 
     @property

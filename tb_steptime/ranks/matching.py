@@ -10,6 +10,12 @@ these numbers, equal ones are the same collective, whatever else a recording los
     rank 0   step 6   [41][42][43]        41 and 43 are matched, in whatever order they run
     rank 1   step 6       [41][43]        42 is not: rank 1 lost it
 
+A captured collective has the number that it had at capture in every replay of its graph. Where numbers come again after
+others, they are no identity: a step is matched where all ranks have the same numbers in the same order, or not at all.
+
+    rank 0   step 6   [41][42][43] [41]    [43]      one 42 on each rank, and not the same one
+    rank 1   step 6   [41]    [43] [41][42][43]
+
 Figures are means over steps, to which a step in which something is lost would add too little: where other steps are
 whole, only those are matched.
 """
@@ -131,6 +137,7 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
     same = Groups.of(step, sequence)
     counts = np.bincount(same.place * len(of) + rank, minlength=len(same) * len(of)).reshape(-1, len(of))
     equal = (counts.min(axis=1) == counts.max(axis=1)) & (sequence[same.first] >= 0)
+    equal &= ~_out_of_order(of, sequence, steps)[step[same.first]]
     recorded = np.bincount(step * len(of) + rank, minlength=steps * len(of)).reshape(-1, len(of)).min(axis=1) > 0
     whole = recorded & (np.bincount(step[same.first], ~equal, minlength=steps) == 0)
     equal &= whole[step[same.first]] | (not whole.any())
@@ -139,6 +146,21 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
         [(each, rows) for (each, _), rows in zip(of, kept, strict=True)],
         int(counts.max(axis=1)[recorded[step[same.first]] & ~equal].sum()),
     )
+
+
+def _out_of_order(of: list[_Rows], sequence: Int64, steps: int) -> Bool:
+    """Of each step whether its numbers come again after others, and not in one order on all ranks. sequence: of the
+    ranks' rows one after another, which are in the order of steps and of start."""
+    odd = np.zeros(steps, bool)
+    step_of = [each.step[rows] for each, rows in of]
+    own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
+    for step, numbers in zip(step_of, own, strict=True):
+        again = (np.diff(numbers) < 0) & (np.diff(step) == 0)
+        odd[step[1:][again]] = True
+    for each in np.flatnonzero(odd).tolist():
+        first, *others = [numbers[step == each] for step, numbers in zip(step_of, own, strict=True)]
+        odd[each] = not all(np.array_equal(first, other) for other in others)
+    return odd
 
 
 def _have_numbers(of: list[_Rows]) -> bool:

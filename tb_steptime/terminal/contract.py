@@ -103,13 +103,22 @@ class DeviceReport(msgspec.Struct, frozen=True):
 
 
 class InsightReport(msgspec.Struct, frozen=True):
-    """text says what to do, the numbers that show it and the setting or code; gain_ns is per step, at most."""
+    """text says what to do, the numbers that show it and the setting or code. gain_ns is per step now, at most, and
+    gain_fraction its share of the step, which decides severity: from 0.05 on warning, from 0.15 on major. later_ns:
+    what it gains once something else changed, null where that is no more. lowered_from: the severity of that gain where
+    the card has a lower one, since its confidence is low; why_lowered says why. Both are null where it was not
+    lowered."""
 
     id: str
     severity: Severity
     text: str
     gain_ns: int
     confidence: Confidence
+    gain_fraction: float
+    later_ns: int | None
+    why_confidence: str
+    lowered_from: Severity | None
+    why_lowered: str | None
 
 
 class NoteReport(msgspec.Struct, frozen=True):

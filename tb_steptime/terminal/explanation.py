@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
+from tb_steptime.insights.wording.card_text import severity_word, why_lowered
 from tb_steptime.terminal.printer import GAP, duration, percent, plain, printable
 from tb_steptime.text import shortened
 from tb_steptime.timeline.evidence import EvidenceEvent, evidence_events
@@ -46,6 +47,10 @@ class Explanation(msgspec.Struct, frozen=True):
     view: str
     card: CardMeaning
     evidence: list[EvidenceRange]
+    severity: Severity
+    later_ns: int | None
+    lowered_from: Severity | None
+    why_lowered: str | None
 
 
 class Explanations(msgspec.Struct, frozen=True):
@@ -56,6 +61,7 @@ class Explanations(msgspec.Struct, frozen=True):
 
 def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) -> Explanation:
     """device: the one that the span's figures are of; None without any."""
+    why = why_lowered(insight)
     return Explanation(
         trace=path,
         id=insight.id,
@@ -75,17 +81,21 @@ def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) 
             )
             for each in insight.evidence
         ],
+        severity=insight.severity,
+        later_ns=insight.later_ns,
+        lowered_from=insight.lowered_from,
+        why_lowered=plain(why) if why else None,
     )
 
 
 def explanation_text(found: Explanation) -> str:
     """For the terminal, without a line end at the end."""
-    gain = f"up to {duration(found.gain_ns)} a step ({percent(found.gain_fraction)})" if found.gain_ns else "none now"
     lines = [
         f"{found.title}  [{found.id}]",
         "",
         *_said("Evidence", found.why),
-        *_said("Gain", f"{gain}. {found.gain_formula}"),
+        *_said("Gain", f"{_gain(found)}. {found.gain_formula}"),
+        *_said("Severity", f"{severity_word(found.severity)}. {found.why_lowered or ''}".rstrip()),
         *_said("Confidence", f"{found.confidence.value}. {found.why_confidence}"),
         *_said("Fires when", found.card.fires.removeprefix("Fires when ")),
         *(
@@ -99,6 +109,11 @@ def explanation_text(found: Explanation) -> str:
     ]
     ranges = [line for each in found.evidence for line in _range(each)]
     return "\n".join([*lines, *(ranges or [f"The events are all over the span: see the {found.view} view."])])
+
+
+def _gain(found: Explanation) -> str:
+    now = f"up to {duration(found.gain_ns)} a step ({percent(found.gain_fraction)})" if found.gain_ns else "none now"
+    return now if found.later_ns is None else f"{now}, up to {duration(found.later_ns)} a step later"
 
 
 def _how(found: Explanation) -> list[str]:

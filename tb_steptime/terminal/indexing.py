@@ -24,7 +24,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.writing import places_for
 from tb_steptime.terminal.printer import counted, nbytes, printable
-from tb_steptime.terminal.progress_bar import StatusLine, bar, time_left
+from tb_steptime.terminal.progress_bar import StatusLine, time_left
 
 #: How often the bar is drawn.
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -158,9 +158,10 @@ class _IndexBar(StatusLine):
         known = ended + sum(read.values())
         work = (ended + _READING_SHARE * sum(read.values())) / max(1, self.bytes)
         files = f"{self.files - len(self.left)} of {counted(self.files, 'file')}"
-        share = f"{nbytes(known)} of {nbytes(self.bytes)}, {nbytes(round(known / max(seconds, 1e-3)))}/s"
-        present = f"  {printable(posixpath.basename(next(iter(read))))}" if read else ""
-        self.draw(f"{bar(work)} {files}, {share}{time_left(seconds, work)}{present}")
+        share = f"{nbytes(known)} of {nbytes(self.bytes)}"
+        speed = f"{nbytes(round(known / max(seconds, 1e-3)))}/s"
+        present = [printable(posixpath.basename(next(iter(read))))] if read else []
+        self.draw(work, "", [files, share, *time_left(seconds, work), speed, *present])
 
 
 def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[str]:
@@ -176,7 +177,7 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
 
 
 def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
-    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths)
+    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths, asked=True)
 
 
 def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:

@@ -14,7 +14,7 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Index, SpanEntry
 from tb_steptime.terminal.printer import counted, nbytes
-from tb_steptime.terminal.progress_bar import StatusLine, bar
+from tb_steptime.terminal.progress_bar import StatusLine
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 
@@ -68,7 +68,7 @@ class _SpansBar(StatusLine):
             total = max(1, sum(span.file_bytes for span in _spans(index)))
             left = sum(span.file_bytes - _read_bytes(span) for span in _spans(index) if not _has_ended(span))
             spans = f"{index.spans_ready} of {counted(index.spans_total, 'span')}"
-            self.draw(f"{bar(1 - left / total)} {spans}, {nbytes(total - left)} of {nbytes(total)}")
+            self.draw(1 - left / total, "", [spans, f"{nbytes(total - left)} of {nbytes(total)}"])
 
 
 def _spans(index: Index) -> list[SpanEntry]:

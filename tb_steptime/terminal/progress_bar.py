@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.printer import GAP, counted, nbytes
@@ -11,7 +13,10 @@ from tb_steptime.terminal.printer import GAP, counted, nbytes
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto import ReadProgress
 
-_BAR_CELLS = 24
+#: Of the bar, where there is room for the words beside it, and where there is not.
+_BAR_CELLS, _LEAST_CELLS = 24, 6
+#: Where the terminal does not say how wide it is.
+_USUAL_COLUMNS = 80
 _SECONDS_BETWEEN_DRAWINGS = 0.05
 
 
@@ -27,8 +32,10 @@ class StatusLine:
         """Whether it is shown and was not drawn just now."""
         return self.shown and time.monotonic() - self.drawn >= _SECONDS_BETWEEN_DRAWINGS
 
-    def draw(self, text: str) -> None:
+    def draw(self, share: float, said: str, details: Sequence[str]) -> None:
+        """A bar and what is said beside it, in one line of the terminal; see `status_line`."""
         self.drawn = time.monotonic()
+        text = status_line(share, said, details, columns_of_stderr() - 1)  # in the last column a terminal may wrap
         print("\r" + text + "\033[K", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +58,7 @@ class ProgressBar(StatusLine):
             share = min(1.0, progress.read_bytes / max(1, progress.total_bytes))
             read = f"{nbytes(progress.read_bytes)} of {nbytes(progress.total_bytes)}"
             left = time_left(time.monotonic() - self.began, share)
-            self.draw(f"{self.prefix}{bar(share)} {read}, {counted(progress.events, 'event')}{left}")
+            self.draw(share, self.prefix, [read, *left, counted(progress.events, "event")])
 
 
 class SpansBar(StatusLine):
@@ -66,16 +73,41 @@ class SpansBar(StatusLine):
 
     def show(self, done: int, of: int) -> None:
         if self.is_due():
-            self.draw(f"{bar(done / of)} {self.prefix}{done} of {counted(of, 'span')}")
+            self.draw(done / of, "", [f"{self.prefix}{done} of {counted(of, 'span')}"])
 
 
-def bar(share: float) -> str:
-    return ("█" * round(share * _BAR_CELLS)).ljust(_BAR_CELLS, "░")
+def columns_of_stderr() -> int:
+    """How wide the terminal is just now."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):  # it is none, or does not know
+        return _USUAL_COLUMNS
 
 
-def time_left(seconds: float, share: float) -> str:
-    """`, 12 s left` after so many seconds for this share of the work; nothing in the first second."""
+def status_line(share: float, said: str, details: Sequence[str], width: int) -> str:
+    """`said`, the bar and as many details, the first ones first, as fit into a line. The bar becomes shorter before a
+    detail is left out.
+
+    >>> status_line(0.5, "1 of 2  ", ["2 of 4 MB", "12 s left"], 40)
+    '1 of 2  ██████░░░░░ 2 of 4 MB, 12 s left'
+    >>> status_line(0.5, "1 of 2  ", ["2 of 4 MB", "12 s left"], 30)
+    '1 of 2  ██████░░░░░░ 2 of 4 MB'
+    """
+    for number in range(len(details), -1, -1):
+        words = ", ".join(details[:number])
+        cells = width - len(said) - len(words) - bool(words)
+        if cells >= _LEAST_CELLS:
+            return f"{said}{_bar(share, min(cells, _BAR_CELLS))} {words}".rstrip()
+    return said[:width]
+
+
+def _bar(share: float, cells: int) -> str:
+    return ("█" * round(share * cells)).ljust(cells, "░")
+
+
+def time_left(seconds: float, share: float) -> list[str]:
+    """`12 s left` after so many seconds for this share of the work; nothing in the first second."""
     if share <= 0 or seconds <= 1:
-        return ""
+        return []
     left = seconds * (1 - share) / share
-    return f", {round(left)}{GAP}s left" if left < 100 else f", {round(left / 60)}{GAP}min left"
+    return [f"{round(left)}{GAP}s left" if left < 100 else f"{round(left / 60)}{GAP}min left"]

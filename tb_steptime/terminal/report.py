@@ -13,6 +13,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
+from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
@@ -262,7 +263,19 @@ def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
 
 
 def insight_report(insight: Insight) -> InsightReport:
-    return InsightReport(insight.id, insight.severity, _advice(insight), insight.gain_ns, insight.confidence)
+    why = why_lowered(insight)
+    return InsightReport(
+        id=insight.id,
+        severity=insight.severity,
+        text=_advice(insight),
+        gain_ns=insight.gain_ns,
+        confidence=insight.confidence,
+        gain_fraction=insight.gain_fraction,
+        later_ns=insight.later_ns,
+        why_confidence=plain(insight.why_confidence),
+        lowered_from=insight.lowered_from,
+        why_lowered=plain(why) if why else None,
+    )
 
 
 def _advice(insight: Insight) -> str:

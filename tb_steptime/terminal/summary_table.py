@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.terminal.cards import card_head, lowered_words
 from tb_steptime.terminal.printer import (
     GAP,
     UNKNOWN,
@@ -84,7 +84,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
 
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
     rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
-    name = printable(f"{_run(found)} · {found.worker}{rank} · span {found.number}")
+    name = printable(f"{run_name(found)} · {found.worker}{rank} · span {found.number}")
     steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
     size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
@@ -107,7 +107,7 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
         yield from _wrap(render(headline.basis), width)
 
 
-def _run(found: FoundSpan) -> str:
+def run_name(found: FoundSpan) -> str:
     """The run, which for the log directory itself is called as its folder is."""
     return found.run if found.run != "." else found.folder
 
@@ -131,6 +131,8 @@ def _spread(result: OverviewResult) -> str:
     lengths = [row.duration_ns for row in result.steps]
     if len(lengths) < 2:
         return ""
+    import statistics  # slow to import, with fractions and decimals
+
     low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
     return f"from {low} to {high}, median {middle}"
 
@@ -267,20 +269,12 @@ def _tensor_share(split: DeviceSplit | None) -> str:
 
 def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
     for insight in insights:
-        label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {_gain(insight)}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
-        yield from _wrap(title, width, "  ")
+        severity, comma, rest = card_head(insight).partition(",")
+        title = f"{ink.bold(severity)}{comma}{rest}: {_stressed(insight.title, ink)}."
+        yield from _wrap(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
-
-
-def _gain(insight: Insight) -> str:
-    if insight.gain_ns:
-        return f"up to {duration(insight.gain_ns)} a step"
-    if insight.later_ns is not None:
-        return f"up to {duration(insight.later_ns)} a step later"
-    return "no gain now" if insight.instead is None else plain(insight.instead)
 
 
 def _note(note: Note) -> str:

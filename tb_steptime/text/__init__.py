@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_steptime.text.names import did_you_mean
 from tb_steptime.text.notes import Note
 from tb_steptime.text.phrases import Phrase, agreeing, filled, joined, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
@@ -16,6 +17,7 @@ __all__ = [
     "agreeing",
     "code",
     "count",
+    "did_you_mean",
     "filled",
     "fraction",
     "joined",

@@ -26,10 +26,27 @@ def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[
     correlation = int(events.column("activity.correlation")[row])
     if correlation >= 0:
         yield EventFact("Correlation", text(str(correlation)))
+    yield from _annotation_facts(events, number)
     yield from _copy_facts(events, row, int(events.length[place]))
     kernel = row_of(events, "kernel", number)
     if kernel is not None:
         yield from _kernel_facts(events, kernel)
+
+
+def _annotation_facts(events: EventFile, number: int) -> Iterator[EventFact]:
+    """What a user noted on a node of a CUDA graph, and its stream where it is shown elsewhere."""
+    row = row_of(events, "noted", number)
+    if row is None:
+        return
+    stream = int(events.column("noted.stream")[row])
+    if stream >= 0:
+        yield EventFact("Ran on", text(f"stream {stream}"))
+    said = {name: int(events.column(f"noted.{name}")[row]) for name in ("module", "name", "phase", "text")}
+    labels = {"module": "Module", "name": "Annotated as", "phase": "Annotated phase", "text": "Annotation"}
+    known = said["module"] >= 0 or said["name"] >= 0
+    for name, label in labels.items():
+        if said[name] >= 0 and not (name == "text" and known):
+            yield EventFact(label, text(events.string(said[name])))
 
 
 def _copy_facts(events: EventFile, row: int, length_ns: int) -> Iterator[EventFact]:

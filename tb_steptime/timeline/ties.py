@@ -4,6 +4,7 @@
     call.event, .activity               the same relations sorted by call
     kernel.event, ...                   values of kernels
     node.event, .forward                rows of the backward pass and the op that created them
+    noted.event, .stream, .module, ...  activities that are annotated, and on which stream they ran
     stack.event, input.event, ...       ops with a call stack or with shapes of their inputs
 
 Events are referred to by number, columns sorted by it; -1 means none. Texts are numbers of strings.
@@ -34,6 +35,7 @@ def write_ties(trace: Trace, columns: Columns, first_string: int) -> list[str]:
     strings = _Strings(first_string)
     _write_launches(trace, columns)
     _write_kernels(trace, columns, strings)
+    _write_annotations(trace, columns, strings)
     _write_inputs(trace, columns, strings)
     _write_stacks(trace, columns, strings)
     nodes = backward_nodes(trace)
@@ -83,6 +85,16 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
         values = getattr(kernels, name)
         if values is not None:
             columns.add(f"kernel.{name}", values.ravel())
+
+
+def _write_annotations(trace: Trace, columns: Columns, strings: _Strings) -> None:
+    """stream: on which an activity ran that is shown on another lane; -1 for others."""
+    of, texts = trace.annotations, trace.annotation_texts.strings
+    if len(of):
+        columns.add("noted.event", of.event.astype(np.int32))
+        columns.add("noted.stream", np.where(of.lane >= 0, trace.events.stream[of.event], -1).astype(np.int32))
+        for name in ("module", "name", "phase", "text"):
+            columns.add(f"noted.{name}", strings.of(getattr(of, name), texts))
 
 
 def _write_inputs(trace: Trace, columns: Columns, strings: _Strings) -> None:

@@ -69,6 +69,7 @@ _BY_KIND = {
     Kind.MEMCPY: "Memory copy",
     Kind.MEMSET: "Memory set",
     Kind.GPU_USER: "Named range on the GPU",
+    Kind.MARK: "Mark on the GPU, which does no work",
     Kind.OVERHEAD: "Overhead of the profiler",
 }
 _BY_TRACK: dict[TrackKind, str] = {"steps": "Step", "phases": "Phase of the host", "loader": "Wait for the data loader"}

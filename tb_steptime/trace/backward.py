@@ -11,11 +11,11 @@ its nodes' names.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
@@ -24,7 +24,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 NODE = "autograd::engine::evaluate_function: "
 #: Nodes that C++ code created show only their own class, and their op has no number.
 _CREATED_IN_CPP = "torch::autograd::"
-_ENDING = re.compile(r"Backwards?\d*$")
+_ENDING = expression(r"Backwards?\d*$")
 #: In nn.DataParallel each replica has a thread, a new one in each step. Among more the latest op is taken.
 _MOST_THREADS = 64
 

@@ -5,24 +5,25 @@ train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
 
 from __future__ import annotations
 
-import re
-
 from tb_steptime.record.frames import is_of_user
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
 #: How a Python frame that calls a module is named: "nn.Module: Linear_3".
 MODULE_FRAME = "nn.Module: "
 #: How Lightning's profiler marks such a call: "[pl][module]torch.nn.modules.linear.Linear: encoder.0".
-_LIGHTNING_MODULE = re.compile(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<path>.*)$")
+_LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<path>.*)$")
 #: How an op of TorchScript names a module around it and its method: "A0(A)::forward". SELF is the same module.
-_SCRIPTED = re.compile(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
-_INSTANCE = re.compile(r"_\d+$")
-_FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
-_INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
+_SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
+_INSTANCE = expression(r"_\d+$")
+_FRAME = expression(r"(?P<file>[^<].*\.py)\(\d+\): ")
+_INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
+@shared()
 def module_frames(trace: Trace) -> Int64:
     """Rows of the Python frames that call an nn.Module, in time order; without any those of Lightning's marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
@@ -69,6 +70,7 @@ def innermost_module(hierarchy: str) -> str | None:
     return module_name(nested[-1]) if nested else None
 
 
+@shared()
 def source_frames(trace: Trace) -> Int64:
     """Rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)

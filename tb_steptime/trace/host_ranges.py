@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -45,7 +46,7 @@ def union_of(trace: Trace, rows: Int64) -> Intervals:
 
 
 _LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
-_OPTIMIZER_MARK = re.compile(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
+_OPTIMIZER_MARK = expression(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 
 
 def user_ranges(trace: Trace) -> Int64:

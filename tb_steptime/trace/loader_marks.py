@@ -5,18 +5,17 @@ loader   llllll      llll        one mark for each batch, on the thread that ask
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct
 
 #: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.
-LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
+LOADER_MARK = expression(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
 
 
 @shared()
@@ -46,7 +45,7 @@ def _marks(trace: Trace) -> Int64:
 
 def _by_loop(trace: Trace, rows: Int64) -> Bool:
     """Which of these rows are of a thread that marks steps; without such marks, any may be."""
-    threads = np.unique(trace.events.thread[step_marks(trace)])
+    threads = distinct(trace.events.thread[step_marks(trace)])
     return np.isin(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
 

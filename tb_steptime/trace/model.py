@@ -10,8 +10,12 @@ from typing import Any
 from tb_steptime.text import Note
 from tb_steptime.trace.device_tables import (
     AnnotationTable,
+    CounterTable,
+    DependencyTable,
     GraphNodeTable,
     no_annotations,
+    no_counters,
+    no_dependencies,
     no_graph_nodes,
 )
 from tb_steptime.trace.loader_records import LoaderRecords
@@ -98,6 +102,8 @@ class Trace:
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     graph_nodes  which activities ran as nodes of CUDA graphs
     annotations  what users noted on such nodes, in texts of annotation_texts
+    dependencies  which node of a graph waited for which, where the profiler was told to write it
+    counters     what GPUs measured of themselves, named by counter_names; empty unless it was asked for
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
     kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
@@ -128,6 +134,9 @@ class Trace:
     graph_nodes: GraphNodeTable = field(default_factory=no_graph_nodes)
     annotations: AnnotationTable = field(default_factory=no_annotations)
     annotation_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    dependencies: DependencyTable = field(default_factory=no_dependencies)
+    counters: CounterTable = field(default_factory=no_counters)
+    counter_names: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
     kernel_labels: KernelLabels | None = None

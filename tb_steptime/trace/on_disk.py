@@ -17,7 +17,6 @@ import contextlib
 import copy
 import mmap
 import os
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -98,6 +97,8 @@ class ColumnsOnDisk:
     def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if isinstance(_owner(values), mmap.mmap):
             return values
+        import tempfile  # slow to import, for what only large traces need
+
         with contextlib.suppress(OSError), tempfile.TemporaryFile(buffering=0) as file:
             _write(file.fileno(), np.ascontiguousarray(values).data.cast("B"))
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

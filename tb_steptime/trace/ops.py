@@ -12,11 +12,11 @@ An activity without an op has a reason for that and is never dropped.
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
@@ -29,7 +29,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
-GRAPH_CALL = re.compile(r"GraphLaunch")
+GRAPH_CALL = expression(r"GraphLaunch")
 
 
 #: Rows of the event table.
@@ -82,12 +82,13 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
     return KernelOrigins(launches.call[place], op[place], _reasons(trace, launches.call, op)[place])
 
 
-def kernel_op_names(trace: Trace) -> Int32:
-    """Of each kernel the name of the innermost op that it works for, as a row of the string table: the op that launched
-    it, or that its label names. Minus the `NoOp` of a kernel without an op."""
+def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
+    """Of each of these kernels the name of the innermost op that it works for, as a row of the string table: the op
+    that its label names, or that launched it. Minus the `NoOp` of a kernel without an op."""
     origins, labels = kernel_origins(trace), kernel_labels(trace)
-    named = np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int32)).astype(np.int32)
-    return named if labels is None else np.where(labels.op >= 0, labels.op, named)
+    op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
+    named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
+    return named if labels is None else np.where(labels.op[rows] >= 0, labels.op[rows], named)
 
 
 @dataclass(frozen=True, eq=False)

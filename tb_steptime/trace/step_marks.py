@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 #: A number of more digits is none that a profiler counts to, nor one that a column holds.
-STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
+STEP_MARK = expression(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
 
 
 @shared()

@@ -8,19 +8,18 @@ loading              calls that load a module or a function of it; and rows of t
 
 from __future__ import annotations
 
-import re
-
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Int64, Kind
 
-GARBAGE_COLLECTION = re.compile(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
+GARBAGE_COLLECTION = expression(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
 #: Loading is lazy since CUDA 11.8: the module at its first use, a kernel when its function is asked for.
-LOADING_CALL = re.compile(
+LOADING_CALL = expression(
     r"cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|KernelGetFunction|Link(Create|Add|Complete))"
     r"|cudaLibrary(Load|GetKernel)|hip(Module|Library)(Load|Get(Function|Kernel))"
 )
-LOADING_OVERHEAD = re.compile(r"Lazy Function Loading$|Runtime Triggered Module Loading$")
+LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module Loading$")
 
 
 def garbage_collections(trace: Trace) -> Int64:

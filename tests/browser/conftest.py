@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser import logs
 from tests.browser.tab import Tab
 from tests.drawn.machine import NO_BROWSER
+from tests.drawn.real_traces import real_path
 from tools import chromium
 from tools.serve import TensorBoard
 
@@ -49,10 +50,10 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_pair(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with the V100 pair: an input-bound run, and the same model without the wait."""
     folder = tmp_path_factory.mktemp("logs") / "pair"
-    shutil.copytree(shared / "traces" / "kineto_v100_resnet50", folder)
+    shutil.copytree(real_path("traces/kineto_v100_resnet50"), folder)
     return folder
 
 

@@ -1,20 +1,90 @@
-"""The real traces, each read once in a process. They are other projects' files and not part of this one."""
+"""Where real traces lie, and the only place that knows it. They are other projects' files and not part of this one.
+
+The folder is the one that TB_STEPTIME_SHARED names; without the variable `shared` beside the checkout, if it has
+traces; otherwise what `make traces` has fetched. A test whose file is missing is skipped, and the closing lines of
+pytest count these.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tools.real_traces import FETCHED, rows
 
+_VARIABLE = "TB_STEPTIME_SHARED"
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / ".." / "shared"
-#: The folder with `traces/` and `reference/`; it need not be there.
-SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
 
-#: All of them, as paths within `traces/`.
-REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
+
+def _folder() -> Path:
+    if named := os.environ.get(_VARIABLE):
+        return Path(named).resolve()
+    return _BESIDE_THE_CHECKOUT.resolve() if (_BESIDE_THE_CHECKOUT / "traces").is_dir() else FETCHED
+
+
+#: With `traces/` and others; it need not be there.
+_FOLDER = _folder()
+
+#: How the reason of every skip begins that a real file would end. The path of the file follows.
+WAITS = "real traces are missing: "
+
+
+def is_there(path: str) -> bool:
+    """path: within the folder, such as `reference/operators.json`."""
+    return (_FOLDER / path).exists()
+
+
+def real_path(path: str) -> Path:
+    """A file or folder within the folder; where it is missing the test is skipped."""
+    if not is_there(path):
+        pytest.skip(WAITS + path)
+    return _FOLDER / path
+
+
+def real_trace(name: str) -> Path:
+    """The trace `name`: a path within `traces/`, or a folder there that holds one file."""
+    path = real_path(f"traces/{name}")
+    if path.is_dir():
+        (path,) = sorted(file for file in path.iterdir() if ".json" in file.name)
+    return path
+
+
+def is_real_trace_there(name: str) -> bool:
+    return is_there(f"traces/{name}")
+
+
+#: All that are here, as paths within `traces/`.
+REAL = tuple(sorted(str(path.relative_to(_FOLDER / "traces")) for path in _FOLDER.glob("traces/**/*.json.gz")))
+
+
+def cases(names: Iterable[str], path: str = "traces") -> list[Any]:
+    """What a test is parametrized with: the names, or one case that is skipped for want of `path` if there are none."""
+    return list(names) or [pytest.param("none", marks=pytest.mark.skip(reason=WAITS + path))]
+
+
+#: A test with a parameter `name` runs on each of them.
+on_real_traces = pytest.mark.parametrize("name", cases(REAL))
+
+
+def needs(path: str) -> pytest.MarkDecorator:
+    """A test that is skipped where this file is missing."""
+    return pytest.mark.skipif(not is_there(path), reason=WAITS + path)
+
+
+def reference(file: str) -> dict[str, Any]:
+    """Reference values of real traces, by trace; empty where they are not here."""
+    path = _FOLDER / "reference" / file
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
+
 
 #: Those whose waits for batches are tested.
 WITH_LOADERS = (
@@ -26,11 +96,33 @@ WITH_LOADERS = (
 )
 
 
-def read_real(path: Path | str) -> Trace:
-    """A trace that many tests ask for, with all that the package keeps of it: nothing in it changes."""
-    return _read(str(Path(path).resolve()))
+def read_real(trace: Path | str) -> Trace:
+    """A trace that many tests ask for, with all that the package keeps of it: nothing in it changes.
+
+    trace: a path, or a name as `real_trace` takes it.
+    """
+    return _read(trace.resolve() if isinstance(trace, Path) else real_trace(trace))
 
 
 @cache
-def _read(path: str) -> Trace:
+def _read(path: Path) -> Trace:
     return read_trace(path)
+
+
+def how_to_get(reasons: Iterable[str]) -> str | None:
+    """One line for the closing lines of pytest: how many of these reasons of skips wait for real traces, and what
+    brings them. None where none does."""
+    waiting = [found[1] for reason in reasons if (found := re.search(rf"{WAITS}([^'\"]*)", reason))]
+    if not waiting:
+        return None
+    public = [row.name for row in rows()]
+    fetched = sum(any(name.startswith(path) for name in public) for path in waiting)
+    one = len(waiting) == 1
+    whose = f"{fetched} of them need" if fetched < len(waiting) else "it needs" if one else "they need"
+    ways = []
+    if _FOLDER != FETCHED:
+        ways.append(f"looked for in {_FOLDER}")
+    if fetched:
+        ways.append(("without that folder " if ways else "") + f"`make traces` brings what {whose}")
+    told = "test waits for real traces and was" if one else "tests wait for real traces and were"
+    return f"{len(waiting)} {told} skipped: {'; '.join(ways) or 'their files are not public'}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import PROJECT
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import REAL, real_trace
 
 #: Events of an excerpt: a step or some of it, in which analyses find something to say.
 EVENTS = 400
@@ -38,7 +38,7 @@ class Seed:
 @cache
 def paths() -> tuple[Path, ...]:
     """Every trace at hand, the smaller first: others' real ones, those of the demo, and the tiny ones of the tests."""
-    real = SHARED.glob("traces/**/*.json.gz")
+    real = map(real_trace, REAL)
     demo = (PROJECT / "demo_logs").glob("*/*.json.gz")
     tiny = (path for path in (PROJECT / "tests/traces").glob("*.json") if _is_whole(path))
     return tuple(sorted((*real, *demo, *tiny), key=lambda path: (path.stat().st_size, path.name)))

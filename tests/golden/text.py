@@ -102,7 +102,9 @@ class Writer:
             yield from folded("note  ", f"{self.sentence(note['cause'])} {self.sentence(note['effect'])}")
 
     def card(self, number: int, card: Any) -> Iterator[str]:
-        facts = (card["id"], card["severity"], unit_value(card["gain_ns"], Unit.NS), card["confidence"])
+        lowered = f" (of {card['lowered_from']})" if card["lowered_from"] else ""
+        severity = card["severity"] + lowered
+        facts = (card["id"], severity, unit_value(card["gain_ns"], Unit.NS), card["confidence"])
         yield f"{number}. {self.sentence(card['title'])} ({', '.join(facts)})"
         yield from folded("   why            ", self.sentence(card["why"]))
         yield from (f"   | {line}" for line in (card["how"] or "").splitlines())

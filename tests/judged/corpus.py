@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import WAITS, is_real_trace_there, real_path
 from tests.judged.found import Found, found_in
 from tests.judged.jobs.demo import DEMO
 from tests.judged.jobs.edges import AT_THE_EDGES
@@ -41,8 +41,8 @@ class Job:
     @property
     def missing(self) -> str | None:
         """Why it cannot be judged here."""
-        if self.training is None and not (SHARED / "traces" / self.label.job).exists():
-            return f"no {self.label.job} among the real traces at {SHARED}"
+        if self.training is None and not is_real_trace_there(self.label.job):
+            return f"{WAITS}traces/{self.label.job}"
         return None
 
     def found(self) -> tuple[Found, ...]:
@@ -92,7 +92,7 @@ def judged_here() -> dict[str, list[tuple[Label, Found]]]:
 
 @cache
 def _read(name: str) -> tuple[Found, ...]:
-    path = SHARED / "traces" / name
+    path = real_path(f"traces/{name}")
     return tuple(found_in(file) for file in (sorted(path.glob("*.json*")) if path.is_dir() else [path]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Severity
+from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.trace.kineto import read_trace
 
 
@@ -24,6 +24,7 @@ class Found:
 
     bound: str
     cards: tuple[Card, ...]
+    insights: tuple[Insight, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -38,4 +39,4 @@ def found_in(path: Path) -> Found:
     trace = read_trace(path)
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     cards = (Card(card.id, card.severity is Severity.MINOR, card.gain_fraction) for card in judgement.insights)
-    return Found(judgement.verdict.bound.value, tuple(cards))
+    return Found(judgement.verdict.bound.value, tuple(cards), tuple(judgement.insights))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.drawn.card_order import contradictions
 from tests.judged import scores
 from tests.judged.corpus import Job, corpus
 from tests.judged.found import Found
@@ -42,3 +43,8 @@ def test_the_cards_that_have_to_be_there_are(job: Job):
 @pytest.mark.parametrize("job", jobs("extra"))
 def test_no_card_is_there_that_nobody_would_sign(job: Job):
     assert [id for found in found_in(job) for id in scores.wrong(job.label, found)] == []
+
+
+@pytest.mark.parametrize("job", [pytest.param(job, id=job.label.job) for job in corpus()])
+def test_the_order_of_cards_severity_and_gain_agree(job: Job):
+    assert [said for found in found_in(job) for said in contradictions(found.insights)] == []

@@ -163,7 +163,20 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "confidence": "low",
     }
     assert "no_workers" in [insight["id"] for insight in insights]
-    assert all(set(each) == {"id", "severity", "text", "gain_ns", "confidence"} for each in insights)
+    loading = next(insight for insight in insights if insight["id"] == "no_workers")
+    assert {key: loading[key] for key in loading if key != "text"} == {
+        "id": "no_workers",
+        "severity": "minor",
+        "gain_ns": 30_000,
+        "confidence": "low",
+        "gain_fraction": 0.3,
+        "later_ns": None,
+        "why_confidence": "Steps recorded: 2. A mean of so few may mislead.",
+        "lowered_from": "major",
+        "why_lowered": "Lowered from Major because the confidence is low: Steps recorded: 2. A mean of so few may "
+        "mislead.",
+    }
+    assert all(set(each) == set(loading) for each in insights)
 
 
 def test_what_is_not_measurable_is_null(tmp_path, capsys):

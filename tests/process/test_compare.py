@@ -13,10 +13,9 @@ import pytest
 from tb_steptime import cli
 from tests import PROJECT
 from tests.drawn.demo import copy_demo
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import real_path
 
 DEMO = PROJECT / "demo_logs"
-V100 = SHARED / "traces" / "kineto_v100_resnet50"
 
 
 class Done(NamedTuple):
@@ -94,6 +93,9 @@ def test_what_cannot_be_measured_ends_with_2():
 
 def test_what_is_asked_wrongly_is_one_line():
     assert asked_wrongly(BASE, WORKERS, "--fail-if", "speed>3").startswith('"speed" in "speed>3" is no metric')
+    assert '"steptime" in "steptime>+5%" is no metric. Did you mean step_time?' in asked_wrongly(
+        BASE, WORKERS, "--fail-if", "steptime>+5%"
+    )
     assert asked_wrongly(BASE).endswith("holds one run: name a second path to compare it with.")
     assert "runs: name the folder of one of them" in asked_wrongly(BASE, DEMO)
     assert asked_wrongly(BASE, DEMO / "nowhere").endswith("There is no such file. Check the path.")
@@ -125,10 +127,10 @@ def test_markdown_for_a_pull_request():
 
 
 @pytest.mark.live
-@pytest.mark.skipif(not V100.is_dir(), reason="no real traces beside the checkout")
 def test_a_real_pair_of_recordings():
     """Counted by hand: the mean of steps 6-10, 17-21 without workers, 6-10 and 17-20 with four."""
-    report = json.loads(compare(V100 / "workers0", V100 / "workers4", "--format", "json").stdout)
+    pair = real_path("traces/kineto_v100_resnet50")
+    report = json.loads(compare(pair / "workers0", pair / "workers4", "--format", "json").stdout)
     (candidate,) = report["candidates"]
     assert (report["base"]["steps"], candidate["steps"]) == (11, 9)
     assert {note["id"] for note in candidate["warnings"]} == {"steps_left_out"}

@@ -32,8 +32,8 @@ def test_as_text(capsys, trace):
     code, out, _ = explain(capsys, trace, "no_workers")
     lines = out.splitlines()
     assert (code, lines[0]) == (0, "Load batches in worker processes  [no_workers]")
-    assert [line[:17].strip() for line in lines if line[:1].isupper()][1:9] == [
-        "Evidence", "Gain", "Confidence", "Fires when", "Similar pattern", "Needs", "Jobs", "Left out",
+    assert [line[:17].strip() for line in lines if line[:1].isupper()][1:10] == [
+        "Evidence", "Gain", "Severity", "Confidence", "Fires when", "Similar pattern", "Needs", "Jobs", "Left out",
     ]  # fmt: skip
     assert "\N{REPLACEMENT CHARACTER}" not in out
 
@@ -61,6 +61,7 @@ def test_a_card_that_the_trace_does_not_have(capsys, trace):
     code, out, err = explain(capsys, trace, "alignment")
     assert (code, out) == (2, "")
     assert err.startswith("There is no card alignment for this trace. Its cards are: ")
+    assert "no card no_worker for this trace. Did you mean no_workers? Its" in explain(capsys, trace, "no_worker")[2]
 
 
 def test_a_file_that_is_not_there(capsys, tmp_path):

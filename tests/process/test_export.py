@@ -65,7 +65,7 @@ def listed(logs):
 def test_tensorboard_reads_the_figures_of_each_step(logs):
     assert export(logs, "--scalars") == 0
     steps = [5, 6, 7, 20, 21, 22]
-    run = "a/step_insights/worker1"
+    run = "a/step_insights/worker_4711"
     times = [FIRST_END_NS + 100_000 * (step % 5 if step < 20 else step - 20) for step in steps]
     assert scalars(logs, run, "step_insights/step_time_ms") == [
         (step, pytest.approx(at / 1e9, abs=1e-6), pytest.approx(0.1)) for step, at in zip(steps, times, strict=True)
@@ -84,7 +84,7 @@ def test_tensorboard_reads_the_figures_of_each_step(logs):
 def test_a_second_export_replaces_the_first(logs):
     export(logs, "--scalars")
     (first,) = logs.rglob("*tfevents*")
-    written, run = first.read_bytes(), "a/step_insights/worker1"
+    written, run = first.read_bytes(), "a/step_insights/worker_4711"
     read = scalars(logs, run, "step_insights/step_time_ms")
     for number in (1, 2):
         export(logs, "--scalars")
@@ -97,7 +97,7 @@ def test_a_second_export_replaces_the_first(logs):
 
 def test_a_running_tensorboard_sees_a_second_export(logs):
     export(logs, "--scalars")
-    running, run, tag = EventMultiplexer(), "a/step_insights/worker1", "step_insights/step_time_ms"
+    running, run, tag = EventMultiplexer(), "a/step_insights/worker_4711", "step_insights/step_time_ms"
     running.AddRunsFromDirectory(str(logs)).Reload()
     assert [event.step for event in running.Tensors(run, tag)] == [5, 6, 7, 20, 21, 22]
     next(logs.rglob("*0001.pt.trace.json.gz")).unlink()
@@ -121,8 +121,8 @@ def test_steps_that_begin_again_are_a_run_of_their_own(logs, capsys):
     write_trace(logs / "a" / "gpubox_4711.1600000000002.pt.trace.json.gz", first_step=5)
     export(logs, "--scalars")
     runs = listed(logs)
-    assert sorted(runs) == ["a/step_insights/worker1", "a/step_insights/worker1_2"]
-    assert [step for step, _, _ in scalars(logs, "a/step_insights/worker1_2", "step_insights/step_time_ms")] == [
+    assert sorted(runs) == ["a/step_insights/worker_4711", "a/step_insights/worker_4711_2"]
+    assert [step for step, _, _ in scalars(logs, "a/step_insights/worker_4711_2", "step_insights/step_time_ms")] == [
         5,
         6,
         7,
@@ -161,7 +161,7 @@ def test_tables_hold_what_was_measured(logs, tmp_path):
             read = list(csv.DictReader(file))
         assert [list(row) for row in rows] == [column_names(table)] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
-        said = set() if table.name == "modules" else {("a", "worker1")}  # none are recorded
+        said = set() if table.name == "modules" else {("a", "worker_4711")}  # none are recorded
         assert {(row["run"], row["worker"]) for row in rows} == said
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]
@@ -209,3 +209,10 @@ def test_what_cannot_be_done_is_said_in_a_line(logs, tmp_path, capsys):
 def test_a_worker_keeps_its_own_name_where_that_is_asked_for(logs, tmp_path):
     export(logs, "--jsonl", "-o", tmp_path, "--keep-paths")
     assert json.loads((tmp_path / "spans.jsonl").read_text().splitlines()[0])["worker"] == "gpubox_4711"
+
+
+def test_the_help_names_every_table(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["export", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"tables as CSV: {', '.join(table.name for table in TABLES)}" in said

@@ -46,6 +46,8 @@ QUESTIONS = (
     ("kernels", {"run": "a", "span": 2}),
     ("timeline", {"run": "a", "step": "99"}),
     ("definitions", {"metrics": ["speed"]}),
+    ("definitions", {"metrics": ["steptime"]}),
+    ("kernels", {"run": "A"}),
 )
 
 
@@ -94,7 +96,7 @@ def test_the_command_answers_over_stdio(mcp, logs, answers):
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
-    assert [error for error, _ in answers] == [False] * 11 + [True] * 4
+    assert [error for error, _ in answers] == [False] * 11 + [True] * 6
     assert max(len(text) for _, text in answers) < 6_000
     runs, summary, kernels, ops, modules, blocking, memory, step, window, comparison, definitions = (
         json.loads(text) for _, text in answers[:11]
@@ -148,4 +150,6 @@ def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):
         'kernels: There is no span "2". The spans are: 1.',
         'timeline: There is no step "99". The steps are: 5, 6, 7.',
     ]
+    assert "There is no metric steptime. Did you mean step_time? They are: " in answers[15][1]
+    assert answers[16][1].endswith('There is no run "A". Did you mean a? The runs are: a, b.')
     assert answers[14][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")

@@ -25,7 +25,7 @@ from tb_steptime.notebook.span import Span
 from tb_steptime.terminal.agent import answers, tables
 from tb_steptime.terminal.agent.logs import Logs, Which
 from tb_steptime.terminal.agent.numbers import mb, ms
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import is_real_trace_there, real_trace
 from tests.drawn.small_trace import small_trace, with_allocations
 
 #: Small ones: of an AMD GPU with copies, with blocking calls, with modules and allocations.
@@ -62,18 +62,22 @@ def summarized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     drawn = folder / DRAWN / "worker.1.pt.trace.json.gz"
     drawn.parent.mkdir()
     drawn.write_bytes(gzip.compress(json.dumps(with_allocations(small_trace(4, 5, None, 10.0))).encode(), mtime=0))
-    for run, name in REAL.items() if (SHARED / "traces").is_dir() else ():
+    for run in filter(_is_here, REAL):
         (folder / run).mkdir()
-        shutil.copyfile(SHARED / "traces" / name, folder / run / "worker.1.pt.trace.json.gz")
+        shutil.copyfile(real_trace(REAL[run]), folder / run / "worker.1.pt.trace.json.gz")
     assert cli.main(["index", str(folder)]) == 0
     return folder
+
+
+def _is_here(run: str) -> bool:
+    return is_real_trace_there(REAL[run])
 
 
 @pytest.fixture(scope="module", params=[DRAWN, *REAL])
 def recording(request: pytest.FixtureRequest, summarized: Path) -> Recording:
     folder = summarized / request.param
-    if not folder.is_dir():
-        pytest.skip("the shared traces are not beside the checkout")
+    if request.param in REAL:
+        real_trace(REAL[request.param])
     assert cli.main(["export", str(folder), "--csv", "-o", str(folder / "csv")]) == 0
     read = {file.stem: _rows(file) for file in (folder / "csv").iterdir()}
     return Recording(folder, tb_steptime.open(folder)[0], read, Logs(folder))

@@ -16,6 +16,7 @@ import pytest
 import tb_steptime
 from tb_steptime import cli
 from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measure import measure_trace, read_file
 from tb_steptime.metrics.catalogue import METRICS
@@ -52,10 +53,27 @@ def test_spans_are_chosen_by_run_and_worker(run):
     spans = tb_steptime.open(run.parent)
     assert (spans.runs, spans.workers) == (["run"], ["a", "b"])
     assert [span.path for span in spans["run", "b"]] == [str(run / "b.1600000000000.pt.trace.json.gz")]
-    with pytest.raises(KeyError, match="there are a, b"):
+    with pytest.raises(KeyError, match=r"is not here\. There are a, b\."):
         spans["run", "c"]
-    with pytest.raises(KeyError, match="there are run"):
+    with pytest.raises(KeyError, match=r"is not here\. There are run\."):
         spans["another"]
+
+
+def test_a_name_that_is_nearly_right_gets_the_right_one(run):
+    write_trace(run / "rank_10.pt.trace.json")
+    spans = tb_steptime.open(run.parent)
+    span = spans[0]
+    for ask, meant in (
+        (lambda: spans["runs"], "run"),
+        (lambda: spans["run", "rank10"], "rank_10"),
+        (lambda: span.figures["steptime"], "step_time"),
+        (lambda: span.result("data_loadin", OverviewResult), "data_loading"),
+    ):
+        with pytest.raises(KeyError, match=rf"Did you mean {meant}\?"):
+            ask()
+    with pytest.raises(TraceError, match=r"Did you mean rank_10\?"):
+        tb_steptime.open(run / "rank10")
+    assert "steptime" not in span.figures
 
 
 @pytest.mark.parametrize("name", ["nothing", "run/c"])

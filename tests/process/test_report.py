@@ -99,8 +99,8 @@ def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs,
     assert hostile in text
     assert str(logs) not in text
     assert "host_4711" not in text
-    assert answers["index"]["runs"][0]["workers"][0]["name"] == "worker1"
-    assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker1.1.pt.trace.json"
+    assert answers["index"]["runs"][0]["workers"][0]["name"] == "worker_4711"
+    assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker_4711.1.pt.trace.json"
 
 
 def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp_path):

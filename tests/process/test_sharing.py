@@ -101,7 +101,9 @@ def test_what_is_written_names_neither_user_nor_machine_nor_folder(recorded, tmp
         assert cli.main(["export", str(recorded), kind, "-o", str(folder)]) == 0
         assert holds_it(folder) == []
         assert [str(path) for path in folder.rglob("*") if "telltale" in str(path.relative_to(folder))] == []
-    assert (tmp_path / "scalars" / "run" / "step_insights" / "worker1").is_dir()
+    (trace,) = recorded.rglob("*.pt.trace.json.gz")
+    process = trace.name.partition(".")[0].rpartition("_")[2]
+    assert (tmp_path / "scalars" / "run" / "step_insights" / f"worker_{process}").is_dir()
 
 
 def test_the_recording_itself_holds_them(recorded):

@@ -18,7 +18,7 @@ from tb_steptime.trace.steps import find_steps, only_steps
 from tb_steptime.trace.table import DEVICE_KINDS
 from tests.drawn.demo import DEMO, demo_runs
 from tests.drawn.long_trace import write_long_trace
-from tests.drawn.real_traces import REAL, SHARED
+from tests.drawn.real_traces import real_trace
 from tests.drawn.small_trace import LOADER, write_trace
 from tests.drawn.trace_schema import faults
 
@@ -174,19 +174,17 @@ def test_the_steps_of_a_demo_log_measure_the_same(run, tmp_path, capsys):
     assert_a_slice_measures_the_same(min((DEMO / run).glob("*.json.gz")), tmp_path, capsys)
 
 
-@pytest.mark.skipif(not REAL, reason="the shared traces are not beside the checkout")
 @pytest.mark.parametrize(
     "name",
     [
         "hta_mi250_toy",
         "tracelens_h100_bert",
         pytest.param("hta_a100_ddp_nccl", marks=pytest.mark.live),
-        pytest.param("workers4/worker0.1623212756351", marks=pytest.mark.live),
+        pytest.param("kineto_v100_resnet50/workers4/worker0.1623212756351.pt.trace.json.gz", marks=pytest.mark.live),
     ],
 )
 def test_the_steps_of_a_real_trace_measure_the_same(name, tmp_path, capsys):
-    (path,) = (SHARED / "traces" / each for each in REAL if name in each)
-    assert_a_slice_measures_the_same(path, tmp_path, capsys)
+    assert_a_slice_measures_the_same(real_trace(name), tmp_path, capsys)
 
 
 def test_a_trace_without_marks_has_the_steps_that_repeated_calls_show(tmp_path, capsys):

@@ -33,7 +33,7 @@ from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsAsked
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tb_steptime.timeline.answers import TimelinePage
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import REAL, needs, real_trace
 from tests.drawn.small_trace import write_trace
 from tests.drawn.stores import all_read, entries, replace_program, until
 
@@ -529,12 +529,12 @@ def test_many_threads_may_ask_at_once(logs, opened):
     assert opened.reader.queue.places() == {}
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
+@needs("traces")
 def test_every_real_trace_opens_and_is_summarized(tmp_path, capsys):
-    for path in sorted((SHARED / "traces").rglob("*.json.gz")):
-        target = tmp_path / "logs" / path.relative_to(SHARED / "traces")
+    for name in REAL:
+        target = tmp_path / "logs" / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
+        target.write_bytes(real_trace(name).read_bytes())
     made = Store([Place("", tmp_path / "logs", "logs")])
     found = all_read(made)
     assert {entry.file: entry.error for entry in found.values() if entry.error} == {}

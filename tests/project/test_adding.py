@@ -17,7 +17,7 @@ from tests import PROJECT
 from tests.drawn.small_trace import write_trace
 
 #: What the steps change or run.
-CARRIED = ("tb_steptime", "tests", "frontend/src", "setup.cfg", "ruff.toml")
+CARRIED = ("tb_steptime", "tests", "tools", "frontend/src", "setup.cfg", "ruff.toml")
 MYPY_CACHE = PROJECT / ".mypy_cache"
 NODE_MODULES = PROJECT / "frontend" / "node_modules"
 

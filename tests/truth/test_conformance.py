@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from typing import Any
 
 import pytest
 
@@ -17,14 +15,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import as_one_step, find_steps
-from tests.drawn.real_traces import SHARED, read_real
-
-TRACES = SHARED / "traces"
-REFERENCE = SHARED / "reference"
-
-pytestmark = pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference traces and values are not beside the checkout"
-)
+from tests.drawn.real_traces import cases, needs, on_real_traces, read_real, reference
 
 #: Times of these files are absolute microseconds with decimals. The reference holds them as float64, which at 1.7e15
 #: has
@@ -45,11 +36,6 @@ HOST_COLLECTIVES = {
 UNKNOWN_COLLECTIVES = {"hta_no_gpu_in_trace/rank_not_found.json.gz"}
 
 
-def reference(name: str) -> dict[str, Any]:
-    path = REFERENCE / name
-    return dict(json.loads(path.read_text())) if path.is_file() else {}
-
-
 STEPS = reference("torch_tb_profiler.json")
 BUSY = reference("device_time.json")
 
@@ -57,15 +43,11 @@ BUSY = reference("device_time.json")
 @cache
 def trace_of(name: str) -> Trace:
     """As the reference sees it: without step marks it is one step, whatever repeats."""
-    trace = read_real(TRACES / name)
+    trace = read_real(name)
     return trace if len(step_marks(trace)) else as_one_step(trace)
 
 
-def every_trace() -> list[str]:
-    return sorted(str(path.relative_to(TRACES)) for path in TRACES.rglob("*.gz")) if TRACES.is_dir() else []
-
-
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", cases(STEPS, "reference/torch_tb_profiler.json"))
 def test_step_windows_agree(name: str):
     trace, expected = trace_of(name), STEPS[name]["steps"]
     steps = find_steps(trace).steps
@@ -74,7 +56,7 @@ def test_step_windows_agree(name: str):
     assert max(map(abs, off)) <= 1.0
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", cases(STEPS, "reference/torch_tb_profiler.json"))
 def test_parts_agree(name: str):
     tolerance = FLOAT_GRID_US if name in ON_A_FLOAT_GRID else 1.0
     for ours, step in zip(step_breakdown(trace_of(name)), STEPS[name]["steps"], strict=True):
@@ -98,6 +80,7 @@ def test_parts_agree(name: str):
         assert {part: us for part, us in off.items() if abs(us) > tolerance} == {}
 
 
+@needs("reference/device_time.json")
 def test_collectives_of_current_torch_are_communication_and_not_kernel():
     """The reference books them as compute: 20.7 us a step of Communication. Their kernels run for 27 256 us a step."""
     name = "hta_a100_ddp_control/control.json.gz"
@@ -106,7 +89,7 @@ def test_collectives_of_current_torch_are_communication_and_not_kernel():
     assert STEPS[name]["mean_us"]["Communication"] == pytest.approx(20.666667)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", cases(STEPS, "reference/torch_tb_profiler.json"))
 def test_gpu_figures_agree(name: str):
     trace = trace_of(name)
     assert [str(device) for device in sorted(devices_by_activity(trace))] == sorted(STEPS[name]["gpu"])
@@ -122,14 +105,14 @@ def test_gpu_figures_agree(name: str):
             assert ours is None or ours == pytest.approx(theirs, abs=0.0005)
 
 
-@pytest.mark.parametrize("name", BUSY)
+@pytest.mark.parametrize("name", cases(BUSY, "reference/device_time.json"))
 def test_busy_times_agree(name: str):
     trace = trace_of(name)
     for device in BUSY[name]["per_device"]:
         assert abs(busy_intervals(trace, device["device"]).total_ns - device["busy_ns"]) <= 1_000
 
 
-@pytest.mark.parametrize("name", every_trace())
+@on_real_traces
 def test_time_is_conserved(name: str):
     """On every trace, in integers: parts sum to the step, idle reasons to the idle time, busy and idle to the step."""
     trace = trace_of(name)

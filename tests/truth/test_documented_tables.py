@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from benchmarks import conformance
 from tests import PROJECT
+from tests.drawn.real_traces import real_path
 from tests.truth.simulate.judging import judged
 from tests.truth.simulate.mixtures import CAUSES, cost_ns
 
@@ -29,8 +29,8 @@ def test_gains_of_single_causes():
     assert [row[1:] for row in rows_under("Causes")] == printed
 
 
-def test_differences_from_the_profiler_tab(shared: Path, capsys):
-    conformance.main(str(shared / "traces"), str(shared / "reference/torch_tb_profiler.json"))
+def test_differences_from_the_profiler_tab(capsys):
+    conformance.main(str(real_path("traces")), str(real_path("reference/torch_tb_profiler.json")))
     printed = [line for line in capsys.readouterr().out.splitlines() if line]
     assert [line for line in printed if line not in ACCURACY.splitlines()] == []
     assert len(printed) > 10

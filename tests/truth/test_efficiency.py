@@ -13,7 +13,7 @@ import pytest
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.roofline.dots import roofline
 from tb_steptime.metrics.roofline.utilization import model_gflop
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 
 BERT = "tracelens_h100_bert/bert-small.json.gz"
 TIMESFORMER = "tracelens_h100_timesformer/timesformer.json.gz"
@@ -53,13 +53,11 @@ PUBLISHED = (
     (RESNET, "aten::convolution_backward", "[[10,512,7,7],[10,256,14,14],[512,256,1,1],", 3, 5.712),
 )
 
-pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
-
 
 @cache
 def rates(path: str) -> dict[tuple[str, str], tuple[int, float]]:
     """Calls and TFLOP/s by op and shapes, of all kernels that ran them."""
-    trace = read_real(SHARED / "traces" / path)
+    trace = read_real(path)
     device = main_device(trace)
     assert device is not None
     sums: dict[tuple[str, str], list[int]] = {}
@@ -94,6 +92,6 @@ def test_the_backward_pass_of_the_first_layer_is_half_of_theirs():
 def test_a_resnet_of_2021_has_no_gradient_of_its_images():
     """Counted by hand of the file: 261.58 GFLOP forward and for the gradients of the weights, 7.55 less for those of
     the inputs, and the last layer's three products."""
-    trace = read_real(SHARED / "traces" / "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
+    trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
     forward, first, last = 261_576_720_384, 7_552_892_928, 3 * 2 * 32 * 2048 * 1000
     assert model_gflop(trace, 0).value == pytest.approx((3 * forward - first + last) / 1e9, rel=1e-9)

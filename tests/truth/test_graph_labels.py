@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_steptime.analyses.operators import analyse
@@ -12,24 +10,16 @@ from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.metrics.replays.labels import labelled
 from tb_steptime.metrics.roofline.utilization import model_gflop
 from tb_steptime.trace.ops import graph_kernels, kernel_origins
-from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real, real_path
 from tests.truth.captured import LEAST_KERNELS, MOST_WITHOUT_OP, captured, right_fraction
 
 #: By what was changed, the least share of kernel time with the right op, module, line and phase.
 LEAST = {"": 0.97, "replaced": 0.90, "fused": 0.90}
 
 
-@pytest.fixture
-def world(shared: Path) -> Path:
-    folder = shared / "traces_world"
-    if not folder.is_dir():
-        pytest.skip(f"no {folder.name} among the real traces at {shared}")
-    return folder
-
-
-@pytest.mark.parametrize("name", REAL)
+@on_real_traces
 def test_an_eager_recording_names_its_own_kernels_again(name):
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     if len(trace.kernels) < LEAST_KERNELS or (kernel_origins(trace).op < 0).mean() > MOST_WITHOUT_OP:
         pytest.skip("it has few kernels, or does not say which ops launched them")
     for changed, least in LEAST.items():
@@ -37,8 +27,10 @@ def test_an_eager_recording_names_its_own_kernels_again(name):
         assert share is None or share >= least, changed
 
 
-def test_a_training_in_graphs_gets_the_labels_of_the_eager_one(world):
-    eager, graphed = (read_real(world / f"rtx5080_train_{way}.json.gz") for way in ("eager", "graphed_callables"))
+def test_a_training_in_graphs_gets_the_labels_of_the_eager_one():
+    eager, graphed = (
+        read_real(real_path(f"traces_world/rtx5080_train_{way}.json.gz")) for way in ("eager", "graphed_callables")
+    )
     found = labelled(graphed, eager)
     assert found is not None
     assert found.named_fraction > 0.99
@@ -53,8 +45,8 @@ def test_a_training_in_graphs_gets_the_labels_of_the_eager_one(world):
     assert launches[0] == launches[1] != {}
 
 
-def test_another_implementation_of_a_model_names_nothing(world):
-    eager, graphed = (read_real(world / f"l40_llm_{way}.json.gz") for way in ("eager", "cudagraph"))
+def test_another_implementation_of_a_model_names_nothing():
+    eager, graphed = (read_real(real_path(f"traces_world/l40_llm_{way}.json.gz")) for way in ("eager", "cudagraph"))
     found = labelled(graphed, eager)
     assert found is not None
     assert found.named_fraction < 0.05
@@ -64,9 +56,7 @@ def test_another_implementation_of_a_model_names_nothing(world):
 
 @pytest.mark.parametrize("name", ["hta_a100_ddp_nccl/nccl_data.json.gz", "tracelens_h100_bert/bert-small.json.gz"])
 def test_labels_move_device_time_between_ops_and_lose_none(name):
-    if name not in REAL:
-        pytest.skip(f"no {name} among the real traces")
-    eager = read_real(SHARED / "traces" / name)
+    eager = read_real(name)
     case = captured(eager)
     found = labelled(case.trace, eager)
     assert found is not None

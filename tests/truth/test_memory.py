@@ -16,11 +16,10 @@ from tb_steptime.metrics.memory.by_op import memory_by_op
 from tb_steptime.metrics.memory.devices import Place, curve, memory_devices
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.memory import with_memory
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import cases, read_real, reference
 from tests.drawn.timeline import timeline
 
-REFERENCE = SHARED / "reference" / "operators.json"
-RECORDED = json.loads(REFERENCE.read_text()) if REFERENCE.is_file() else {}
+RECORDED = reference("operators.json")
 WITH_MEMORY = [name for name, said in RECORDED.items() if "memory_by_operator" in said]
 
 
@@ -28,10 +27,10 @@ def named(place: Place) -> str:
     return "CPU" if place.type == 0 else f"GPU{place.device}"
 
 
-@pytest.mark.parametrize("name", WITH_MEMORY or ["none"])
-def test_what_ops_allocate_is_what_torch_tb_profiler_counts(name: str, shared: Path):
+@pytest.mark.parametrize("name", cases(WITH_MEMORY, "reference/operators.json"))
+def test_what_ops_allocate_is_what_torch_tb_profiler_counts(name: str):
     """All of it, without a difference: sizes, counts, calls, with children and without, over the whole recording."""
-    trace, expected = read_real(shared / "traces" / name), RECORDED[name]["memory_by_operator"]
+    trace, expected = read_real(name), RECORDED[name]["memory_by_operator"]
     found = {
         named(place): {
             row.op: [
@@ -45,10 +44,10 @@ def test_what_ops_allocate_is_what_torch_tb_profiler_counts(name: str, shared: P
     assert found == expected
 
 
-@pytest.mark.parametrize("name", WITH_MEMORY or ["none"])
-def test_peaks_are_those_of_the_allocator(name: str, shared: Path):
+@pytest.mark.parametrize("name", cases(WITH_MEMORY, "reference/operators.json"))
+def test_peaks_are_those_of_the_allocator(name: str):
     """Files of 2021 have no totals: their peak is counted from the first event, and the reference has none."""
-    trace, expected = read_real(shared / "traces" / name), RECORDED[name]["memory_peak_bytes"]
+    trace, expected = read_real(name), RECORDED[name]["memory_peak_bytes"]
     whole = [place for place in memory_devices(trace) if curve(trace, place).whole]
     assert {f"{each.type}:{each.device}": int(curve(trace, each).allocated.max()) for each in whole} == expected
     for device in analyse(trace).devices:

@@ -17,13 +17,11 @@ from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tabl
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import as_one_step
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import needs, read_real, reference
 
-REFERENCE = SHARED / "reference" / "operators.json"
+pytestmark = needs("reference/operators.json")
 
-pytestmark = pytest.mark.skipif(not REFERENCE.is_file(), reason="the reference values are not beside the checkout")
-
-EXPECTED: dict[str, Any] = json.loads(REFERENCE.read_text()) if REFERENCE.is_file() else {}
+EXPECTED = reference("operators.json")
 
 CONTROL = "hta_a100_ddp_control/control.json.gz"
 NCCL = "hta_a100_ddp_nccl/nccl_data.json.gz"
@@ -60,7 +58,7 @@ FIELDS = ("calls", "host_total", "host_self", "device_total", "device_self")
 
 @cache
 def trace_of(name: str) -> Trace:
-    return as_one_step(read_real(SHARED / "traces" / name))
+    return as_one_step(read_real(name))
 
 
 @cache

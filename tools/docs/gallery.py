@@ -2,8 +2,8 @@
 
 python -m tools.docs.gallery [WORD ...]     all pictures, or those of the views, runs and themes named
 
-They go to test-artifacts/gallery, with an index.html. Real traces of GPUs join where a folder `shared` lies beside the
-checkout. For speed one TensorBoard, one browser and one page a theme take them all: only the address changes.
+They go to test-artifacts/gallery, with an index.html. Real traces of GPUs join where they are here (`make traces`). For
+speed one TensorBoard, one browser and one page a theme take them all: only the address changes.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from html import escape
 
 from playwright.sync_api import Browser, ElementHandle, Frame, Page, TimeoutError
 
+from tests.drawn.real_traces import is_real_trace_there, real_path
 from tools.docs.screenshots import DRAWN_MS, ROOT, WIDTH, Picture, opened, showing
 from tools.serve import TensorBoard
 
 TARGET = ROOT / "test-artifacts" / "gallery"
 DEMO = ROOT / "demo_logs"
-TRACES = ROOT.parent / "shared" / "traces"
 
 VIEWS = (
     "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "ranks", "timeline",
     "compare",
 )  # fmt: skip
 THEMES = ("light", "dark")
-#: Run of the contact sheet, and the folder of its trace in `shared`.
+#: Run of the contact sheet, and the folder of its real trace.
 REAL = {
     "v100_workers0": "kineto_v100_resnet50/workers0",
     "v100_workers4": "kineto_v100_resnet50/workers4",
@@ -71,7 +71,7 @@ WAITS_NO_MORE = "!document.querySelector('[role=progressbar], .notice')"
 
 def main(words: Sequence[str]) -> int:
     runs = {run: DEMO / run for run in SHOWN_DEMO}
-    runs |= {run: TRACES / folder for run, folder in REAL.items() if (TRACES / folder).is_dir()}
+    runs |= {run: real_path(f"traces/{folder}") for run, folder in REAL.items() if is_real_trace_there(folder)}
     TARGET.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     with showing(runs) as (browser, server):

@@ -8,6 +8,8 @@ interface BasisProps {
   openRange(range: Evidence): void;
 }
 
+export const SEVERITY = { major: "Major", warning: "Warning", minor: "Minor" } as const;
+
 /** What a card rests on, folded: formula, confidence, what else looks like it, and where to see it. */
 export function Basis({ insight, meaning, openRange }: BasisProps) {
   return (
@@ -18,6 +20,12 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
         <dd>
           <Sentence phrase={insight.gain_formula} />
         </dd>
+        {insight.lowered_from && (
+          <>
+            <dt>Severity</dt>
+            <dd>Lowered from {SEVERITY[insight.lowered_from]} because the confidence is low.</dd>
+          </>
+        )}
         <dt>Confidence</dt>
         <dd>
           {insight.confidence}. <Sentence phrase={insight.why_confidence} />

@@ -3,7 +3,7 @@ import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
 import { ns, share } from "../format";
 import { sentence } from "../phrase";
-import { Basis } from "./basis";
+import { Basis, SEVERITY } from "./basis";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
@@ -29,7 +29,9 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
             <Sentence phrase={insight.title} />
           </h3>
           <span class="meta" {...hint(sentence(insight.why_confidence))}>
-            <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
+            <b>{SEVERITY[insight.severity]}</b>
+            {insight.lowered_from && ` (lowered from ${SEVERITY[insight.lowered_from]})`}, confidence{" "}
+            {insight.confidence}
           </span>
         </div>
         <p>
@@ -57,8 +59,6 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
     </li>
   );
 }
-
-const SEVERITY = { major: "Major", warning: "Warning", minor: "Minor" } as const;
 
 function Gain({ insight }: { insight: Insight }) {
   const { gain_ns: gain, gain_fraction: part, later_ns: later, instead } = insight;

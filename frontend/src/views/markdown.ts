@@ -14,7 +14,7 @@ export function summaryMarkdown(page: PageOf<"overview">, meanings: Meanings): s
     ...(head.simulated === null ? [] : [`**Simulated, not recorded.** ${safe(head.simulated)}`]),
     meanStep(page, meanings.parts),
     figures(page, meanings),
-    ...(insights.length === 0 ? [] : ["**What to do, most gain first**", insights.map(card).join("\n\n")]),
+    ...(insights.length === 0 ? [] : ["**What to do, most important first**", insights.map(card).join("\n\n")]),
     `<sub>Step Insights ${safe(meanings.version)}</sub>`,
   ]
     .filter((block) => block !== "")
@@ -48,9 +48,11 @@ function figures({ result }: PageOf<"overview">, meanings: Meanings): string {
   return rows.length === 0 ? "" : table(["Figure", "Value"], rows);
 }
 
-function card({ title, why, how, gain_ns, gain_fraction, severity, confidence }: Insight, at: number): string {
+function card(insight: Insight, at: number): string {
+  const { title, why, how, gain_ns, gain_fraction, severity, confidence, lowered_from: due } = insight;
   const gain = gain_ns > 0 ? `up to ${ns(gain_ns)}, ${share(gain_fraction)} of the step; ` : "";
-  const said = `${at + 1}. **${safe(sentence(title))}** (${gain}${severity}, confidence ${confidence})`;
+  const grave = due === null ? severity : `${severity}, lowered from ${due}`;
+  const said = `${at + 1}. **${safe(sentence(title))}** (${gain}${grave}, confidence ${confidence})`;
   return [said, rich(why), ...(how === null ? [] : [fenced(how)])].map((part, line) => indented(part, line)).join("\n");
 }
 

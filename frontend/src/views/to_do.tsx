@@ -1,4 +1,4 @@
-/** The cards: what to do, most gain first, each with the way to its evidence. */
+/** The cards: what to do, the most important first, each with the way to its evidence. */
 
 import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, ViewId } from "../api.gen";
@@ -18,7 +18,7 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
   return (
     <section>
       <div class="head">
-        <h2>{insights.length > 1 ? "What to do, most gain first" : "What to do"}</h2>
+        <h2>{insights.length > 1 ? "What to do, most important first" : "What to do"}</h2>
         {remark && insights.length > 0 && (
           <span class="sub">
             <Sentence phrase={remark} />

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.files.paths import AnyPath, open_regular
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.ingest.recorder_files.finding import content_of
 from tb_steptime.record.file import format as layout
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.table import Int64
@@ -47,19 +47,12 @@ def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple
     broken: list[str] = []
     for name in names:
         try:
-            read.append(decode(_content(folder / name), name, origin_ns))
+            read.append(decode(content_of(folder / name), name, origin_ns))
         except layout.UnfinishedError:
             continue
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken
-
-
-def _content(path: AnyPath) -> bytes:
-    if not isinstance(path, Path):
-        return path.read_bytes()
-    with open_regular(path) as file:
-        return file.read()
 
 
 def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:

@@ -18,10 +18,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.paths import AnyPath, any_path, open_regular
 from tb_steptime.files.remote import RemotePath, RemoteStat
 from tb_steptime.record.file import format as layout
 from tb_steptime.trace.model import Trace
@@ -43,12 +44,14 @@ _ASKING: defaultdict[RemotePath, threading.Lock] = defaultdict(threading.Lock)
 
 class SeenFile(msgspec.Struct, frozen=True):
     """A recorder's file as it was when the trace was analysed. file: `digest_of` its name. complete: it reached beyond
-    the trace's end, and rows added later do not matter."""
+    the trace's end, and rows added later do not matter. digest: of its content, empty where it is complete or was
+    written to meanwhile."""
 
     file: str
     bytes: int
     mtime_ns: int
     complete: bool
+    digest: str = ""
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
@@ -67,11 +70,44 @@ def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
         file = known.get(digest_of(name))
         if file is None:
             return False
-        if not file.complete:
-            stamp = stamp_of(folder / name)
-            if stamp and (stamp.st_size, stamp.st_mtime_ns) != (file.bytes, file.mtime_ns):
-                return False
+        if not file.complete and not _is_as_seen(folder / name, file):
+            return False
     return True
+
+
+def _is_as_seen(path: AnyPath, seen: SeenFile) -> bool:
+    """A copied directory has new modification times; then the content decides. A file that is gone says nothing new."""
+    stamp = stamp_of(path)
+    if stamp is None:
+        return True
+    if stamp.st_size != seen.bytes:
+        return False
+    return stamp.st_mtime_ns == seen.mtime_ns or (seen.digest != "" and _content_digest(path) == seen.digest)
+
+
+def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
+    """stamp: from before the file was read."""
+    digest = "" if complete else _content_digest(path)
+    later = stamp_of(path)
+    if later is None or (later.st_size, later.st_mtime_ns) != (stamp.st_size, stamp.st_mtime_ns):
+        digest = ""
+    return SeenFile(digest_of(path.name), stamp.st_size, stamp.st_mtime_ns, complete, digest)
+
+
+def _content_digest(path: AnyPath) -> str:
+    """Empty where it cannot be read."""
+    try:
+        return hashlib.blake2b(content_of(path), digest_size=9).hexdigest()
+    except OSError:
+        return ""
+
+
+def content_of(path: AnyPath) -> bytes:
+    """Raises OSError."""
+    if not isinstance(path, Path):
+        return path.read_bytes()
+    with open_regular(path) as file:
+        return file.read()
 
 
 def recorder_files(folder: AnyPath) -> tuple[str, ...]:

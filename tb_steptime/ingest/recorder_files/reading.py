@@ -11,7 +11,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.recorder_files import finding, missing
 from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
-from tb_steptime.ingest.recorder_files.finding import SeenFile, SeenRecords
+from tb_steptime.ingest.recorder_files.finding import SeenRecords
 from tb_steptime.ingest.recorder_files.missing import recorder_note
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, count, text
@@ -27,6 +27,8 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     names = finding.recorder_files(folder)
     host = finding.host_of(trace, pids)
     mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]
+    if not mine:
+        return trace, SeenRecords(pids, [], host)
     stamps = [finding.stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine, trace.origin_ns)
     notes = []
@@ -41,7 +43,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
     seen = [
-        SeenFile(finding.digest_of(name), stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, high))
+        finding.seen_file(folder / name, stamp, complete=_reaches_beyond(read, name, high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]

@@ -1,14 +1,18 @@
-"""Whether a summary is of a trace as it is now, by the trace's own file and the recorder's files next to it."""
+"""Whether a summary says what this release would measure of a trace as it is now.
+
+Decided by the version of the definitions, by the trace's own file and by the recorder's files next to it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
 
+from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.ingest.recorder_files import are_current
-from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
-from tb_steptime.ingest.summaries.layout import SummaryHead, TraceStamp
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, SummaryHead, TraceStamp
+from tb_steptime.metrics.work.told_peaks import told_text
 
 #: Enough of either end of a trace to tell a copy from another recording of the same size: gzip ends in a checksum of
 #: the whole, and a plain file's first and last events hold its times.
@@ -31,12 +35,20 @@ def _digest(trace: AnyPath, size: int) -> str:
 
 
 def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
-    """Whether this code made it, of exactly this trace and the recorder's files that are there now. Raises OSError."""
+    """Whether it was measured by today's definitions, with the peak rates that are told now, of exactly this trace and
+    the recorder's files that are there now. Raises OSError."""
     return (
-        head.code == code_fingerprint()
+        head.definitions == DEFINITIONS
+        and head.told_peaks == told_peaks_digest()
+        and head.release in ("", __version__)
         and is_of(head.trace, trace)
         and are_current(head.records, trace.absolute().parent)
     )
+
+
+def told_peaks_digest() -> str:
+    told = told_text()
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest() if told else ""
 
 
 def is_of(known: TraceStamp, trace: AnyPath) -> bool:

@@ -23,6 +23,13 @@ SUFFIX = ".steptime"
 #: before becomes this one.
 FORMAT = 2
 
+#: What the fields mean. Raise it by one with every change after which a recording gives another result: a figure, a
+#: rule that measures, a note or a name that a summary holds, or an analysis that no longer fails. Summaries of other
+#: definitions are measured again where their traces are at hand. Judgements (verdicts, cards, headlines) are made when
+#: a summary is opened, so they need no raise. `tests/project/test_demo_summaries.py` notices a change that was not told
+#: here, as far as the recordings of the demo show it.
+DEFINITIONS = 1
+
 #: A head is a few kB: notes and names.
 MAX_HEAD_BYTES = 64 * 1024
 #: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
@@ -40,17 +47,24 @@ class TraceStamp(msgspec.Struct, frozen=True):
 
 
 class SummaryHead(msgspec.Struct, frozen=True):
-    """view_bytes: compressed length of each view's member, in the order in which they follow the head. code: the
-    fingerprint of the code that measured. records: the recorder's files that were read with the trace. keeps_paths: see
-    `MeasuredSpan`. The file of the facts is empty, as that of the stamp."""
+    """view_bytes: compressed length of each view's member, in the order in which they follow the head. records: the
+    recorder's files that were read with the trace. keeps_paths: see `MeasuredSpan`. The file of the facts is empty, as
+    that of the stamp.
+
+    definitions: `DEFINITIONS` of the code that measured; 0 in summaries from before there were any. told_peaks: digest
+    of the peak rates that the user told, empty where none were. release: the one in which an analysis failed, empty
+    where none did.
+    """
 
     format: int
-    code: str
     trace: TraceStamp
     facts: SpanFacts
     view_bytes: dict[str, int]
     records: SeenRecords = SeenRecords()
     keeps_paths: bool = False
+    definitions: int = 0
+    told_peaks: str = ""
+    release: str = ""
 
     def place(self, view: str) -> int:
         """Where a view's member begins, counted from the end of the head. Raises KeyError."""

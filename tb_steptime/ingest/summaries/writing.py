@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
+from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath, identity, is_file, write_whole
+from tb_steptime.files.version_control import is_any_tracked
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
-from tb_steptime.ingest.summaries.layout import FORMAT, SUFFIX, SummaryHead, TraceStamp, member
+from tb_steptime.ingest.summaries.freshness import told_peaks_digest
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, SUFFIX, SummaryHead, TraceStamp, member
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
@@ -23,7 +25,17 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
     views = {view: member(msgspec.json.encode(result)) for view, result in measured.results.items()}
     lengths = {view: len(content) for view, content in views.items()}
     facts = msgspec.structs.replace(measured.facts, file="")
-    head = SummaryHead(FORMAT, code_fingerprint(), trace, facts, lengths, measured.records, measured.keeps_paths)
+    head = SummaryHead(
+        FORMAT,
+        trace,
+        facts,
+        lengths,
+        measured.records,
+        measured.keeps_paths,
+        definitions=DEFINITIONS,
+        told_peaks=told_peaks_digest(),
+        release=__version__ if facts.gaps else "",
+    )
     return b"".join([member(msgspec.json.encode(head)), *views.values()])
 
 
@@ -31,6 +43,15 @@ def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
     """Next to the trace, and in the user's cache directory by its real path or its address."""
     name = hashlib.blake2b(identity(trace).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
+
+
+def places_to_write(trace: AnyPath, *, asked: bool = False) -> tuple[AnyPath, ...]:
+    """Those of `places_for` that a summary may be written to, the better one first. Next to a trace that is under
+    version control it would be a change that nobody made, so it goes there only where it was asked for."""
+    beside, in_cache = places_for(trace)
+    if not asked and isinstance(trace, Path) and isinstance(beside, Path) and is_any_tracked(trace, beside):
+        return (in_cache,)
+    return beside, in_cache
 
 
 def cache_directory() -> Path:

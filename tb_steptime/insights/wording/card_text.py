@@ -6,7 +6,8 @@ aten::_local_scalar_dense in training/loops…er.py(1054): step leaves the GPU i
 
 from __future__ import annotations
 
-from tb_steptime.text import Phrase, Quantity, Unit, shortened, text
+from tb_steptime.insights.base import Insight, Severity
+from tb_steptime.text import Phrase, Quantity, Unit, joined, phrase, shortened, text
 
 #: Letters in two lines of a card.
 CARD_LENGTH = 160
@@ -22,6 +23,22 @@ _LENGTHS = {
     Unit.BYTES: 7,
     Unit.BYTES_PER_SECOND: 9,
 }
+
+
+_SEVERITY = {Severity.MAJOR: "Major", Severity.WARNING: "Warning", Severity.MINOR: "Minor"}
+
+
+def severity_word(severity: Severity) -> str:
+    """As cards show it."""
+    return _SEVERITY[severity]
+
+
+def why_lowered(insight: Insight) -> Phrase | None:
+    """Why the card's severity is lower than that of its gain; None where it is not."""
+    if insight.lowered_from is None:
+        return None
+    due = text(severity_word(insight.lowered_from))
+    return joined(phrase("Lowered from {due} because the confidence is low:", due=due), insight.why_confidence)
 
 
 def fitted(said: Phrase) -> Phrase:

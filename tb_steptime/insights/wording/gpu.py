@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.gpu import DeviceGpu
+from typing import TYPE_CHECKING
+
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
 from tb_steptime.insights.wording.roofline import roofline_title
-from tb_steptime.metrics.kernels.table import By
 from tb_steptime.text import Phrase, fraction, phrase, text
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import DeviceGpu
+    from tb_steptime.metrics.kernels.table import By
 
 #: When the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.operators import OperatorsResult
+from typing import TYPE_CHECKING
+
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.operators.module_tree import ModuleRow
-from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.text import Phrase, code, count, fraction, phrase, text
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.operators import OperatorsResult
+    from tb_steptime.metrics.operators.module_tree import ModuleRow
+    from tb_steptime.metrics.operators.table import OperatorRow
 
 
 def operator_titles(facts: Facts) -> Titles:

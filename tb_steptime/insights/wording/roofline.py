@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.gpu import DeviceGpu
+from typing import TYPE_CHECKING
+
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.roofline.dots import GOOD_FRACTION
 from tb_steptime.text import Phrase, fraction, ns, phrase
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import DeviceGpu
 
 _BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from tb_steptime.analyses.trends import TrendsResult
@@ -75,6 +74,8 @@ def _last_run(spans: Sequence[TrendFacts]) -> Means:
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
     steps = [step.judged_ns for result in results for step in result.steps]
+    from statistics import median  # slow to import; several spans alone are compared
+
     recorded = median(step.end_ns - step.start_ns for result in results for step in result.steps)
     slow = sum(len(result.slow_steps) for result in results)
     return Means(name, sum(steps) / len(steps), median(steps), recorded, slow)

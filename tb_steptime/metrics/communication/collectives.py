@@ -12,7 +12,6 @@ all are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
 from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
 from tb_steptime.trace.launches import find_launches
@@ -33,10 +33,10 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in
 
 #: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
-_HOST_BACKEND = re.compile(r"(?:gloo|mpi):")
+_HOST_BACKEND = expression(r"(?:gloo|mpi):")
 #: PyTorch's row for the arguments of a collective: its name tells nothing of the kind.
 _ARGUMENTS = "record_param_comms"
-_SEND = re.compile(r"i?send(?:_coalesced)?")
+_SEND = expression(r"i?send(?:_coalesced)?")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import re
+from tb_steptime.text.patterns import expression
 
 #: Of a group: a file may say any number, and these are kept in its summary.
 MOST_RANKS = 2**17
-_LIST = re.compile(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
+_LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
 def listed_ranks(spelled: str, size: int) -> list[int]:

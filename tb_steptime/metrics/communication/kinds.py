@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from tb_steptime.text.patterns import expression
 
 #: Every kind and what it is called, as PyTorch's documentation does.
 KIND_LABELS = {
@@ -27,10 +28,10 @@ UNKNOWN_KIND = KINDS.index("unknown")
 
 #: In lower case without underscores; the first that is found counts. "reduce" is in three others, "gather" in one.
 _SPELLINGS = (
-    ("all_reduce", r"allreduce|crossdevicereduce"),
+    ("all_reduce", r"allreduce|crossdevicereduce|lamport"),
     ("reduce_scatter", r"reducescatter"),
     ("all_gather", r"allgather"),
-    ("all_to_all", r"alltoall|dispatch|combine"),
+    ("all_to_all", r"alltoall|moea2a|dispatch|combine|notify"),
     ("broadcast", r"broadcast"),
     ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
     ("barrier", r"barrier"),
@@ -38,7 +39,7 @@ _SPELLINGS = (
     ("scatter", r"scatter"),
     ("reduce", r"reduce"),
 )
-_COMPILED = tuple((KINDS.index(kind), re.compile(pattern)) for kind, pattern in _SPELLINGS)
+_COMPILED = tuple((KINDS.index(kind), expression(pattern)) for kind, pattern in _SPELLINGS)
 
 
 @lru_cache(maxsize=1024)

@@ -6,20 +6,19 @@ gloo's thread          |-- gloo:all_reduce --|        |-- gloo:all_reduce --|   
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.kinds import KINDS, kind_of
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 #: FSDP2's ranges; of FSDP1 those that exchange, and not its forward, which has the model's own exchanges inside.
-_FSDP = re.compile(r"FSDP::|FullyShardedDataParallel\._")
+_FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
 _ASKED = "c10d::"
 #: gloo runs a reduce-scatter as an all-reduce.
 _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}

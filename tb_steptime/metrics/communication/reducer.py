@@ -17,15 +17,16 @@ from tb_steptime.metrics.communication.collectives import Collectives, find_coll
 from tb_steptime.metrics.communication.exposure import exposure, judged_windows
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_of, union_where
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, median
 
 _REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
-_SEARCH, _COPY_BACK = (re.compile(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
+_SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
 #: One for each parameter that got a gradient: it goes into its bucket.
-_COPY_IN = re.compile(_REDUCER + "(?:mul_out|copy_)$")
+_COPY_IN = expression(_REDUCER + "(?:mul_out|copy_)$")
 _INT_BYTES = 4
 
 
@@ -63,7 +64,7 @@ def reducer(trace: Trace) -> Reducer | None:
         searches=len(searches) / steps,
         search_ns=searching.total_ns // steps,
         idle_search_ns=(searching - union_where(trace, _on_device(trace))).total_ns // steps,
-        map_ns=int(np.median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
+        map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
         parameters=parameters,
         all_used=None if parameters is None else _all_used(trace, parameters * len(searches)),
     )

@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 import math
-import re
 
 import msgspec
+
+from tb_steptime.text.patterns import expression
 
 #: Bytes of an element by its type, in the words of every place that names types: Float, BFloat16, Float8_e4m3fn, Long,
 #: "long int", "c10::Half", "unsigned char". The first that is found counts.
 _ELEMENT_BYTES = (
-    (re.compile(r"float8|char|byte|bool|int8"), 1),
-    (re.compile(r"bfloat16|half|short|int16"), 2),
-    (re.compile(r"double|long|int64|complexfloat"), 8),
-    (re.compile(r"float|int"), 4),
+    (expression(r"float8|char|byte|bool|int8"), 1),
+    (expression(r"bfloat16|half|short|int16"), 2),
+    (expression(r"double|long|int64|complexfloat"), 8),
+    (expression(r"float|int"), 4),
 )
 
 

@@ -24,7 +24,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, median
 
 #: In a second.
 _NANOSECONDS = 1e9
@@ -234,8 +234,8 @@ def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> I
         count=len(mine) / steps,
         exposed_ns=int(shown.exposed_ns[mine].sum()) // steps,
         bytes=int(size.sum()) // steps if known else None,
-        bytes_p50=int(np.median(size)) if known else None,
-        ns_p50=int(np.median(length)),
+        bytes_p50=int(median(size)) if known else None,
+        ns_p50=int(median(length)),
     )
 
 

@@ -23,7 +23,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, self_time_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import words_of
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct
 
 #: Lines that are shown, of an activity and of the user's.
 MOST_LINES = 8
@@ -117,7 +117,7 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
     """Those of `rows` that lie in a wait as a whole, on a thread that waits."""
     events = trace.events
     waits = Intervals.union(events.start_ns[marks], events.ends(marks))
-    rows = rows[np.isin(events.thread[rows], np.unique(events.thread[marks]))]
+    rows = rows[np.isin(events.thread[rows], distinct(events.thread[marks]))]
     wait = np.searchsorted(waits.start, events.start_ns[rows], side="right") - 1
     return rows[(wait >= 0) & (events.ends(rows) <= waits.end[np.maximum(wait, 0)])] if len(waits.start) else rows[:0]
 

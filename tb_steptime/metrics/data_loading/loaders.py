@@ -21,7 +21,7 @@ from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_row
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, distinct
 
 #: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
 MOST_LOADERS = 50
@@ -156,10 +156,10 @@ def most_waited(batches: Batches) -> int | None:
     Of those that at least half of the steps take batches of, if any of these is waited for: an evaluation in a step or
     two may wait longer, and is not what the others wait for.
     """
-    steps = len(np.unique(batches.step))
+    steps = len(distinct(batches.step))
     cost = []
     for number in range(len(batches.loaders)):
-        mine, asks = batches.of(number), len(np.unique(batches.step[batches.loader == number]))
+        mine, asks = batches.of(number), len(distinct(batches.step[batches.loader == number]))
         exposed, wait = int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum())
         cost.append((2 * asks >= steps and wait > 0, exposed, wait, -number))
     return -max(cost)[-1] if cost else None
@@ -207,7 +207,7 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
     # one chain without a backward pass between two with one: asked for ahead, or cut off by the recording's end
     between = np.append(True, follows[:-1]) & np.append(follows[1:], True) & (unknown & ~marks.begins)[begin]
     trains = np.asarray((follows | between)[chain])
-    for loader in np.unique(marks.recorded[~unknown]).tolist():
+    for loader in distinct(marks.recorded[~unknown]).tolist():
         mine = marks.recorded == loader
         trains[mine] = trains[mine].mean() > TRAINS_FRACTION
     return trains

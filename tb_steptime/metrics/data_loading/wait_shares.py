@@ -30,6 +30,7 @@ from tb_steptime.metrics.outliers import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import median
 
 #: What happens more often than in a quarter of the batches is the rule and not jitter.
 RARE_FRACTION = 0.25
@@ -86,7 +87,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
         return None
     mine = batches.of(main.loader)
     wait, steps = batches.wait_ns[mine], find_steps(trace).steps
-    typical = round(float(np.median(wait))) if len(mine) else 0
+    typical = round(median(wait)) if len(mine) else 0
     long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[mine] > 0))
     if not len(long) or len(long) > RARE_FRACTION * len(mine):
         return None

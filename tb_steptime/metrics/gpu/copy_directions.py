@@ -6,18 +6,18 @@ CopyHostToDevice                      HtoD, Host, Device: this producer does not
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import Words, words_of
 from tb_steptime.trace.table import Int32
 
-_SPELLED = re.compile(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
-_IN_WORDS = re.compile(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
+_SPELLED = expression(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
+_IN_WORDS = expression(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
 _UNKNOWN_MEMORY = "Unknown"
 
 

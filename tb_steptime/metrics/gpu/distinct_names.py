@@ -6,11 +6,11 @@ gemm bf16 128x128     ...gemm_bf16_128x128_32x4_nn_align8      gemm bf16 128x128
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Kind, distinct_in
@@ -18,7 +18,7 @@ from tb_steptime.trace.table import Kind, distinct_in
 #: What is added is short as well: so many of the words by which a name differs, and no longer ones.
 _MOST_WORDS, _MOST_LETTERS = 3, 18
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = expression(r"[^\W_]+")
 #: Says nothing of what a kernel does.
 _NOISE = frozenset(
     {"void", "at", "native", "detail", "const", "anonymous", "namespace", "true", "false", "std", "enable", "if"}

@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tb_steptime.text.patterns import expression
+
 ANONYMOUS = "(anonymous namespace)"
 
-_RETURN_TYPE = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
+_RETURN_TYPE = expression(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
 #: Functions that say nothing of what they compute: their first template argument does.
-_WRAPPER = re.compile(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
+_WRAPPER = expression(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
+#: One that even its qualified name hides; before what it wraps stands a number.
+_ENTRY = expression(r"^ck_tile::kentry<(?:\d+, )?")
 #: A name of the Itanium ABI: its length, then itself.
-_MANGLED_LENGTH = re.compile(r"\d+")
-_LITERAL = re.compile(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
+_MANGLED_LENGTH = expression(r"\d+")
+_LITERAL = expression(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
 
 
 def function_name(name: str) -> str:
@@ -24,10 +28,13 @@ def function_name(name: str) -> str:
 
     >>> function_name("void cutlass::Kernel<cutlass_80_simt_sgemm>(Params)")
     'cutlass::Kernel'
+    >>> function_name("void ck_tile::kentry<1, ck_tile::Rmsnorm2dFwd<int> >(int)")
+    'ck_tile::Rmsnorm2dFwd'
     """
     bare = name.replace(ANONYMOUS, "{}")
     while (shorter := _RETURN_TYPE.sub("", bare)) != bare:
         bare = shorter
+    bare = _ENTRY.sub("", bare)
     ends = [place for place in (bare.find("<"), bare.find("(")) if place >= 0]
     return bare[: min(ends, default=len(bare))].replace("{}", ANONYMOUS)
 

@@ -7,7 +7,6 @@ op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -15,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import Words, modules, sources
@@ -22,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
 #: Modules are numbered: those of one class do the same work.
-_NUMBER = re.compile(r"_\d+$")
+_NUMBER = expression(r"_\d+$")
 
 
 class KernelRun(msgspec.Struct, frozen=True):
@@ -105,7 +106,10 @@ def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str
 def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
     """The text with most weight, as it is shown; None where most have none."""
     sums: dict[str | None, int] = {}
-    for number, each in zip(words.number.tolist(), weight.tolist(), strict=True):
+    numbers, first, place = np.unique(words.number, return_index=True, return_inverse=True)
+    total = exact_sums(place.reshape(-1), weight, len(numbers))
+    for each in np.argsort(first).tolist():  # of equals the first one
+        number = int(numbers[each])
         word = shown(words.texts[number]) if number >= 0 else None
-        sums[word] = sums.get(word, 0) + each
+        sums[word] = sums.get(word, 0) + int(total[each])
     return max(sums, key=lambda word: sums[word], default=None)

@@ -17,6 +17,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, windows
 from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.shared import shared
@@ -50,18 +51,6 @@ SLOT_EFFICIENCY = Metric(
     colour="kernel",
     short="Slot eff.",
 )
-
-#: Most resident blocks per SM by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications
-#: per Compute Capability". The other limits are in the trace's device properties.
-MAX_BLOCKS_PER_SM: dict[tuple[int, int], int] = {
-    (5, 0): 32, (5, 2): 32, (5, 3): 32,
-    (6, 0): 32, (6, 1): 32, (6, 2): 32,
-    (7, 0): 32, (7, 2): 32, (7, 5): 16,
-    (8, 0): 32, (8, 6): 16, (8, 7): 16, (8, 9): 24,
-    (9, 0): 32,
-    (10, 0): 32, (10, 1): 32, (10, 3): 32,
-    (12, 0): 24, (12, 1): 24,
-}  # fmt: skip
 
 #: Warps of every NVIDIA GPU have this many threads.
 WARP = 32
@@ -102,7 +91,7 @@ def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_mem
     calculator: the least of what blocks, warps, registers and shared memory allow.
     """
     capability = device.compute_capability
-    if capability not in MAX_BLOCKS_PER_SM or capability is None:
+    if capability not in SM_LIMITS or capability is None:
         return None
     if not device.max_threads_per_sm or not device.registers_per_sm or not device.shared_memory_per_sm:
         return None
@@ -112,7 +101,7 @@ def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_mem
     reserved, unit = (1024, 128) if capability >= (8, 0) else (0, 256)
     shared_per_block = np.maximum(_round_up(shared_memory + reserved, unit), unit)
     limits = (
-        np.full(len(threads), MAX_BLOCKS_PER_SM[capability], np.int64),
+        np.full(len(threads), SM_LIMITS[capability].blocks, np.int64),
         device.max_threads_per_sm // WARP // warps,
         warps_by_registers // warps,
         np.where(shared_memory + reserved > 0, device.shared_memory_per_sm // shared_per_block, np.iinfo(np.int64).max),

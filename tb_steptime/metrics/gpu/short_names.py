@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from tb_steptime.metrics.gpu.collectives import is_collective
 from tb_steptime.metrics.gpu.function_names import ANONYMOUS, function_name, own_name
+from tb_steptime.text.patterns import expression
 
 #: A type as it is written in names of kernels -> as PyTorch's users write it. The first that is found in a name of a
 #: product is the type of its inputs: narrow types are stored, wide ones only sum.
@@ -22,26 +23,26 @@ _TYPES: tuple[tuple[str, str], ...] = (
     (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
     (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
     (r"tf32|tfloat32", "tf32"),
-    (r"(?i:bfloat16)|bf16|DF16b", "bf16"),
-    (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_", "f16"),
+    (r"(?i:bfloat16)|bf16|DF16b|\bck::.*\bunsigned short\b", "bf16"),  # composable_kernel stores it so
+    (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_|_Float16", "f16"),
     (r"double|f64", "f64"),
     (r"int8|_i8(?:i8)?_", "int8"),
     (r"float|f32", "f32"),
 )
-_PRODUCT_TYPES = tuple((re.compile(pattern), word) for pattern, word in _TYPES)
+_PRODUCT_TYPES = tuple((expression(pattern), word) for pattern, word in _TYPES)
 #: Products whose type is one letter: "ampere_sgemm", "volta_h884gemm", "cudnn_volta_scudnn".
-_LETTER = re.compile(r"(?<![a-zA-Z])g?([sdhcz])(?:884|1688|16816)?(?:gemm|cudnn)")
+_LETTER = expression(r"(?<![a-zA-Z])g?([sdhcz])(?:884|1688|16816)?(?:gemm|cudnn)")
 _LETTERS = {"s": "f32", "d": "f64", "h": "f16", "c": "complex", "z": "complex f64"}
 #: Tensile (AMD): the first type behind the layout of the operands is that of the inputs.
-_TENSILE = re.compile(r"^Cijk_[A-Z]\w+?_B[a-z]+_(F8|I8|[BHSD])")
+_TENSILE = expression(r"^Cijk_[A-Z]\w+?_B[a-z]+_(F8|I8|[BHSD])")
 _TENSILE_TYPES = {"B": "bf16", "H": "f16", "S": "f32", "D": "f64", "F8": "fp8", "I8": "int8"}
 #: cuBLAS's nvjet: types of input, sum and output, a letter each.
-_NVJET = re.compile(r"nvjet_(?:sm\d+_)?([hts]|qq)")
+_NVJET = expression(r"nvjet_(?:sm\d+_)?([hts]|qq)")
 _NVJET_TYPES = {"h": "f16", "t": "bf16", "s": "f32", "qq": "fp8"}
 
 #: The part of the result that one thread block makes: the size that a name calls so, else its first one.
 _TILES = tuple(
-    re.compile(pattern)
+    expression(pattern)
     for pattern in (
         r"tilesize(\d+)x(\d+)",
         r"_MT(\d+)x(\d+)",
@@ -53,47 +54,47 @@ _TILES = tuple(
     )
 )
 
-_PRODUCT = re.compile(r"gemm(?!k1|v)|nvjet|^Cijk_|^bmm_|^igemm_|implicit_convolve")
-_MATRIX_VECTOR = re.compile(r"gemv|gemmk1")
-_PASS = re.compile(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
-_CONVOLUTION = re.compile(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
+_PRODUCT = expression(r"gemm(?!k1|v)|nvjet|^Cijk_|^bmm_|^igemm_|implicit_convolve")
+_MATRIX_VECTOR = expression(r"gemv|gemmk1")
+_PASS = expression(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
+_CONVOLUTION = expression(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
 _PASSES = {"igemm_fwd": "fprop", "igemm_bwd": "dgrad", "igemm_wrw": "wgrad"}
 #: Stages around a product or a convolution, and convolutions that are none: they keep their own names.
-_STAGE = re.compile(
+_STAGE = expression(
     r"(?i:reduc|offset|pointers|transpose|im2col|col2im|nchwto|nhwcto|convert|depthwise|causal_conv)"
     r"|PostGSU|^winograd[A-Z]|[Ee]pilogue"
 )
 
 #: cuDNN's batch normalization.
-_CUDNN_NORM = re.compile(r"bn_(fw_tr|fw_inf|fw|bw)_")
+_CUDNN_NORM = expression(r"bn_(fw_tr|fw_inf|fw|bw)_")
 _WAYS = {"fw_tr": "forward", "fw_inf": "inference", "fw": "forward", "bw": "backward"}
 
-_NCCL = re.compile(r"^(?:void )?(?P<library>[a-z]+?)(?:Dev)?Kernel_(?P<what>[A-Za-z]+)")
-_NCCL_TYPE = re.compile(r"_(?:u?int\d+_t|[fui]\d+|bf16|half|float|double|__nv_bfloat16)(?=[_(]|$)")
-_INDUCTOR = re.compile(r"^triton_(?P<kind>[a-z]+)_(?:fused_)?(?P<ops>.*?)_?(?P<number>\d*)$")
+_NCCL = expression(r"^(?:void )?(?P<library>[a-z]+?)(?:Dev)?Kernel_(?P<what>[A-Za-z]+)")
+_NCCL_TYPE = expression(r"_(?:u?int\d+_t|[fui]\d+|bf16|half|float|double|__nv_bfloat16)(?=[_(]|$)")
+_INDUCTOR = expression(r"^triton_(?P<kind>[a-z]+)_(?:fused_)?(?P<ops>.*?)_?(?P<number>\d*)$")
 _INDUCTOR_KINDS = {"poi": "pointwise", "red": "reduction", "per": "reduction", "for": "foreach", "tem": "template"}
 #: What Triton appends to say how it specialised a kernel, and hashes.
-_TRITON_TAIL = re.compile(r"(?:_(?:\d+(?:de|d|c|e)){2,}\w*|_[0-9a-f]{16,})+$|(?:_\d+(?:de|d|c)\w*)$")
+_TRITON_TAIL = expression(r"(?:_(?:\d+(?:de|d|c|e)){2,}\w*|_[0-9a-f]{16,})+$|(?:_\d+(?:de|d|c)\w*)$")
 
-_HOST_FUNCTION = re.compile(
+_HOST_FUNCTION = expression(
     r"(\w+)(?:<[^()<]*(?:<[^()<>]*>)? ?>)?\((?:at::)?(?:TensorIterator(?:Base)?&|Tensor(?:Base)? const&)"
 )
-_FUNCTOR = re.compile(r"(\w*(?:Functor|functor)\w*|\w+Ops(?=<))")
-_CARRIERS = re.compile(r"^(?:[AB]?Unary|Binary|U?BinaryOp\w*|PointwiseOp\w*|Ternary\w*)Functor$")
-_LIST_FUNCTION = re.compile(r"std::(plus|minus|multiplies|divides|sqrt|negate)")
+_FUNCTOR = expression(r"(\w*(?:Functor|functor)\w*|\w+Ops(?=<))")
+_CARRIERS = expression(r"^(?:[AB]?Unary|Binary|U?BinaryOp\w*|PointwiseOp\w*|Ternary\w*)Functor$")
+_LIST_FUNCTION = expression(r"std::(plus|minus|multiplies|divides|sqrt|negate)")
 _LIST_WORDS = {"plus": "add", "minus": "sub", "multiplies": "mul", "divides": "div"}
 #: Functions on the host that launch what they are given.
-_GENERAL = re.compile(r"gpu_(?:kernel|index)|operator")
-_ATEN_WRAPPER = re.compile(
+_GENERAL = expression(r"gpu_(?:kernel|index)|operator")
+_ATEN_WRAPPER = expression(
     r"elementwise_kernel|^reduce_kernel$|multi_tensor_apply_kernel|^index_elementwise|elementwise_kernel_with_index"
     r"|distribution_elementwise|_scatter_gather_elementwise"
 )
-_AFFIXES = re.compile(
+_AFFIXES = expression(
     r"^(?:CUDA)?Functor(?:OnSelf|OnOther)?_|^gpu_|^launch_|(?:CUDA|Math)?(?:Nan)?(?:Functor|Ops)$|_functor$"
     r"|(?:_kernel_cuda|_cuda_kernel|_cuda|_kernel_impl|_kernel|_impl|CUDAKernelImpl|CUDAKernel|KernelImpl|Kernel)$"
 )
-_LAMBDA = re.compile(r"\{lambda\(([^()]+)\)#\d+\}")
-_ARGUMENT_TYPE = re.compile(
+_LAMBDA = expression(r"\{lambda\(([^()]+)\)#\d+\}")
+_ARGUMENT_TYPE = expression(
     r"(?<![\w:])(?:float|double|(?:unsigned )?(?:int|char)|long|bool|short|c10::\w+|__half|half|__\w+_bfloat16"
     r"|(?:cutlass::)?(?:b?float16|half)_t|OpaqueType<\d+u?>)(?![\w:])"
 )
@@ -142,7 +143,7 @@ def _library(kernel: str, own: str) -> str:
     """Of a library's kernel, or one that someone wrote: by its kind where the name tells it, else as it is called."""
     if _STAGE.search(own):
         return _plain(kernel, own)
-    where = kernel if "Kernel" in own or own == kernel or kernel.startswith("_Z") else own
+    where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
     if _MATRIX_VECTOR.search(function_name(kernel)):
         return _spaced("gemv", _product_type(kernel))
     if re.search(r"(?i)soft_?max", own):

@@ -131,8 +131,9 @@ def blocks_per_sm(trace: Trace) -> Float64:
     """Blocks per SM of each kernel; NaN where it is not known.
 
     Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
-    written negative numbers and infinities; else the file's value, if it is a finite positive one. A device for whose
-    kernels the file says nothing stays unknown: ROCm may count a grid in work-items.
+    written negative numbers and infinities; else the file's value, if it is a finite positive one. Some profilers write
+    grids alone: these are trusted where the blocks of all kernels of a device are known, since one that is left out
+    would count as none.
     """
     kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
     said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
@@ -141,8 +142,10 @@ def blocks_per_sm(trace: Trace) -> Float64:
     for device in trace.devices.values():
         sm_count = device.sm_count
         mine = on == device.id
-        if counted is not None and sm_count and not np.isnan(said[mine]).all():
-            known = mine & (counted > 0)
+        if counted is None or not sm_count:
+            continue
+        known = mine & (counted > 0)
+        if not np.isnan(said[mine]).all() or known.sum() == mine.sum():
             result[known] = counted[known] / sm_count
     return result
 
@@ -194,11 +197,18 @@ def windows_ns(trace: Trace) -> Int64:
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """Of each kernel: is its grid counted in work-items, and is that unknown?"""
+    in_items, untold = _units_of_calls(trace)
+    mended = trace.kernels.in_blocks
+    return (in_items, untold) if mended is None else (in_items & ~mended, untold & ~mended)
+
+
+def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     events, launches = trace.events, find_launches(trace)
     calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
-        return np.zeros(len(trace.kernels), bool), np.zeros(len(trace.kernels), bool)
+        untold = (trace.job.runtime or "").startswith("HIP")  # which call launched a kernel is not recorded
+        return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), untold)
     call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
     by_name = np.where(call >= 0, events.name[call], -1)
     in_items = np.isin(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])

@@ -7,26 +7,26 @@ device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sy
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
-SYNC_CALL = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
-COPY_CALL = re.compile(
+SYNC_CALL = expression(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
+COPY_CALL = expression(
     r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
 #: Launches that wait for a copy of pageable memory: the name says only that they are asynchronous.
-ASYNC_COPY_CALL = re.compile(r"(cuda|hip)Memcpy(2D|3D)?Async")
-PAGEABLE_COPY = re.compile(r"Pageable")
+ASYNC_COPY_CALL = expression(r"(cuda|hip)Memcpy(2D|3D)?Async")
+PAGEABLE_COPY = expression(r"Pageable")
 #: Calls that get memory of the device or pinned memory of the host, or give it back; segments that grow are mapped.
-ALLOCATOR_CALL = re.compile(
+ALLOCATOR_CALL = expression(
     r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
     r"|hipMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)"

@@ -6,8 +6,6 @@ candidate   (no such row)                                                       
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
@@ -15,6 +13,7 @@ from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, blocking_groups
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
@@ -24,7 +23,7 @@ from tb_steptime.trace.table import Int64, Kind
 #: Places with most time are kept; those of the others are short.
 PLACES = 200
 
-_LINE = re.compile(r"\(\d+\)")
+_LINE = expression(r"\(\d+\)")
 
 
 class BlockingPlace(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_marks, site_of
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
@@ -35,22 +36,22 @@ CpuGroupId = Literal[
 #: sorting, FFTs, products of 8 bits; random: input that is drawn, and not dropout; reading: a tensor's values become
 #: Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
-    "compiling": re.compile(r"\(dynamo_timed\)$"),
-    "compiled": re.compile(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
-    "unfused": re.compile(
+    "compiling": expression(r"\(dynamo_timed\)$"),
+    "compiled": expression(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
+    "unfused": expression(
         r"::_?(index\w*|gather\w*|scatter\w*|take\w*|embedding\w*|sort|argsort|topk|unique\w*|nonzero|masked_select"
         r"|coalesce|bincount|fft_\w+)$|^quantized::"
     ),
-    "convolution": re.compile(r"conv", re.IGNORECASE),
-    "recurrent": re.compile(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
-    "attention": re.compile(r"scaled_dot_product|flash_attention"),
-    "matmul": re.compile(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
-    "random": re.compile(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
-    "reading": re.compile(r"::(item|_local_scalar_dense|is_nonzero)$"),
+    "convolution": expression(r"conv", re.IGNORECASE),
+    "recurrent": expression(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
+    "attention": expression(r"scaled_dot_product|flash_attention"),
+    "matmul": expression(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
+    "random": expression(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
+    "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
 #: "Optimizer.step#AdamW.step" is of AdamW.
-OPTIMIZER_CLASS = re.compile(r"Optimizer\.step#(?P<name>\w+)\.step")
-_FUSED = re.compile(r"_fused_\w+_")
+OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
+_FUSED = expression(r"_fused_\w+_")
 
 #: Ops in the table; the time of the rest is one number.
 OP_ROWS = 30

@@ -207,6 +207,8 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
 
 def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
     """Is each name wanted? Each distinct one is asked once."""
-    chosen = [name for name in distinct_in(names).tolist() if wanted(trace.strings[name])]
-    found: Bool = np.isin(names, chosen)
+    known = distinct_in(names)
+    chosen = np.zeros(int(known[-1]) + 1 if len(known) else 0, bool)
+    chosen[[name for name in known.tolist() if wanted(trace.strings[name])]] = True
+    found: Bool = chosen[names]
     return found

@@ -8,19 +8,19 @@ range        |---------------|                               -> op aten::index
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tb_steptime.metrics.idle.busiest import busiest_call
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, median
 
 #: What lasts for so much of a range is what the range is spent on.
 MOSTLY = 0.5
@@ -40,7 +40,7 @@ _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
 )
 
 #: torch.compile at work: its phases, the functions of its packages, its look-up of compiled code.
-_COMPILES = re.compile(
+_COMPILES = expression(
     r"\(dynamo_timed\)|^TorchDynamo |^(entire_frame_compile|backend_compile|inductor_compile|compile_fx\b)"
     r"|torch/(_dynamo|_inductor)/(?!eval_frame|external_utils|decorators)"
 )
@@ -122,7 +122,7 @@ def _is_unusual(trace: Trace, row: int) -> bool:
     alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
     if len(alike) < ENOUGH_ALIKE:
         return False
-    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * np.median(events.dur_ns[alike]))
+    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(events.dur_ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:

@@ -33,7 +33,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, median
 
 #: So long after its call returned a launch has reached an idle device: six times the longest that was measured.
 REACHED_NS = 50_000
@@ -63,7 +63,7 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
     returned = gaps.end.copy()
     returned[launched] = trace.events.ends(calls[launched])
     took = (gaps.end - returned)[plain]
-    usual_ns = int(np.median(took)) if len(took) >= ENOUGH_LAUNCHES else 0
+    usual_ns = int(median(took)) if len(took) >= ENOUGH_LAUNCHES else 0
     reached = returned + min(max(REACHED_NS, USUAL_TIMES * usual_ns), REACHED_AT_MOST_NS)
     return np.where(calls >= 0, np.clip(reached, gaps.start, gaps.end), gaps.end)
 

@@ -6,13 +6,13 @@ kernels          cc                       ee          ee           gggggggg
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -34,9 +34,9 @@ KNOWN_SHARE = 0.50
 FEWEST_GRAPHS = 3
 
 #: What torch.compile writes around its code, on the host.
-_COMPILED_RANGE = re.compile(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
+_COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
 #: Kernels that inductor generates: pointwise, reduction, persistent reduction, template, foreach, C++ (on the CPU).
-_COMPILED_KERNEL = re.compile(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
+_COMPILED_KERNEL = expression(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
 
 
 class Execution(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from tb_steptime.metrics.gpu.collectives import is_collective, is_collective_call
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
@@ -17,14 +18,14 @@ Ranks = Literal["one", "many", "unknown"]
 
 #: Ops and marks that run on a GPU alone; in a trace without activities of one they were not recorded. torch asks
 #: `cudnn_is_acceptable` of tensors on the CPU, too.
-_GPU_OP = re.compile(
+_GPU_OP = expression(
     r"nccl:|rccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
 )
 #: Ops that run on a CPU alone.
-_CPU_OP = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
+_CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
 
-_NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
-_AMD = re.compile(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
+_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
+_AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
 class Where(NamedTuple):

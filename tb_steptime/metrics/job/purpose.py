@@ -12,6 +12,7 @@ from typing import Literal
 
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Kind
@@ -19,12 +20,12 @@ from tb_steptime.trace.table import Kind
 Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark; a recording may end before the first gradient.
-_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
+_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: Kernels that only a training runs: gradients of ops, of convolutions by cuDNN's names, and optimizers.
-_BACKWARD_KERNEL = re.compile(r"backward|_bwd|bwd_|dgrad|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
+_BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|dgrad|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
 #: Ops that a model consists of, one call for each layer; and the kernels of traces without ops.
-_LAYER_OP = re.compile(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
-_LAYER_KERNEL = re.compile(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)
+_LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
+_LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)
 #: So many layers and no gradient: a forward pass of a training is followed by its backward pass within one step, and
 #: the few ops of an excerpt show nothing.
 MANY = 10

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps import find_steps
@@ -14,8 +13,8 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: The first products of a step say how large a batch is; copies of a loader in the same process do not.
 FIRST_INPUTS = 5
-_HALF = re.compile(r'^\["(c10::)?(Half|BFloat16)"')
-_PRODUCT = re.compile(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
+_HALF = expression(r'^\["(c10::)?(Half|BFloat16)"')
+_PRODUCT = expression(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
 
 
 class OpInputs(msgspec.Struct, frozen=True):

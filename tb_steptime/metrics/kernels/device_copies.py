@@ -24,6 +24,7 @@ from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.work.calls import types_of
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
@@ -37,9 +38,9 @@ KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
 
 #: Ops that ask for another layout or size, and so copy where the tensor does not have it; and those that ask for
 #: another type. What a user writes stands first, then what it is made of.
-_LAYOUT_OPS = (re.compile(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), re.compile(r"^aten::clone$"))
-_ASSIGNING_OPS = (re.compile(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
-_TYPE_OPS = (re.compile(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), re.compile(r"^aten::_to_copy$"))
+_LAYOUT_OPS = (expression(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), expression(r"^aten::clone$"))
+_ASSIGNING_OPS = (expression(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
+_TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(r"^aten::_to_copy$"))
 
 
 class CopiesOfKind(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
@@ -40,22 +41,22 @@ class KernelKind(enum.IntEnum):
     GENERATED = 8  # by a compiler, which has fused what it could
 
 
-_ATEN = re.compile(r"^aten::")
-_BATCHED_OP = re.compile(r"^aten::(?:baddbmm_?|bmm)$")
-_SOFTMAX_OP = re.compile(r"^aten::_?(?:safe_|masked_)?softmax(?:_backward(?:_data)?)?$")
+_ATEN = expression(r"^aten::")
+_BATCHED_OP = expression(r"^aten::(?:baddbmm_?|bmm)$")
+_SOFTMAX_OP = expression(r"^aten::_?(?:safe_|masked_)?softmax(?:_backward(?:_data)?)?$")
 #: Softmax kernels of other libraries, which no op of torch launches; not those of classifiers and of experts' routing.
-_SOFTMAX = re.compile(r"(?i)^(?!triton_|.*(?:log_?soft_?max|topk|gating|cross_?entropy|attention|flash)).*soft_?max")
-_COPY_OP = re.compile(r"^aten::copy_$")
+_SOFTMAX = expression(r"(?i)^(?!triton_|.*(?:log_?soft_?max|topk|gating|cross_?entropy|attention|flash)).*soft_?max")
+_COPY_OP = expression(r"^aten::copy_$")
 #: ATen's templates for work on each element, on elements to be summed, and for concatenation, on any chip.
-_ELEMENTWISE = re.compile(
+_ELEMENTWISE = expression(
     r"\b(?:un)?(?:vectorized_|unrolled_)?elementwise_kernel|\bfused_dropout_kernel|\bmasked_scale"
 )
-_REDUCTION = re.compile(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
-_CONCATENATION = re.compile(r"CatArrayBatchedCopy")
+_REDUCTION = expression(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
+_CONCATENATION = expression(r"CatArrayBatchedCopy")
 
 #: Inductor's kernels for elementwise work and reductions, and those of them that hold a softmax.
-_GENERATED = re.compile(r"^triton_(?:poi|red|per|for)_")
-_GENERATED_SOFTMAX = re.compile(r"^triton_(?:red|per)_\w*(?<!log)_softmax")
+_GENERATED = expression(r"^triton_(?:poi|red|per|for)_")
+_GENERATED_SOFTMAX = expression(r"^triton_(?:red|per)_\w*(?<!log)_softmax")
 
 _BY_NAME = (
     (_ELEMENTWISE, KernelKind.ELEMENTWISE),
@@ -66,7 +67,7 @@ _BY_NAME = (
 )
 
 #: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
-_NO_LAYER = re.compile(
+_NO_LAYER = expression(
     r"AccumulateGrad|c10d|torch\.distributed|record_param_comms|Optimizer\.|_foreach_|_amp_"
     r"|(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"
 )

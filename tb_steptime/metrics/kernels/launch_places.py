@@ -91,7 +91,7 @@ class _Keys:
         shapes = np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
-            op=np.maximum(kernel_op_names(trace)[rows], -1).astype(np.int64),
+            op=np.maximum(kernel_op_names(trace, rows), -1).astype(np.int64),
             shapes=shapes if labels is None else np.where(labels.op[rows] >= 0, labels.shapes[rows], shapes),
             module=_of(events.name, kernel_modules(trace)[rows]),
             phase=kernel_phases(trace)[rows],

@@ -15,6 +15,7 @@ import numpy as np
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.counters import MEASURED, measured_in
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
 from tb_steptime.metrics.gpu.utilization import (
     EST_SM_EFFICIENCY,
@@ -164,6 +165,18 @@ def _share_of(bin: str) -> InBins:
     return in_bins
 
 
+def _measured(id: str) -> InBins:
+    def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
+        found = measured_in(trace, device, id, edges)
+        return found and Bins(*found)
+
+    return in_bins
+
+
+#: Where the GPU's counters were sampled: beside what they are estimated as.
+MEASURED_BINS: Mapping[Metric, InBins] = {
+    each.metric: _measured(id) for id, each in MEASURED.items() if each.metric.unit is Unit.FRACTION
+}
 #: In the order in which they are drawn.
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: _exposed,
@@ -177,4 +190,5 @@ TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     MATMUL_LIKE_SHARE: _share_of("matmul_like"),
     COMMUNICATION_SHARE: _communication,
     COPIES_SHARE: _copies,
+    **MEASURED_BINS,
 }

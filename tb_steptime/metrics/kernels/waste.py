@@ -11,7 +11,6 @@ Figures are means per step, of the kernels that start within the span's window.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -47,12 +47,12 @@ SMALL_GRID_FRACTION = 0.5
 MOSTLY_FILLED = 2 / 3
 
 #: Kernels that are small on purpose: those that stay until all work is done, those that only wait, those of optimizers.
-_BY_DESIGN = re.compile(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply")
+_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply")
 
 #: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
 MANY_TENSORS = "multi_tensor_apply"
 #: Of these the ones that make a whole update at once: torch's `fused=True`, and Apex.
-_WHOLE_UPDATE = re.compile(r"multi_tensor_apply.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
+_WHOLE_UPDATE = expression(r"multi_tensor_apply.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
 
 
 class Waste(msgspec.Struct, frozen=True):

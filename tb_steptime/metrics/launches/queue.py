@@ -21,7 +21,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Int32, Int64, median
 
 #: Bins of the coarsest level, how many bins of a level are one of the level above, and bins of the finest at most.
 COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
@@ -183,7 +183,7 @@ def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches
     events, calls = trace.events, launch_calls(trace, device).call
     calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
     full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
-    usual_ns = int(np.median(events.dur_ns[calls[~full]])) if not full.all() else 0
+    usual_ns = int(median(events.dur_ns[calls[~full]])) if not full.all() else 0
     stalled = calls[full]
     stalled = stalled[events.dur_ns[stalled] > STALLED_TIMES * usual_ns]
     return StalledLaunches(stalled, events.dur_ns[stalled].astype(np.int64) - usual_ns)

@@ -21,7 +21,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in, median
 
 #: A launch alone takes 4 to 10 us to reach an idle device, under a profiler somewhat more.
 STARVED_NS = 15_000
@@ -159,4 +159,4 @@ def _graphs(trace: Trace, calls: Int64) -> int:
 
 
 def _median(values: Int64) -> int | None:
-    return int(np.median(values)) if len(values) else None
+    return int(median(values)) if len(values) else None

@@ -15,7 +15,6 @@ What is only freed, or never seen, was there before the recording, and no sign o
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
 from tb_steptime.metrics.memory.births import PHASE, births, moments, step_marks_ns
 from tb_steptime.metrics.phases.assignment import host_courses, host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -59,7 +59,7 @@ CATEGORIES: tuple[CategoryId, ...] = (
 _PLACE = {category: place for place, category in enumerate(CATEGORIES)}
 
 #: Python frames in which a module makes or moves its parameters and buffers.
-_MODULE_STATE = re.compile(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_parameters|_apply|__setstate__)$")
+_MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_parameters|_apply|__setstate__)$")
 #: A batch may be read so many steps before it is used.
 _PREFETCHED_STEPS = 3
 

@@ -22,7 +22,7 @@ import numpy as np
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct
 
 NOT_RECORDED = Reason("memory_not_recorded")
 NO_TOTALS = Reason("memory_without_totals")
@@ -73,8 +73,8 @@ def memory_devices(trace: Trace) -> tuple[Place, ...]:
     table = trace.memory
     places = [
         Place(kind, device)
-        for kind in np.unique(table.device_type).tolist()
-        for device in np.unique(table.device[table.device_type == kind]).tolist()
+        for kind in distinct(table.device_type).tolist()
+        for device in distinct(table.device[table.device_type == kind]).tolist()
     ]
     return tuple(sorted(places, key=lambda place: (place.type == CPU, place)))
 

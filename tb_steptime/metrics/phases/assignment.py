@@ -216,7 +216,8 @@ def _unmarked(trace: Trace) -> _Course:
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
     """When the host begins and ends each step, by its marks or as inferred; none where the recording is one step."""
-    marks, inferred = step_marks(trace), inferred_steps(trace)
-    if len(marks) or inferred is None:
+    marks = step_marks(trace)
+    inferred = None if len(marks) else inferred_steps(trace)
+    if inferred is None:
         return trace.events.start_ns[marks], trace.events.ends(marks)
     return inferred.start_ns, inferred.end_ns

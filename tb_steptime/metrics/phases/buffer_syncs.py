@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 
 #: What DistributedDataParallel.forward does when it sends the buffers of rank 0 to all, before it calls the model.
-_BUFFER_SYNC = re.compile(
+_BUFFER_SYNC = expression(
     r"aten::(un)?flatten_dense_tensors$|aten::(view|narrow|cat|reshape|empty|detach|copy_)$|record_param_comms$|"
     r"(nccl:|gloo:|c10d::|mpi:|ucc:)broadcast"
 )
-_BROADCAST = re.compile(r"\w+:{1,2}_?broadcast")
+_BROADCAST = expression(r"\w+:{1,2}_?broadcast")
 _DDP_FORWARD = "DistributedDataParallel.forward"
 
 

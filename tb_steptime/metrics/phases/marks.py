@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.phases.buffer_syncs import buffer_syncs
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
@@ -59,9 +60,9 @@ SITE = {site.id: place for place, site in enumerate(SITES)}
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
-_ZERO_GRAD_MARK = re.compile(r"Optimizer\.zero_grad#")
+_ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
-_NODE = re.compile(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
+_NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
 #: What people call their ranges, in small letters, without hashes, blanks as "_"; or the word before ":" "." or "/".
 NAMED = {

@@ -14,12 +14,13 @@ from typing import Literal
 
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.work.calls import Work
+from tb_steptime.text.patterns import expression
 
 Above = Literal["algorithm", "cache", "clock", "unexplained"]
 
 #: Kernels of convolutions that need fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
 #: complex numbers between Fourier transforms.
-_FEWER = re.compile(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)
+_FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)
 
 
 def says_fewer(kernel: str) -> bool:

@@ -65,7 +65,7 @@ def kernel_work(trace: Trace) -> Products:
 
 def _moves(trace: Trace) -> Bool:
     """Of each kernel: is its innermost op one whose bytes are known?"""
-    name = kernel_op_names(trace)
+    name = kernel_op_names(trace, np.arange(len(trace.kernels)))
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
     moves: Bool = np.isin(name, known)
     return moves

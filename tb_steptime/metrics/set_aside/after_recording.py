@@ -14,11 +14,10 @@ is done while another one still works.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -27,7 +26,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
 #: Calls that work on the device always follows from; a set or copy of nothing has none.
-_LAUNCHES = re.compile(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
+_LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
 
 #: The tails of other steps differ among each other, too: so many times as long, and by as much.
 TIMES_LONGER, LONGER_NS = 2, 1_000_000

@@ -23,7 +23,6 @@ Without any launch call nothing says whether the device is idle before its first
 
 from __future__ import annotations
 
-import re
 from functools import reduce
 from operator import or_
 
@@ -32,11 +31,12 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.set_aside.start_up import starts_up
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct, median
 
 #: Work reaches an idle device within 20 us, and the profiler may slow the first launch that it sees to a millisecond.
 HEAD_WAIT_NS = 1_000_000
@@ -46,7 +46,7 @@ LONG_FRACTION = 0.05
 EMPTY_NS = 50_000
 
 #: Calls after which a device has nothing left to do.
-_EMPTIES_DEVICE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+_EMPTIES_DEVICE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 
 
 def before_recording(trace: Trace, device: int) -> Intervals:
@@ -116,7 +116,7 @@ def _first_launch(trace: Trace) -> int:
 def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
     """By the first recorded work of each stream: a copy on a stream of its own may start at once while kernels wait."""
     stream = trace.events.stream[find_launches(trace).activity[rows]]
-    found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in np.unique(stream))
+    found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
     return reduce(or_, found, Intervals.empty())
 
 
@@ -156,7 +156,7 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
     alike = np.flatnonzero((call >= 0) & (events.name[call] == events.name[call[0]]))[1:]
     idle = alike[reach[alike - 1] <= events.start_ns[call[alike]]]
     waits = events.start_ns[activity[idle]] - _reaches(trace, call[idle])
-    return len(waits) > 0 and 2 * float(np.median(waits)) >= wait_ns
+    return len(waits) > 0 and 2 * median(waits) >= wait_ns
 
 
 def _reaches(trace: Trace, call: Int32) -> Int64:

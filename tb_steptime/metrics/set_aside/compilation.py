@@ -8,23 +8,22 @@ Only where it is over in the first half of the steps. What compiles or captures 
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, distinct
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
-COMPILATION = re.compile(
+COMPILATION = expression(
     r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
-_BEGINS = re.compile(r"(cuda|hip)StreamBeginCapture|cuStreamBeginCapture")
-_CAPTURES = re.compile(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
+_BEGINS = expression(r"(cuda|hip)StreamBeginCapture|cuStreamBeginCapture")
+_CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
 
 
 def compilations(trace: Trace) -> Int64:
@@ -44,7 +43,7 @@ def capture_intervals(trace: Trace) -> Intervals:
     events, ends = trace.events, captures(trace)
     begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _BEGINS.match(name) is not None)
     start = events.start_ns[ends].copy()
-    for thread in np.unique(events.thread[ends]).tolist():
+    for thread in distinct(events.thread[ends]).tolist():
         mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
         place = np.searchsorted(here, ends[mine]) - 1
         start[mine] = np.where(place >= 0, events.start_ns[here[place]] if len(here) else start[mine], start[mine])

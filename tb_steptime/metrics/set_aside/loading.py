@@ -15,7 +15,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.stops import loading_calls, loading_overheads
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, distinct, median
 
 #: A first launch that takes so many usual ones has loaded its kernel: 100 us and more, where 5 us are usual.
 LOADING_TIMES = 20
@@ -25,7 +25,7 @@ def loading_rows(trace: Trace) -> Int64:
     """Rows of calls and of the profiler's marks in which code is loaded, in time order."""
     named = np.concatenate((loading_calls(trace), loading_overheads(trace)))
     first = [_slow_first_launches(trace, device) for device in devices_with_activity(trace)]
-    return np.unique(np.concatenate((named, *first)))
+    return distinct(np.concatenate((named, *first)))
 
 
 def _slow_first_launches(trace: Trace, device: int) -> Int64:
@@ -39,7 +39,7 @@ def _slow_first_launches(trace: Trace, device: int) -> Int64:
     call, activity = call[plain], activity[plain]
     if not len(call):
         return np.empty(0, np.int64)
-    usual_ns = float(np.median(events.dur_ns[call]))
+    usual_ns = median(events.dur_ns[call])
     first = call[np.unique(events.name[activity], return_index=True)[1]]
     slow = first[events.dur_ns[first] >= LOADING_TIMES * usual_ns]
     room = find_queue(trace, device).depth_at(events.start_ns[slow] - 1) < FULL_QUEUE

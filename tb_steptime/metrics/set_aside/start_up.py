@@ -8,11 +8,10 @@ cudaMemcpyAsync                              [40 ms]        copies and synchroni
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
@@ -26,7 +25,7 @@ TIMES_LONGER = 10
 CONTEXT_NS = 50_000_000
 
 #: Calls that put something into the queue of the device, and wait where it is full.
-_QUEUES = re.compile(
+_QUEUES = expression(
     r"Launch|Memcpy|Memset|Memory|Prefetch|EventRecord|WaitEvent|EventQuery|StreamQuery|Callback|Write"
 )
 

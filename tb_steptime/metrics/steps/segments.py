@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -19,7 +18,7 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.trace.steps import Step
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, median
 
 #: Phases with a segment of CPU work of their own; the rest are one.
 _CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
@@ -130,10 +129,10 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
         return []
-    others = np.setdiff1d(np.arange(len(steps)), rows).tolist()
+    others = np.setdiff1d(np.arange(len(steps)), rows, assume_unique=True).tolist()
     alike = zip(*(segments_of(row) for row in others), strict=True)
-    usual = [round(statistics.median(each.ns for each in one)) for one in alike]
-    usual_ns = np.median(lengths[others])
+    usual = [round(median([each.ns for each in one])) for one in alike]
+    usual_ns = median(lengths[others])
     return [_grown(steps[row], int(lengths[row] - usual_ns), segments_of(row), usual) for row in rows]
 
 

@@ -8,13 +8,13 @@ memory, 0.8 x 3350 GB/s                          733 us: the longest counts
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tb_steptime.metrics.work.calls import TYPE_BYTES, Work
 from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.text import Reason, count
+from tb_steptime.text.patterns import expression
 
 #: A kernel that does nothing takes as long, ns.
 EMPTY_NS = 5_000
@@ -29,9 +29,9 @@ ALIGNED_FRACTION = 0.4
 SMALL_LENGTH = 32
 #: Bytes that the fastest kernels load at once.
 UNIT_BYTES = 16
-_LOADED_AT_ONCE = re.compile(r"align[abc]?(\d+)")
+_LOADED_AT_ONCE = expression(r"align[abc]?(\d+)")
 #: Kernels of cuBLASLt that load by TMA, which exist for aligned operands only.
-_ALWAYS_ALIGNED = re.compile(r"^nvjet_")
+_ALWAYS_ALIGNED = expression(r"^nvjet_")
 
 
 class Slowness(NamedTuple):

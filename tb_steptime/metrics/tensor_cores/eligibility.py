@@ -11,7 +11,6 @@ other kernels (whether any FP32 product ran as TF32). Where none of this shows i
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.metrics.work.calls import TYPE_BYTES
 from tb_steptime.metrics.work.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.text import Reason, count
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
@@ -40,8 +40,8 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
 #: A kernel that loads so few elements at once that its operands cannot be aligned: "align1", "align2".
-_MISALIGNED_KERNEL = re.compile(r"_?align(?:a|b|c)?([12])(?!\d)")
-_CONVOLUTION = re.compile(r"conv")
+_MISALIGNED_KERNEL = expression(r"_?align(?:a|b|c)?([12])(?!\d)")
+_CONVOLUTION = expression(r"conv")
 
 #: The type of the inputs where no op says it, by the family of the kernel's name.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")

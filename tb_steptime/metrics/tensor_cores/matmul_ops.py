@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -10,17 +9,18 @@ import numpy as np
 from tb_steptime.metrics.work.calls import Outputs, Work
 from tb_steptime.metrics.work.convolutions import BACKWARD, convolution_output
 from tb_steptime.metrics.work.flops import OPS, work_of
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_op_names, kernel_origins
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: What computes one of the gradients inside such an op.
-_ONE_GRADIENT = re.compile(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
+_ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
 class Product(NamedTuple):
@@ -47,8 +47,7 @@ def find_products(trace: Trace) -> Products:
     rows = _rows(trace)
     origins = kernel_origins(trace)
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
-    labelled = labelled_ops(trace)
-    op = np.where(labelled >= 0, np.where(_named(trace, kernel_op_names(trace), OPS), labelled, -1), op)
+    op = _with_labelled(trace, op)
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
     keys = inputs_of(trace, found, op[found])
@@ -59,6 +58,14 @@ def find_products(trace: Trace) -> Products:
     number = {product: place for place, product in enumerate(dict.fromkeys(products))}
     place[found] = np.array([number[product] for product in products], np.int64)[key_place]
     return Products(op.astype(np.int32), place.astype(np.int32), list(number))
+
+
+def _with_labelled(trace: Trace, op: Int64) -> Int64:
+    """Of kernels with a label the product that it names; where it names another op, none."""
+    labels = kernel_labels(trace)
+    if labels is None:
+        return op
+    return np.where(labels.op < 0, op, np.where(_named(trace, labels.op, OPS), labelled_ops(trace), -1))
 
 
 def labelled_ops(trace: Trace) -> Int64:

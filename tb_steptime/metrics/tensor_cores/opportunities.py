@@ -106,7 +106,7 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
         products.place[rows],
         found.why[rows],
         found.rates[rows],
-        np.maximum(kernel_op_names(trace)[rows], -1),
+        np.maximum(kernel_op_names(trace, rows), -1),
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     totals, gains, counts = (
@@ -167,7 +167,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
     why = found.reasons[found.why[row]]
     rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
-    name = int(kernel_op_names(trace)[row])
+    name = int(kernel_op_names(trace, np.array([row]))[0])
     kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
         op=product.op if product else trace.strings[name] if name >= 0 else None,
@@ -197,7 +197,7 @@ def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Reason:
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
     rows = _in_window(trace, device)
-    names = kernel_op_names(trace)[rows].astype(np.int64)
+    names = kernel_op_names(trace, rows).astype(np.int64)
     group, first = alike(names)
     splits, counts = _splits(trace, rows, group, len(first))
     table = [

@@ -11,7 +11,6 @@ splits sum to the span's.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +23,7 @@ from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
@@ -84,7 +84,7 @@ BINS: tuple[KernelBin, ...] = ("tensor_core", "matmul_like", "unknown", "other")
 _TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
 
 #: Ops that are a matrix product, a convolution or attention, backward ones included.
-PRODUCT_OP = re.compile(
+PRODUCT_OP = expression(
     r"aten::(?:\w*conv(?!ert)\w*|_?(?:add|badd|addb)?b?mm(?:_\w*)?|linear|matmul|_scaled_mm|_grouped_mm"
     r"|_?scaled_dot_product_\w+)$"
 )

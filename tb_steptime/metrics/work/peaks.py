@@ -16,6 +16,7 @@ import re
 from typing import NamedTuple
 
 from tb_steptime.metrics.work.told_peaks import told_rates
+from tb_steptime.text.patterns import expression
 
 
 class Peaks(NamedTuple):
@@ -76,47 +77,47 @@ HALVES = ("c10::Half", "c10::BFloat16")
 
 #: (pattern of the device's name, peaks); first match wins. A die of an MI250 is a device of its own.
 PEAKS = (
-    (re.compile(r"V100S\b"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
-    (re.compile(r"V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
-    (re.compile(r"V100(?!-FHHL)"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
-    (re.compile(r"\bT4\b"), Peaks(8.1, 65.0, None, 16.2, 320.0)),  # T4 data sheet, Turing white paper
-    (re.compile(r"A[18]00.*40GB"), Peaks(19.5, 312.0, 156.0, 78.0, 1555.0, 9.7, 19.5)),  # A100 data sheet, 40 GB
-    (re.compile(r"A[18]00.*PCIe"), Peaks(19.5, 312.0, 156.0, 78.0, 1935.0, 9.7, 19.5)),  # A100 data sheet, 80 GB PCIe
-    (re.compile(r"A[18]00(?!-SXM-64GB)|PG509"), Peaks(19.5, 312.0, 156.0, 78.0, 2039.0, 9.7, 19.5)),  # A100 data sheet
-    (re.compile(r"\bA10\b"), Peaks(31.2, 125.0, 62.5, 31.2, 600.0)),  # A10 data sheet
-    (re.compile(r"\bA30\b"), Peaks(10.3, 165.0, 82.0, 41.2, 933.0, 5.2, 10.3)),  # A30 data sheet
-    (re.compile(r"H100 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 3900.0, 30.0, 60.0, 1671.0)),  # H100 data sheet, NVL
-    (re.compile(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 26.0, 51.0, 1513.0)),  # H100 data sheet, PCIe
-    (re.compile(r"GH200.*144G"), Peaks(67.0, 990.0, 494.0, 133.8, 4900.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet
-    (re.compile(r"GH200"), Peaks(67.0, 990.0, 494.0, 133.8, 4000.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet, 96 GB
-    (re.compile(r"H200 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 4800.0, 30.0, 60.0, 1671.0)),  # H200 data sheet, NVL
-    (re.compile(r"H200"), Peaks(67.0, 989.0, 494.0, 133.8, 4800.0, 34.0, 67.0, 1979.0)),  # H200 data sheet
-    (re.compile(r"H800.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 0.8, 0.8, 1513.0)),  # H800 data sheet, PCIe
-    (re.compile(r"H800"), Peaks(67.0, 989.0, 494.0, 133.8, 3350.0, 1.0, 1.0, 1979.0)),  # H800 data sheet, SXM
-    (re.compile(r"H100(?! 64GB)"), Peaks(67.0, 989.0, 494.0, 133.8, 3350.0, 34.0, 67.0, 1979.0)),  # H100, SXM
-    (re.compile(r"GB200"), Peaks(80.0, 2500.0, 1250.0, 160.0, 8000.0, 40.0, 40.0, 5000.0)),  # GB200 NVL72, per GPU
-    (re.compile(r"B200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 8000.0, 37.0, 37.0, 4500.0)),  # DGX B200, per GPU
-    (re.compile(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 864.0, fp8=733.0)),  # L40S data sheet
-    (re.compile(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 300.0, fp8=242.0)),  # L4 data sheet
+    (expression(r"V100S\b"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
+    (expression(r"V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
+    (expression(r"V100(?!-FHHL)"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
+    (expression(r"\bT4\b"), Peaks(8.1, 65.0, None, 16.2, 320.0)),  # T4 data sheet, Turing white paper
+    (expression(r"A[18]00.*40GB"), Peaks(19.5, 312.0, 156.0, 78.0, 1555.0, 9.7, 19.5)),  # A100 data sheet, 40 GB
+    (expression(r"A[18]00.*PCIe"), Peaks(19.5, 312.0, 156.0, 78.0, 1935.0, 9.7, 19.5)),  # A100 data sheet, 80 GB PCIe
+    (expression(r"A[18]00(?!-SXM-64GB)|PG509"), Peaks(19.5, 312.0, 156.0, 78.0, 2039.0, 9.7, 19.5)),  # A100 data sheet
+    (expression(r"\bA10\b"), Peaks(31.2, 125.0, 62.5, 31.2, 600.0)),  # A10 data sheet
+    (expression(r"\bA30\b"), Peaks(10.3, 165.0, 82.0, 41.2, 933.0, 5.2, 10.3)),  # A30 data sheet
+    (expression(r"H100 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 3900.0, 30.0, 60.0, 1671.0)),  # H100 data sheet, NVL
+    (expression(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 26.0, 51.0, 1513.0)),  # H100 data sheet, PCIe
+    (expression(r"GH200.*144G"), Peaks(67.0, 990.0, 494.0, 133.8, 4900.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet
+    (expression(r"GH200"), Peaks(67.0, 990.0, 494.0, 133.8, 4000.0, 34.0, 67.0, 1979.0)),  # GH200 data sheet, 96 GB
+    (expression(r"H200 NVL"), Peaks(60.0, 835.0, 417.0, 120.0, 4800.0, 30.0, 60.0, 1671.0)),  # H200 data sheet, NVL
+    (expression(r"H200"), Peaks(67.0, 989.0, 494.0, 133.8, 4800.0, 34.0, 67.0, 1979.0)),  # H200 data sheet
+    (expression(r"H800.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 2000.0, 0.8, 0.8, 1513.0)),  # H800 data sheet, PCIe
+    (expression(r"H800"), Peaks(67.0, 989.0, 494.0, 133.8, 3350.0, 1.0, 1.0, 1979.0)),  # H800 data sheet, SXM
+    (expression(r"H100(?! 64GB)"), Peaks(67.0, 989.0, 494.0, 133.8, 3350.0, 34.0, 67.0, 1979.0)),  # H100, SXM
+    (expression(r"GB200"), Peaks(80.0, 2500.0, 1250.0, 160.0, 8000.0, 40.0, 40.0, 5000.0)),  # GB200 NVL72, per GPU
+    (expression(r"B200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 8000.0, 37.0, 37.0, 4500.0)),  # DGX B200, per GPU
+    (expression(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 864.0, fp8=733.0)),  # L40S data sheet
+    (expression(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 300.0, fp8=242.0)),  # L4 data sheet
     # GA102, Ada and RTX Blackwell white papers, FP32 accumulation
-    (re.compile(r"RTX 3070(?! Ti| Laptop)"), Peaks(20.3, 40.6, 20.3, 20.3, 448.0)),
-    (re.compile(r"RTX 3080 Ti(?! Laptop)"), Peaks(34.1, 68.2, 34.1, 34.1, 912.0)),
-    (re.compile(r"RTX 3090 Ti"), Peaks(40.0, 80.0, 40.0, 40.0, 1008.0)),
-    (re.compile(r"RTX 3090(?! Ti)"), Peaks(35.6, 71.0, 35.6, 35.6, 936.0)),
-    (re.compile(r"RTX 4070 Ti(?! SUPER)"), Peaks(40.1, 80.2, 40.1, 40.1, 504.0, fp8=160.4)),
-    (re.compile(r"RTX 4080(?! SUPER| Laptop)"), Peaks(48.7, 97.5, 48.7, 48.7, 717.0, fp8=194.9)),
-    (re.compile(r"RTX 4090(?! D| Laptop)"), Peaks(82.6, 165.2, 82.6, 82.6, 1008.0, fp8=330.3)),
-    (re.compile(r"RTX 5070 Ti(?! Laptop)"), Peaks(43.9, 87.9, 43.9, 43.9, 896.0, fp8=175.8)),
-    (re.compile(r"RTX 5070(?! Ti| Laptop)"), Peaks(30.9, 61.7, 30.9, 30.9, 672.0, fp8=123.5)),
-    (re.compile(r"RTX 5080(?! Laptop)"), Peaks(56.3, 112.6, 56.3, 56.3, 960.0, fp8=225.1)),
-    (re.compile(r"RTX 5090(?! D| Laptop)"), Peaks(104.8, 209.5, 104.8, 104.8, 1792.0, fp8=419.0)),
+    (expression(r"RTX 3070(?! Ti| Laptop)"), Peaks(20.3, 40.6, 20.3, 20.3, 448.0)),
+    (expression(r"RTX 3080 Ti(?! Laptop)"), Peaks(34.1, 68.2, 34.1, 34.1, 912.0)),
+    (expression(r"RTX 3090 Ti"), Peaks(40.0, 80.0, 40.0, 40.0, 1008.0)),
+    (expression(r"RTX 3090(?! Ti)"), Peaks(35.6, 71.0, 35.6, 35.6, 936.0)),
+    (expression(r"RTX 4070 Ti(?! SUPER)"), Peaks(40.1, 80.2, 40.1, 40.1, 504.0, fp8=160.4)),
+    (expression(r"RTX 4080(?! SUPER| Laptop)"), Peaks(48.7, 97.5, 48.7, 48.7, 717.0, fp8=194.9)),
+    (expression(r"RTX 4090(?! D| Laptop)"), Peaks(82.6, 165.2, 82.6, 82.6, 1008.0, fp8=330.3)),
+    (expression(r"RTX 5070 Ti(?! Laptop)"), Peaks(43.9, 87.9, 43.9, 43.9, 896.0, fp8=175.8)),
+    (expression(r"RTX 5070(?! Ti| Laptop)"), Peaks(30.9, 61.7, 30.9, 30.9, 672.0, fp8=123.5)),
+    (expression(r"RTX 5080(?! Laptop)"), Peaks(56.3, 112.6, 56.3, 56.3, 960.0, fp8=225.1)),
+    (expression(r"RTX 5090(?! D| Laptop)"), Peaks(104.8, 209.5, 104.8, 104.8, 1792.0, fp8=419.0)),
     # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8. FP32 of CDNA 2 is of packed
     # instructions (CDNA 2 white paper), twice what the data sheets print for vectors.
-    (re.compile(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
-    (re.compile(r"MI300X"), Peaks(163.4, 1307.4, 653.7, 326.8, 5300.0, 81.7, 163.4, 2614.9, 163.4)),
-    (re.compile(r"MI250X"), Peaks(47.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
-    (re.compile(r"MI250"), Peaks(45.3, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
-    (re.compile(r"MI210"), Peaks(45.3, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
+    (expression(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
+    (expression(r"MI300X"), Peaks(163.4, 1307.4, 653.7, 326.8, 5300.0, 81.7, 163.4, 2614.9, 163.4)),
+    (expression(r"MI250X"), Peaks(47.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
+    (expression(r"MI250"), Peaks(45.3, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
+    (expression(r"MI210"), Peaks(45.3, 181.0, None, 90.5, 1638.0, 22.6, 45.3, None, 45.3)),
 )
 # fmt: on
 

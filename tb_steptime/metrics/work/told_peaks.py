@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 
 from tb_steptime.errors import TraceError
+from tb_steptime.text.patterns import expression
 
 VARIABLE = "TB_STEPTIME_PEAKS"
 
@@ -22,7 +22,7 @@ MAY_BE_TOLD = (*NEEDED, "tf32", "fp8", "fp64", "fp64_tensor", "fp32_matrix", "pl
 
 #: Where it is not told: as many times FP32 as on any listed GPU, so that nothing is taken for tensor cores that is not.
 _PLAIN_HALF = 4.0
-_RATE = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
+_RATE = expression(r"(\w+)=(\d+(?:\.\d+)?)")
 
 Rates = dict[str, float]
 

@@ -1,6 +1,6 @@
 """What of a machine stands in answers, and what stands for it in a report.
 
-    myhost_4711                    ->  worker1     torch names a worker by host and process unless told otherwise
+    myhost_4711                    ->  worker_4711     torch names a worker by host and process unless told otherwise
     /home/me/job/train.py(54)      ->  train.py(54)    in summaries that were written with --keep-paths
 
 What is replaced is the text of the answers: files, headlines and addresses then agree.
@@ -45,10 +45,9 @@ def _renamed(text: bytes, index: Index) -> bytes:
 
 
 def _new_names(index: Index) -> dict[str, str]:
-    """Of the workers that are named by host and process. They are numbered over all runs, since text is replaced in all
-    of them alike."""
-    workers = passed_on_workers(("", worker.name) for run in index.runs for worker in run.workers)
-    return {name: new for (_, name), new in workers.items() if new != name}
+    """Of the workers that are named by host and process."""
+    workers = passed_on_workers((run.name, worker.name) for run in index.runs for worker in run.workers)
+    return {name: new for name, new in workers.items() if new != name}
 
 
 def _inside(name: str) -> bytes:

@@ -19,6 +19,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
+from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
@@ -91,9 +92,10 @@ def _figure(series: Series) -> contract.FigureLine:
 
 
 def _card(card: Insight) -> contract.CardLine:
+    why = why_lowered(card)
     return contract.CardLine(
         card.id, card.severity.value, plain(card.title), plain(card.why), card.how, ms(card.gain_ns),
-        card.confidence.value,
+        card.confidence.value, maybe_ms(card.later_ns), plain(why) if why else None,
     )  # fmt: skip
 
 

@@ -39,7 +39,9 @@ class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CardLine(msgspec.Struct, frozen=True):
-    """A recommendation. gain_ms: est. gain per step, at most; 0: not computed."""
+    """A recommendation. gain_ms: est. gain per step now, at most; 0: none, or not computed. later_ms: what it gains
+    once something else changed; null: no more. why_lowered: why its severity is below that of its gain; null: it is
+    not."""
 
     id: str
     severity: str
@@ -48,6 +50,8 @@ class CardLine(msgspec.Struct, frozen=True):
     how: str | None
     gain_ms: float
     confidence: str
+    later_ms: float | None
+    why_lowered: str | None
 
 
 class Summary(msgspec.Struct, frozen=True):

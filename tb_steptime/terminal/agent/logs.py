@@ -16,6 +16,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.terminal.spans import find_spans, measured_span, trace_of
+from tb_steptime.text import did_you_mean
 from tb_steptime.trace.model import Trace
 
 T = TypeVar("T")
@@ -106,7 +107,8 @@ def _chosen(what: str, asked: str | None, known: Iterable[str]) -> str:
     if asked in names:
         return str(asked)
     begin = f"Name a {what}." if asked is None else f'There is no {what} "{asked}".'
-    raise RefusalError(f"{begin} The {what}s are: {_listed(names)}.")
+    nearest = "" if asked is None else did_you_mean(asked, names)
+    raise RefusalError(f"{begin}{nearest} The {what}s are: {_listed(names)}.")
 
 
 def _listed(names: Sequence[str]) -> str:

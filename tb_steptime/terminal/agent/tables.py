@@ -16,7 +16,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 from tb_steptime.terminal.agent.numbers import maybe_mb, maybe_ms, mb, ms, short, unit_of
 from tb_steptime.terminal.printer import plain
-from tb_steptime.text import Reason
+from tb_steptime.text import Reason, did_you_mean
 
 #: What is missing where there is no table of ops in a grouping; the others are always there.
 _NOT_RECORDED: dict[By, str] = {
@@ -117,7 +117,8 @@ def definitions(metrics: Sequence[str]) -> contract.Definitions:
     known = {metric.id: metric for metric in METRICS}
     missing = [each for each in metrics if each not in known]
     if missing:
-        raise RefusalError(f"There is no metric {missing[0]}. They are: {', '.join(known)}.")
+        nearest = did_you_mean(missing[0], known)
+        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(known)}.")
     chosen = [known[each] for each in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]

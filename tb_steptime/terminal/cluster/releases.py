@@ -1,4 +1,5 @@
-"""Which release each worker measures with. What other code summarized is measured again where its trace is read."""
+"""Which release each worker measures with. What was summarized by other definitions is measured again where it is
+opened."""
 
 from __future__ import annotations
 
@@ -6,19 +7,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tb_steptime import __version__
-from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
+from tb_steptime.ingest.summaries.freshness import told_peaks_digest
+from tb_steptime.ingest.summaries.layout import DEFINITIONS
 from tb_steptime.terminal.printer import counted
 
 
 class Release(NamedTuple):
-    """code: the fingerprint of the code that measures."""
+    """definitions and told_peaks as the head of a summary has them."""
 
     version: str
-    code: str
+    definitions: int
+    told_peaks: str
 
 
 def release_there() -> Release:
-    return Release(__version__, code_fingerprint())
+    return Release(__version__, DEFINITIONS, told_peaks_digest())
 
 
 def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:

@@ -59,7 +59,8 @@ def measure_there(task: Task) -> Outcome:
     ended: SimpleQueue[AnyPath | Problem] = SimpleQueue()
     queue = ReadingQueue(lambda _, outcome: ended.put(outcome), 1)
     try:
-        queue.want(Job(task.id, task.trace, str(task.trace), keep_paths=task.keep_paths), urgent=False)
+        job = Job(task.id, task.trace, str(task.trace), keep_paths=task.keep_paths, asked=True)
+        queue.want(job, urgent=False)
         return _outcome(task, _waited(task, queue, ended))
     finally:
         queue.close()

@@ -51,6 +51,13 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def terminal_width() -> int:
+    """In characters; 80 where it is not known."""
+    import shutil  # slow to import, with what it can unpack
+
+    return shutil.get_terminal_size().columns
+
+
 def _step_choice(text: str) -> StepChoice:
     if text in ("found", "recording"):
         return "recording" if text == "recording" else "found"

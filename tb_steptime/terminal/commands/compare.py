@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, add_steps, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, add_steps, exit_code, terminal_width
 
 if TYPE_CHECKING:
     from tb_steptime.comparison.gates import Gate, GateResult
@@ -116,7 +115,7 @@ def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) 
     from tb_steptime.terminal.output import print_texts
     from tb_steptime.terminal.ranks.scaled import scaling_paragraph
 
-    width = max(80, min(100, shutil.get_terminal_size().columns))
+    width = max(80, min(100, terminal_width()))
     found = [compare(sides[0][1], side) for _, side in sides[1:]]
     markdown = format == "markdown"
     texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in found]

@@ -49,8 +49,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _not_there(card: str, known: Sequence[str]) -> int:
+    from tb_steptime.text import did_you_mean
+
     cards = f"Its cards are: {', '.join(known)}." if known else "It has none."
-    sys.stderr.write(f"There is no card {card} for this trace. {cards}\n")
+    sys.stderr.write(f"There is no card {card} for this trace.{did_you_mean(card, known)} {cards}\n")
     return ASKED_WRONGLY
 
 

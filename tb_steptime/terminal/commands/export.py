@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="csv",
         dest="kind",
-        help="tables as CSV: spans, figures, steps, kernels, operators, cards",
+        help="tables as CSV: spans, figures, steps, kernels, operators, modules, cards",
     )
     kind.add_argument(
         "--jsonl", action="store_const", const="jsonl", dest="kind", help="the same tables, a JSON object for each row"
@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-paths",
         action="store_true",
-        help="name workers as their files are, even where that names a machine; default: such workers are numbered",
+        help="name workers as their files are, even where that names a machine; default: the machine is left out",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import (
@@ -12,6 +11,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.format == "csv":
         print_lines(csv_lines(spans))
     else:
-        print_texts(kernel_text(span, shutil.get_terminal_size().columns) for span in spans)
+        print_texts(kernel_text(span, terminal_width()) for span in spans)
     return exit_code(problems)
 
 

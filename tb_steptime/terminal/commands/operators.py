@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.format == "csv":
         print_lines(csv_lines(span_operators(span, trace, choice) for span, trace in traces))
     else:
-        width = shutil.get_terminal_size().columns
+        width = terminal_width()
         print_texts(span_text(span, trace, choice, width) for span, trace in traces)
     return exit_code(problems)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code, terminal_width
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -36,7 +35,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems]))
     elif found:
-        width = max(80, min(100, shutil.get_terminal_size().columns))
+        width = max(80, min(100, terminal_width()))
         print_texts(job_table(job, width) for job in found)
     else:
         print_lines([_NO_JOB])

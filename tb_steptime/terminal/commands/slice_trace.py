@@ -52,7 +52,8 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
     from tb_steptime.files.whole_file import whole_file
     from tb_steptime.terminal.printer import counted, nbytes
     from tb_steptime.terminal.progress_bar import ProgressBar
-    from tb_steptime.trace.kineto import plan_slice, write_slice
+    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices.plan import plan_slice
 
     try:
         with ProgressBar("finding steps  ") as bar:

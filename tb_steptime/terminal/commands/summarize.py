@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -17,18 +16,24 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.ranks.contract import JobReport
+    from tb_steptime.terminal.ranks.jobs import Jobs
 
+
+#: Below the lines of several runs.
+_IN_FULL = "Every span in full: --details, or name the folder of one run."
 
 #: By format.
 _NEEDED_TO_PRINT = {
-    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.report"),
-    "table": ("tb_steptime.insights", "tb_steptime.terminal.summary_table"),
+    "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.contract"),
+    "table": ("tb_steptime.insights", "tb_steptime.terminal.run_lines"),
 }
 
 
@@ -36,19 +41,33 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_steps(parser)
     add_format(parser, "table", "json")
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="every span in full; default: where there are several runs, a line for each; JSON always has everything",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.terminal.spans import measured_span, read_each
+    from tb_steptime.terminal.spans import find_spans, measured_span, read_found
 
     problems: list[Problem] = []
+    found = list(find_spans(options.paths, problems))
     measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
-    spans = read_each(options.paths, problems, measure, options.steps)
+    spans = read_found(found, problems, measure, options.steps)
     if options.format == "json":
         _print_json(spans, problems)
-    else:
+    elif options.details or not _are_several_runs(found):
         _print_tables(spans)
+    else:
+        _print_runs(spans)
     return exit_code(problems)
+
+
+def _are_several_runs(found: Sequence[FoundSpan]) -> bool:
+    from tb_steptime.terminal.run_lines import run_key
+
+    return len(set(map(run_key, found))) > 1
 
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
@@ -57,15 +76,38 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
     from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.ranks.report import job_report
     from tb_steptime.terminal.report import error_report, span_report
 
     jobs, reports = Jobs(), []
     for found, measured in chain(first, spans):
         jobs.add(found, measured)
         reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
-    ranks = [job_report(job) for job in jobs.found()]
-    print_json(Report(reports, [error_report(problem) for problem in problems], ranks))
+    print_json(Report(reports, [error_report(problem) for problem in problems], _job_reports(jobs)))
+
+
+def _job_reports(jobs: Jobs) -> list[JobReport]:
+    found = jobs.found()
+    if not found:
+        return []
+    from tb_steptime.terminal.ranks.report import job_report
+
+    return [job_report(job) for job in found]
+
+
+def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
+    """A line for each run, once all are read."""
+    first = list(islice(spans, 1))
+    from tb_steptime.insights import judge
+    from tb_steptime.terminal.output import print_lines
+    from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table, span_line
+
+    runs: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
+    for found, measured in chain(first, spans):
+        line = span_line(measured, judge(measured.results, measured.facts.gaps))
+        runs.setdefault(run_key(found), (found, []))[1].append(line)
+    width = terminal_width() if sys.stdout.isatty() else None
+    if runs:
+        print_lines([*run_table(list(runs.values()), width), "", _IN_FULL])
 
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
@@ -81,7 +123,7 @@ def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     judgement = judge(measured.results, measured.facts.gaps)
-    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
+    return span_table(found, measured, judgement, terminal_width(), ink)
 
 
 COMMAND = Command(

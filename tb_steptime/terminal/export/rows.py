@@ -155,6 +155,9 @@ def cards(span: ExportedSpan) -> Iterator[Row]:
             plain(card.gain_formula),
             card.confidence.value,
             card.view,
+            card.later_ns,
+            card.lowered_from.value if card.lowered_from else None,
+            plain(card.why_confidence),
         )
 
 

@@ -51,7 +51,7 @@ def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) 
     found = list(find_spans([path], problems))
     names = passed_on_workers((span.run, span.worker) for span in found)
     for span, measured in read_found(found, problems, partial(measured_span, leave_out=("timeline",))):
-        worker = span.worker if keep_names else names[span.run, span.worker]
+        worker = span.worker if keep_names else names[span.worker]
         yield _exported(span, worker, measured if keep_names else without_private_paths(measured))
 
 

@@ -36,7 +36,7 @@ class Table:
 #: What every row begins with.
 SPAN_COLUMNS = (
     Column("run", "", "folder of the recording below the log directory"),
-    Column("worker", "", "profiled process; numbered where its file is named for a machine"),
+    Column("worker", "", "profiled process; without the machine that its file is named for"),
     Column("span", "number", "recordings of a worker count from 1"),
 )
 
@@ -166,6 +166,9 @@ TABLES: tuple[Table, ...] = (
             Column("gain_formula", "", "how the gain was computed"),
             Column("confidence", "", "high, medium or low"),
             Column("view", "", "view with the evidence"),
+            Column("later_ns", "ns", "est. gain per step once something else changed; empty where that is no more"),
+            Column("lowered_from", "", "severity of its gain, where a low confidence lowers it; else empty"),
+            Column("why_confidence", "", "what the confidence rests on"),
         ),
         rows.cards,
     ),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ranks.job import job_with_waits
-from tb_steptime.ranks.result import JobRanks
-from tb_steptime.ranks.step_waits import StepWaits
+
+if TYPE_CHECKING:
+    from tb_steptime.ranks.result import JobRanks
+    from tb_steptime.ranks.step_waits import StepWaits
 
 #: What of a rank its job needs; the rest is let go, so that many ranks can be held.
 NEEDED_VIEWS = ("trends", "ranks", "compare")
@@ -41,8 +43,9 @@ class Jobs:
     def found(self) -> list[FoundJob]:
         """By run, in time order. Raises what reading results raises."""
         jobs = [(run, job) for run, ranks in self._of_run.items() for job in at_the_same_time(ranks)]
-        return [
-            FoundJob(run, job, *job_with_waits(rank_spans(job)))
-            for run, job in jobs
-            if len({each.rank for each in job}) > 1
-        ]
+        jobs = [(run, job) for run, job in jobs if len({each.rank for each in job}) > 1]
+        if not jobs:
+            return []
+        from tb_steptime.ranks.job import job_with_waits  # one rank alone does without
+
+        return [FoundJob(run, job, *job_with_waits(rank_spans(job))) for run, job in jobs]

@@ -9,6 +9,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import ROLE_LABELS, ranks_headline
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.terminal.cards import card_head, lowered_words
 from tb_steptime.terminal.printer import (
     GAP,
     UNKNOWN,
@@ -129,9 +130,8 @@ def _message(row: MessagesReport) -> tuple[str, ...]:
 
 def _advice(found: FoundJob, width: int) -> Iterator[str]:
     for insight in judge_job(found.ranks):
-        gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "no gain computed"
-        label = insight.severity.value.capitalize()
-        yield from _wrap(f"{label}, {gain}: {render(insight.title)}. {render(insight.why)}", width, "  ")
+        said = f"{render(insight.title)}. {render(insight.why)}{lowered_words(insight)}"
+        yield from _wrap(f"{card_head(insight)}: {said}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in map(worded, found.ranks.notes):
         yield from _wrap(f"Note: {render(note.cause)} {render(note.effect)}", width, "  ")

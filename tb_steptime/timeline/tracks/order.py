@@ -1,16 +1,17 @@
 """Which events are on which track, and the order of the tracks.
 
     Steps                   windows of the steps, phases of the host, waits for the loader
-    GPU 0                   its streams, the busiest first; ranges as they reached the GPU
+    GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
 An event is on one track. Of more threads or streams than anyone reads the least busy share one. Rows of `cuda_sync` are
-left out: they repeat the calls. Steps and phases are no events of the trace: their numbers follow those of the trace's
-events.
+left out: they repeat the calls. Steps, phases and samples of counters are no events of the trace: their numbers follow
+those of the trace's events.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.tracks.colours import PLACE
 from tb_steptime.timeline.tracks.folding import foreign_frames
@@ -29,7 +32,11 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
+#: What is shown on a device's streams: its work, and marks of graphs.
+_ON_STREAM = (*DEVICE_KINDS, Kind.MARK)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
+#: What a stream's track is called where nobody named it, such as "stream 7" and "stream 7 (sync)".
+_PLAIN_TRACK = re.compile(r"(?:stream\s*-?\d+)?(?: \(sync\))?", re.IGNORECASE)
 #: The heading above steps, phases and the loader.
 STEPS_GROUP = "Steps"
 #: The heading above what the profiler says of itself.
@@ -167,21 +174,26 @@ def _together(
 
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
-    devices = np.unique(trace.events.device[trace.events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist()
+    devices = np.unique(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
+    free = len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
     for number, device in enumerate(devices):
         for rank, track in enumerate(_device_tracks(trace, table, device, max(each, MOST_STREAMS // len(devices)))):
             yield replace(track, pinned=track.kind == "stream" and rank < each and number < PINNED_STREAMS)
+        for track in _counters(trace, device, free):
+            free += len(track.rows)
+            yield track
 
 
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
     """most: streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
-    rows = events.rows(*DEVICE_KINDS)
+    rows = events.rows(*_ON_STREAM)
     rows = rows[events.device[rows] == device].astype(np.int32)
-    by_stream = sorted(_by_stream(trace, rows), key=lambda stream: -len(stream[1]))
+    lanes = _lanes(trace, rows)
+    by_stream = sorted(_by_stream(lanes, rows), key=lambda stream: -len(stream[1]))
     for stream, of_it in by_stream[:most]:
-        yield TrackEvents("stream", group, f"Stream {stream}" if stream >= 0 else "No stream", table, of_it)
+        yield TrackEvents("stream", group, _stream_label(trace, stream, of_it), table, of_it)
     yield from _together("stream", group, table, [of_it for _, of_it in by_stream[most:]], rows[:0])
     ranges = events.rows(Kind.GPU_USER)
     ranges = ranges[events.device[ranges] == device]
@@ -189,10 +201,51 @@ def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterat
         yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
 
 
-def _by_stream(trace: Trace, rows: Int32) -> Iterator[tuple[int, Int32]]:
-    """The numbers of the streams of these rows, ascending, and the rows of each."""
-    rows = rows[np.argsort(trace.events.stream[rows], kind="stable")]
-    streams, first = np.unique(trace.events.stream[rows], return_index=True)
+def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
+    """A track for each counter of the GPU that was sampled: each sample as long as the time that it is of, named by its
+    value. Equal samples that touch are one. number: of the first."""
+    group = f"{trace.job.accelerator} {device}"
+    for id in measured_ids(trace, device):
+        of, metric = samples(trace, device, id), MEASURED[id].metric
+        assert of is not None
+        scale = 100 if metric.unit is Unit.FRACTION else 1
+        value = np.rint(of.value * scale).astype(np.int64)
+        new = np.insert((value[1:] != value[:-1]) | (of.start[1:] > of.end[:-1]), 0, True)
+        first = np.flatnonzero(new)
+        last = np.append(first[1:], len(value)) - 1
+        distinct, name = np.unique(value[first], return_inverse=True)
+        names = tuple(f"{each} %" if scale == 100 else f"{each}" for each in distinct.tolist())
+        colours = np.full(len(first), PLACE[metric.colour])
+        shown = _own_table(of.start[first], of.end[last], name.reshape(-1), colours, number)
+        number += len(first)
+        yield TrackEvents("ranges", group, metric.label, shown, np.arange(len(first), dtype=np.int32), names)
+
+
+def _lanes(trace: Trace, rows: Int32) -> Int32:
+    """What the file shows each row on: its stream, or the lane to which the profiler moved it."""
+    lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
+    place = np.searchsorted(rows, trace.annotations.event[moved])
+    here = place < len(rows)
+    here[here] = rows[place[here]] == trace.annotations.event[moved][here]
+    lanes[place[here]] = trace.annotations.lane[moved][here]
+    return lanes
+
+
+def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
+    """As the file names the track, which is a purpose ("DP") where a user gave it one; else by its number."""
+    name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
+    if not _PLAIN_TRACK.fullmatch(name):
+        return name
+    if stream < 0:
+        return "No stream"
+    return f"Stream {stream}" if int(trace.events.stream[rows[0]]) == stream else f"Lane {stream}"
+
+
+def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
+    """The numbers of the lanes of these rows, ascending, and the rows of each."""
+    order = np.argsort(lanes, kind="stable")
+    rows = rows[order]
+    streams, first = np.unique(lanes[order], return_index=True)
     for stream, (low, past) in zip(streams.tolist(), pairwise([*first.tolist(), len(rows)]), strict=True):
         yield stream, rows[low:past]
 

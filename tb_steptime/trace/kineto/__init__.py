@@ -17,8 +17,6 @@ trace means is decided in `metrics`.
 
 from tb_steptime.trace.kineto.reader import read_trace
 from tb_steptime.trace.kineto.recognition import looks_like_trace
-from tb_steptime.trace.kineto.slices.file import write_slice
-from tb_steptime.trace.kineto.slices.plan import plan_slice
 from tb_steptime.trace.kineto.source import ReadProgress
 
-__all__ = ["ReadProgress", "looks_like_trace", "plan_slice", "read_trace", "write_slice"]
+__all__ = ["ReadProgress", "looks_like_trace", "read_trace"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.table import Kind
 
 #: Of the profiler itself, one per file, as long as the recording: not an event of the program.
@@ -43,7 +44,7 @@ _KINDS_BY_ENDING = {
 }
 
 #: MTIA has one category for all that its devices do; these of its names move memory.
-_MTIA_COPY = re.compile(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
+_MTIA_COPY = expression(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
 
 #: Intel's scope profiler writes each kernel once more, with what it measured, as a kernel of this name.
 METRICS_OF_KERNEL = "metrics: "

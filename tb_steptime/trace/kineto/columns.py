@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.further.annotations import BARE, is_annotated, noted, queue_of, told_name
+from tb_steptime.trace.kineto.further.counters import CounterColumns
+from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
@@ -28,6 +30,7 @@ NO_DURATION = -(2**62)
 
 #: Of kinds.
 ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
+IS_A_CALL = np.isin(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
@@ -79,7 +82,10 @@ class Columns:
     graphed             row of each activity of a graph's node, for `graph` and `graph_node`
     annotated           row of each activity that is annotated, for `module` to `annotated_stream`, of which texts are
                         rows of `annotation_texts`
+    shaped              row of each call that says what it launches, for `shaped_grid` to `shaped_memory`: ROCm's say it
+                        where its kernels do not
     memory              what the allocator said, in columns of their own
+    counters, flows     what GPUs measured, and ends of arrows between nodes of graphs, likewise
     pairs               events whose end is an event of its own and has not come yet
     after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
                         took_2021: they were, and some event had one
@@ -108,7 +114,8 @@ class Columns:
         self.annotation_texts = Words()
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
         self.lane, self.annotated_stream = array("i"), array("i")
-        self.memory = MemoryColumns()
+        self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
+        self.memory, self.counters, self.flows = MemoryColumns(), CounterColumns(), FlowColumns()
         self.after_2021 = False
         self.begin()
 
@@ -130,6 +137,10 @@ class Columns:
             self._add_timed(block.timed, block.start_ns)
         if block.memory and not self._times_only:
             self.memory.add(block.memory, self.labels.thread)
+        if block.counters and not self._times_only:
+            self.counters.add(block.counters)
+        if block.flows and not self._times_only:
+            self.flows.add(block.flows, self.labels.thread)
         for row in block.others:
             if isinstance(row, Meta):
                 self._add_name(row)
@@ -203,6 +214,7 @@ class Columns:
             of_kernels = [args[index] for index in kernels.tolist()]
             self._add_kernels(of_kernels)
             self.add_collectives(kernels + first, of_kernels)
+        self._add_calls(np.flatnonzero(IS_A_CALL[kinds]), first, args)
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
@@ -281,6 +293,16 @@ class Columns:
         self.shared_memory += integers([arg.shared_memory for arg in args])
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
+
+    def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
+        """Those that say what they launch, of the calls of a block."""
+        said = [place for place in calls.tolist() if args[place].grid is not None]
+        if said:
+            some = [args[place] for place in said]
+            self.shaped.frombytes((np.array(said, np.int64) + first).tobytes())
+            self.shaped_grid += triples([arg.grid for arg in some])
+            self.shaped_block += triples([arg.block for arg in some])
+            self.shaped_memory += integers([arg.shared_memory for arg in some])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
         """Rows of a block, and of these that say of which collective they are: few, in most traces none."""

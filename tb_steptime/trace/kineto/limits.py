@@ -19,8 +19,9 @@ from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, 
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
-#: Products of three within which a grid and a block stay: hardware has 2**31 x 2**16 x 2**16 and 1024.
-_MOST_BLOCKS, _MOST_THREADS = 2.0**52, 2.0**20
+#: A product of three within which a grid stays: hardware has 2**31 x 2**16 x 2**16. So does a block, as it is written:
+#: some profilers write all work-items there (`launch_shapes`).
+_MOST_BLOCKS = 2.0**52
 
 
 class Limit(NamedTuple):
@@ -38,7 +39,7 @@ USUAL_CHARACTERS, MOST_OF_LONG = 2**11, 2**19
 #: Characters of all names of kernels, of which rules read each: forty times as many as in any trace at hand.
 MOST_OF_KERNELS = 2**21
 
-_IDS, _SIZES, _LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
+_IDS, _SIZES, LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
 TIMES, NAMES, KERNELS = "impossible-times", "long-names", "many-kernels"
 _LIMITS = {
     "device": Limit(127, _IDS),  # of one machine, whose GPUs may be divided; each is compared with all others
@@ -56,12 +57,13 @@ _LIMITS = {
     "lane": Limit(2**24, _IDS),
     "annotated_stream": Limit(2**24, _IDS),
     "forward_thread": Limit(2**31 - 1, _IDS),
-    "registers": Limit(2**12, _LAUNCHES),
-    "shared_memory": Limit(2**30, _LAUNCHES),
-    "blocks_per_sm": Limit(2**32, _LAUNCHES),
-    "occupancy": Limit(100, _LAUNCHES),
+    "registers": Limit(2**12, LAUNCHES),
+    "shared_memory": Limit(2**30, LAUNCHES),
+    "shaped_memory": Limit(2**30, LAUNCHES),
+    "blocks_per_sm": Limit(2**32, LAUNCHES),
+    "occupancy": Limit(100, LAUNCHES),
 }
-_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_THREADS}
+_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_BLOCKS, "shaped_grid": _MOST_BLOCKS, "shaped_block": _MOST_BLOCKS}
 
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
@@ -148,7 +150,7 @@ class Possible:
     def _triples(self, values: npt.NDArray[Any], most: float) -> npt.NDArray[Any]:
         rows = values.reshape(-1, 3)
         outside = (rows < UNKNOWN).any(axis=1) | (rows.astype(np.float64).prod(axis=1) > most)
-        return self._replaced(rows, outside, _LAUNCHES).reshape(-1)
+        return self._replaced(rows, outside, LAUNCHES).reshape(-1)
 
     def _replaced(self, values: npt.NDArray[Any], outside: Bool, what: str) -> npt.NDArray[Any]:
         count = int(outside.sum())

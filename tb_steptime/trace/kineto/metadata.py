@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import repair
 from tb_steptime.trace.model import Device, Job, ProcessGroup
@@ -58,9 +59,16 @@ class Metadata:
 
     def devices(self, active: Iterable[int]) -> dict[int, Device]:
         """The listed ones, and those of the active ids that are known to be one of them."""
-        listed = self._values.get("deviceProperties")
-        found = [_device(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        found = [_device(one) for one in self._listed()]
         return _with_unlisted({device.id: device for device in found if device}, sorted(active))
+
+    def mended_device_count(self) -> int:
+        """Of the listed ones, those whose properties hold others' values."""
+        return sum(_says_sms_as_threads(one) for one in self._listed())
+
+    def _listed(self) -> list[dict[str, Any]]:
+        listed = self._values.get("deviceProperties")
+        return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
     def job(self, accelerator: str) -> Job:
         group = self._values.get("distributedInfo")
@@ -108,13 +116,38 @@ def _ranks(listed: Any) -> tuple[int, ...]:
     return tuple(sorted(ranks)) if all(isinstance(rank, int) for rank in ranks) else ()
 
 
+#: No SM holds fewer threads, and no GPU has more SMs.
+_FEWEST_THREADS = 1024
+
+
+def _says_sms_as_threads(of: dict[str, Any]) -> bool:
+    """Python's exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of one, and not what an SM has
+    of shared memory."""
+    threads = _integer(of.get("maxThreadsPerMultiprocessor"))
+    return threads is not None and 0 < threads < _FEWEST_THREADS and _integer(of.get("numSms")) in (None, threads)
+
+
+def _mended(device: Device) -> Device:
+    """What stands as threads is the SMs; the limits of one SM are those of its compute capability, which ROCm's devices
+    have by other rules."""
+    limits = (
+        None if "AMD" in device.name or device.compute_capability is None else SM_LIMITS.get(device.compute_capability)
+    )
+    return replace(
+        device,
+        sm_count=device.max_threads_per_sm,
+        max_threads_per_sm=limits.threads if limits else None,
+        shared_memory_per_sm=device.shared_memory_per_sm or (limits.shared_memory if limits else None),
+    )
+
+
 def _device(of: dict[str, Any]) -> Device | None:
     id = _integer(of.get("id"))
     if id is None:
         return None
     major, minor = _integer(of.get("computeMajor")), _integer(of.get("computeMinor"))
     shared = _integer(of.get("sharedMemPerMultiprocessor"))
-    return Device(
+    device = Device(
         id=id,
         name=str(of.get("name") or ""),
         sm_count=_integer(of.get("numSms")),
@@ -124,6 +157,7 @@ def _device(of: dict[str, Any]) -> Device | None:
         shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
         memory_bytes=_integer(of.get("totalGlobalMem")),
     )
+    return _mended(device) if _says_sms_as_threads(of) else device
 
 
 def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:

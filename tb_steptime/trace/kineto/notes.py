@@ -11,7 +11,8 @@ from tb_steptime.text import Note, count, nbytes
 
 @dataclass
 class Damage:
-    """Counts of what had to be repaired or left out; normally zero. impossible: by the id of their note."""
+    """Counts of what had to be repaired or left out; normally zero. impossible: of what cannot be so as it is
+    written, by the id of the note that says what became of it."""
 
     lost_count: int = 0
     timeless_count: int = 0

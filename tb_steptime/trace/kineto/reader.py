@@ -18,8 +18,10 @@ from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
+from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
+from tb_steptime.trace.table import StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
@@ -124,9 +126,8 @@ class Whole:
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
-        names, events = with_fewer_kernels(
-            possible_names(strings, tables.impossible), tables.events(), tables.impossible
-        )
+        names, events = demangled_names(strings, tables.events())
+        names, events = with_fewer_kernels(possible_names(names, tables.impossible), events, tables.impossible)
         trace = Trace(
             path=address(self.extent.path),
             origin_ns=metadata.base_time_ns + tables.origin_ns,
@@ -144,23 +145,28 @@ class Whole:
             graph_nodes=tables.graph_nodes(),
             annotations=tables.annotations(),
             annotation_texts=annotation_texts,
+            dependencies=columns.flows.table(events, tables.origin_ns),
+            counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0))),
+            counter_names=columns.counters.names.table(),
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
             job=metadata.job(accelerator),
-            notes=(*notes_of(self._whole_damage(tables)), *refusals(columns.memory.refused)),
+            notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,
             event_count=self.taken.event_count,
         )
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
-    def _whole_damage(self, tables: Tables) -> Damage:
+    def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:
         damage = self.taken.damage
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.impossible = tables.impossible
+        damage.impossible["mended-properties"] = self.taken.metadata.mended_device_count()
+        damage.impossible["kernel-metrics"] = tables.metrics_rows(strings)
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count
         damage.unfinished = not self.outline.whole

@@ -62,6 +62,17 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     memory_kind: Any = msgspec.field(default=None, name="memory kind")
     sycl_queue: Any = msgspec.field(default=None, name="sycl queue")
     l0_queue: Any = msgspec.field(default=None, name="l0 queue")
+    addr: Any = msgspec.field(default=-1, name="Addr")
+    allocator_bytes: Any = msgspec.field(default=None, name="Bytes")
+    allocator_device_type: Any = msgspec.field(default=None, name="Device Type")
+    allocator_device: Any = msgspec.field(default=-1, name="Device Id")
+    allocated: Any = msgspec.field(default=-1, name="Total Allocated")
+    reserved: Any = msgspec.field(default=-1, name="Total Reserved")
+
+    def of_allocator(self) -> MemoryArgs:
+        """Of an allocator's event that is written as one with a duration."""
+        device = self.allocator_device_type, self.allocator_device
+        return MemoryArgs(self.addr, self.allocator_bytes, *device, self.allocated, self.reserved)
 
 
 NO_ARGS = Args()
@@ -125,8 +136,30 @@ class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
     args: MetaArgs | None = None
 
 
-#: Arrows, counters, asynchronous and object events: only counted.
+class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
+    """A sample of what something measures. Those of GPUs are kept, the others are only counted."""
+
+    ts: msgspec.Raw = NOT_SAID
+    name: Any = None
+    pid: Any = None
+    args: Any = None
+
+
+class FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
+    """An end of an arrow. Those between nodes of a graph are kept, the others are only counted."""
+
+    ts: msgspec.Raw = NOT_SAID
+    id: Any = None
+    pid: Any = None
+    tid: Any = None
+
+
+class FlowEnd(FlowStart, gc=False, tag="f"):
+    """The other end."""
+
+
+#: Other arrows, asynchronous and object events: only counted.
 COUNTED = [
     msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
-    for phase in "stfIRCbenNODvVPSTpFca(),"
+    for phase in "tIRbenNODvVPSTpFca(),"
 ]

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Union
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.kineto.further.counters import is_of_gpu
+from tb_steptime.trace.kineto.further.dependencies import is_dependency
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import Repaired, repair
 from tb_steptime.trace.kineto.row_types import (
@@ -19,7 +21,10 @@ from tb_steptime.trace.kineto.row_types import (
     Args,
     Begin,
     Complete,
+    Counter,
     End,
+    FlowEnd,
+    FlowStart,
     Instant,
     MemoryArgs,
     Meta,
@@ -36,6 +41,8 @@ MEMORY = "[memory]"
 #: And where it had nothing to give, just before it raises OutOfMemoryError.
 OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
+#: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
+_INSTANT = "cpu_instant_event"
 
 
 class EventBlock(NamedTuple):
@@ -43,7 +50,7 @@ class EventBlock(NamedTuple):
 
     timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
     others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
-    memory  what the allocator said
+    memory  what the allocator said;  counters  samples of what GPUs measure;  flows  ends of arrows between graph nodes
     """
 
     timed: list[Any]
@@ -52,6 +59,8 @@ class EventBlock(NamedTuple):
     event_count: int
     timeless_count: int = 0
     memory: Sequence[Any] = ()
+    counters: Sequence[Counter] = ()
+    flows: Sequence[FlowStart] = ()
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
@@ -75,7 +84,7 @@ class _Rows(NamedTuple):
 def _rows(exact: bool) -> _Rows:
     """With times as floats, or as they are spelled."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
-    events: Any = list[Union.__getitem__((*timed, Meta, *COUNTED))]  # type: ignore[misc]
+    events: Any = list[Union.__getitem__((*timed, Meta, Counter, FlowStart, FlowEnd, *COUNTED))]  # type: ignore[misc]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
     return _Rows(decoder, lax, *timed)
 
@@ -160,17 +169,31 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     """None when a time is too late for a float, or no number: text may say NaN."""
     of = _rows(exact)
     timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
-    rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
+    kinds = set(map(type, rows))
+    rare = kinds & {Meta, of.begin, of.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []
+    counters: list[Any] = (
+        [row for row in rows if row.__class__ is Counter and is_of_gpu(row)] if Counter in kinds else []
+    )
+    arrows = kinds & {FlowStart, FlowEnd}
+    flows: list[Any] = [row for row in rows if isinstance(row, FlowStart) and is_dependency(row)] if arrows else []
     memory: list[Any] = [row for row in rows if row.__class__ is of.instant]
+    instants = [row for row in timed if row.cat == _INSTANT]
+    if instants:
+        timed = [row for row in timed if row.cat != _INSTANT]
+        memory += [_instant(row) for row in instants]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
-        return _without_timeless(timed, others, len(rows))._replace(memory=memory)
+        return _without_timeless(timed, others, len(rows))._replace(memory=memory, counters=counters, flows=flows)
     us = np.array([row.ts for row in timed], np.float64)
     times = np.concatenate((us, [row.ts for row in memory])) if memory else us
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
-    return EventBlock(timed, to_ns(us), others, len(rows), memory=memory)
+    return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows)
+
+
+def _instant(row: Complete) -> Instant:
+    return Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_ARGS).of_allocator())
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
@@ -190,11 +213,25 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time = spelled_ns(str(event.get("ts")).encode())
-        return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
+        time, row = spelled_ns(str(event.get("ts")).encode()), _loose_timed(Complete, event)
+        if time is None or row.cat != _INSTANT:
+            return None if time is None else EventBlock([row], np.array([time]), [], 1)
+        return EventBlock([], nothing, [], 1, memory=[_instant(row)] if row.name in _OF_ALLOCATOR else [])
     if event["ph"] == "B":
         return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)
+    if event["ph"] in ("C", "s", "f"):
+        return _loose_unlasting(event)
     return EventBlock([], nothing, _loose_others(event), 1, memory=_loose_memory(event))
+
+
+def _loose_unlasting(event: dict[str, Any]) -> EventBlock:
+    time, nothing = msgspec.Raw(str(event.get("ts")).encode()), np.empty(0, np.int64)
+    if event["ph"] == "C":
+        counter = Counter(time, event.get("name"), event.get("pid"), event.get("args"))
+        return EventBlock([], nothing, [], 1, counters=[counter] if is_of_gpu(counter) else [])
+    kind = FlowStart if event["ph"] == "s" else FlowEnd
+    flow = kind(time, event.get("id"), _track(event.get("pid")), _track(event.get("tid")))
+    return EventBlock([], nothing, [], 1, flows=[flow] if is_dependency(flow) else [])
 
 
 def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:

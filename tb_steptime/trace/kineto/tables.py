@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.device_tables import AnnotationTable, GraphNodeTable
+from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
-from tb_steptime.trace.kineto.limits import Possible
+from tb_steptime.trace.kineto.further.launch_shapes import Shapes, filled, mended
+from tb_steptime.trace.kineto.limits import LAUNCHES, Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
@@ -19,8 +21,10 @@ from tb_steptime.trace.table import (
     EventTable,
     Int64,
     KernelTable,
+    Kind,
     SequenceTable,
     StackTable,
+    StringTable,
     distinct_in,
 )
 
@@ -37,6 +41,7 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
         ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
     ),
     **dict.fromkeys(("module", "scope", "autograd", "annotation", "lane", "annotated_stream"), (np.int16,)),
+    **dict.fromkeys(("shaped_grid", "shaped_block", "shaped_memory"), (np.int32,)),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence", "peer"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
@@ -53,6 +58,7 @@ _ANNOTATION_COLUMNS = {
     "module": "module", "scope": "name", "autograd": "phase", "annotation": "text", "lane": "lane",
     "annotated_stream": "stream",
 }  # fmt: skip
+_CALL_COLUMNS = ("shaped_grid", "shaped_block", "shaped_memory")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -135,6 +141,7 @@ class Tables:
             shared_memory=of["shared_memory"],
             blocks_per_sm=of["blocks_per_sm"],
             kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
+            in_blocks=of["in_blocks"],
         )
 
     def sequences(self) -> SequenceTable:
@@ -153,6 +160,11 @@ class Tables:
         of = self._collectives
         return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
 
+    def metrics_rows(self, names: StringTable) -> int:
+        """Of Intel's scope profiler, which writes each kernel that it measured once more."""
+        name = self._of["name"][self._of["kind"] == Kind.MARK]
+        return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
+
     def graph_nodes(self) -> GraphNodeTable:
         of = self._graph_nodes
         return GraphNodeTable(of["event"], **{name: of[column] for column, name in _GRAPH_COLUMNS.items()})
@@ -164,12 +176,21 @@ class Tables:
     def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
-        self._kernels: dict[str, Any] = {"event": event.take(by_event)}
-        for name in _KERNEL_COLUMNS:
-            values = columns.take(name)
-            values = _narrow(values, *_NARROWER.get(name, ()))
-            values = values.reshape(-1, 3) if name in ("grid", "block") else values
-            self._kernels[name] = values.take(by_event, axis=0) if _says_anything(values) else None
+        event = event.take(by_event)
+        of = {name: _sorted(columns.take(name), name, by_event) for name in _KERNEL_COLUMNS}
+        shapes = mended(Shapes(of["grid"], of["block"], of["shared_memory"]))
+        columns.impossible[LAUNCHES] += shapes.refused_count
+        shaped = place.take(columns.take("shaped"))
+        calls = [_sorted(columns.take(name), name, np.arange(len(shaped))) for name in _CALL_COLUMNS]
+        correlation = self._of["correlation"]
+        whole = shapes.shapes
+        if len(shaped) and len(event):
+            whole = filled(whole, correlation[event], Shapes(*calls), correlation[shaped])
+        of |= whole._asdict() | {"in_blocks": shapes.in_blocks}
+        self._kernels: dict[str, Any] = {
+            "event": event,
+            **{name: values if _says_anything(values) else None for name, values in of.items()},
+        }
 
     def _drop_duplicates(self) -> int:
         """Some producers write each event twice."""
@@ -284,5 +305,14 @@ def _where(values: Any, kept: Bool) -> Any:
     return None if values is None else values[kept]
 
 
+def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In the narrowest type; grids and blocks in rows of three."""
+    values = _narrow(values, *_NARROWER.get(name, ()))
+    values = values.reshape(-1, 3) if name.endswith(("grid", "block")) else values
+    return values.take(order, axis=0)
+
+
 def _says_anything(values: npt.NDArray[Any]) -> bool:
+    if values.dtype.kind == "b":
+        return bool(values.any())
     return bool((np.isfinite(values) if values.dtype.kind == "f" else values != UNKNOWN).any())

@@ -5,6 +5,7 @@
     inference   |nn.Module: Net_0|...|nn.Module: Net_0|...|nn.Module: Net_0|                          begins
                 |cudaGraphLaunch|......|cudaGraphLaunch|......|cudaGraphLaunch|                       begins
                 ........|argmax|...............|argmax|...............|argmax|                        ends
+    any loop    |normal_||mm|..........|normal_||mm|..........|normal_||mm|                           begins
 
 Only calls of one thread count, and of calls that hold each other the outermost.
 """
@@ -17,25 +18,36 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.steps.loops import loop_rounds
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
-_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
+OPTIMIZER_STEP = expression(r"Optimizer\.step#")
+_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: Ranges that something other than the loop's author writes: they mark no step.
-_OF_LIBRARIES = re.compile(
+_OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
 )
 #: What vLLM writes around each step, with the numbers of requests and tokens.
-_SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
+_SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)")
 #: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
-_CHOICE = re.compile(r"aten::(argmax|multinomial)$")
-_COMPILED = re.compile(r"Torch-Compiled Region")
+_CHOICE = expression(r"aten::(argmax|multinomial)$")
+_COMPILED = expression(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")
+#: What authors of training loops and servers write around one pass: "forward", "train_step 7", "gpu_model_runner:
+#: forward". Where they mark the layers of a model they write the layer's name before it.
+_PASS = expression(
+    r"(?:gpu_model_runner: |(?:Distributed|FullySharded)DataParallel\.|model[_ .])?"
+    r"(?:forward|iter(?:ation)?|execute_model|step|batch"
+    r"|(?:train(?:ing)?|eval|inference|decode|forward)[_ ](?:step|pass|batch|iter(?:ation)?))"
+    r"(?:[ _#:-]*\d+)?$",
+    re.IGNORECASE,
+)
 
 #: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
 MOST_OF_THE_TIME = 0.5
@@ -45,11 +57,12 @@ WHOLE_GRAPH_KERNELS = 30
 
 class StepCalls(NamedTuple):
     """rows: the calls, of the event table, in time order; at_end: a step ends with its call, else it begins with it.
-    name: of the call that most are."""
+    name: of the call that most are. mean_steps: whoever wrote them calls once in each step, else they only repeat."""
 
     rows: Int64
     at_end: bool
     name: str
+    mean_steps: bool = False
 
     @property
     def are_batches(self) -> bool:
@@ -61,22 +74,33 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     """What may mark steps, the surest first. Of traces with so many calls that they repeat."""
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, lambda name: bool(OPTIMIZER_STEP.match(name)))
-    yield from _calls(trace, of_optimizer, at_end=True)
-    yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))))
-    yield from _calls(trace, _loader_marks(trace))
+    of_passes = rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name)))
+    yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
+    yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))), mean_steps=True)
+    yield from _calls(trace, _loader_marks(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
-    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name))))
+    yield from _calls(trace, of_passes, mean_steps=True)
+    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_PASS.match(name))), mean_steps=True)
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
     yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
     yield from _graphs(trace)
     yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: bool(_CHOICE.match(name))), at_end=True)
 
 
-def _calls(trace: Trace, rows: Int64, *, at_end: bool = False) -> Iterator[StepCalls]:
+def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
     """Of the thread with most of them."""
     if len(rows):
         mine = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
-        yield StepCalls(mine, at_end, trace.strings[int(np.bincount(trace.events.name[mine]).argmax())])
+        name = trace.strings[int(np.bincount(trace.events.name[mine]).argmax())]
+        yield StepCalls(mine, at_end, name, mean_steps)
+
+
+def loop_calls(trace: Trace) -> Iterator[StepCalls]:
+    """The first op of each round of a loop, of the thread with most ops; for traces without other calls that repeat."""
+    ops = trace.events.rows(Kind.CPU_OP)
+    for calls in _calls(trace, ops):
+        for begins in loop_rounds(trace, calls.rows):
+            yield StepCalls(begins, False, trace.strings[int(trace.events.name[begins[0]])])
 
 
 def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:

@@ -4,22 +4,26 @@
     work       wwwwww wwwwwwwwww  wwwwwwwwww wwwwwwwwww  www
     steps              |---- 1 ---|--- 2 ---|--- 3 ---|          what is before and after is none
 
-Three alike are needed. Calls that alternate, such as those of two optimizers, make one step together.
+Three alike are needed, and most of the recorded work has to be in them: what repeats within a part of the recording
+says nothing of the rest. Calls that alternate, such as those of two optimizers, make one step together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps.calls import StepCalls, step_calls
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.steps.calls import StepCalls, loop_calls, step_calls
+from tb_steptime.trace.steps.extent import recorded_extent
+from tb_steptime.trace.table import Bool, Int64, Kind, median
 
 #: Fewer that are alike may be so by chance.
 FEWEST_STEPS = 3
@@ -34,34 +38,61 @@ EDGE_LEAST, EDGE_MOST = 0.8, 1.5
 NO_STEP_FRACTION = 0.2
 #: So many calls may belong to one step.
 MOST_CALLS = 8
+#: Steps that hold less of the recorded work are a part of what was recorded, and no picture of it.
+MOST_OF_THE_WORK = 0.5
+#: From so much of the work, and so many of the steps alike, steps of calls that mean a step are held to be sure.
+SURE_SHARE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class InferredSteps:
-    """Windows of the host, disjoint, in time order; calls of `name` on `thread` show them."""
+    """Windows of the host, disjoint, in time order; calls of `name` on `thread` show them.
+
+    share      of the recorded work that is in them: of the devices' time, or of ops and calls without a device
+    confident  the calls mean a step, and it holds nearly all work; else only repetition shows the steps
+    """
 
     start_ns: Int64
     end_ns: Int64
     thread: int
     calls: int
     name: str
+    share: float
+    confident: bool
 
 
-@shared(find_launches, loader_names)
-def inferred_steps(trace: Trace) -> InferredSteps | None:
+class Inference(NamedTuple):
+    """The steps that calls show; without them those of the calls that repeat and hold too little of the work."""
+
+    steps: InferredSteps | None
+    little: InferredSteps | None
+
+
+@shared(find_launches, loader_names, module_frames, recorded_extent)
+def inference(trace: Trace) -> Inference:
     """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
 
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
     """
-    begins, first = _work_begins(trace), None
+    begins, first, little = _work_begins(trace), None, None
     for calls in step_calls(trace):
         for found in _steps_of(trace, calls, begins):
-            if first is None:
+            if found.share < MOST_OF_THE_WORK:
+                little = little or found
+            elif first is None:
                 first = found
             elif calls.are_batches and len(first.start_ns) >= 2 * len(found.start_ns):
-                return found
-    return first
+                return Inference(found, None)
+    if first is None:
+        rounds = (found for calls in loop_calls(trace) for found in _steps_of(trace, calls, begins))
+        first = next(rounds, None)
+    return Inference(first, None if first else little)
+
+
+@shared(inference)
+def inferred_steps(trace: Trace) -> InferredSteps | None:
+    return inference(trace).steps
 
 
 def _work_begins(trace: Trace) -> Int64:
@@ -77,11 +108,30 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
         return
     each = _calls_a_step(trace, rows, calls.at_end, begins)
     edges = _edges(trace, rows, calls.at_end, each, begins)
-    work = np.diff(np.searchsorted(begins, edges))
+    counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
+    work = np.diff(np.searchsorted(begins, counted))  # the profiler's own last call included, after the last step
     kept = _whole(work, calls.at_end)
-    if len(kept) >= FEWEST_STEPS and _alike(work[kept], float(np.median(work[kept]))).mean() >= ALIKE_STEPS:
-        thread = int(trace.events.thread[rows[0]])
-        yield InferredSteps(edges[:-1][kept], edges[1:][kept], thread, len(rows), calls.name)
+    if len(kept) < FEWEST_STEPS:
+        return
+    alike = float(_alike(work[kept], median(work[kept])).mean())
+    if alike >= ALIKE_STEPS:
+        thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][kept], edges[1:][kept]
+        share = _share(trace, start, end, begins)
+        confident = calls.mean_steps and min(alike, share) >= SURE_SHARE
+        yield InferredSteps(start, end, thread, len(rows), calls.name, share, confident)
+
+
+def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
+    """How much of the recorded work these windows of the host hold: of the time on devices whose launch is known, or of
+    ops and calls."""
+    launches, events = find_launches(trace), trace.events
+    known = launches.call >= 0
+    at, weights = begins, np.ones(len(begins), np.int64)
+    if known.any():
+        at, weights = events.start_ns[launches.call[known]], events.dur_ns[launches.activity[known]]
+    place = np.searchsorted(start, at, side="right") - 1
+    inside = (place >= 0) & (at < end[place])
+    return float(weights[inside].sum() / max(int(weights.sum()), 1))
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
@@ -90,7 +140,7 @@ def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
     work = np.diff(np.searchsorted(begins, np.append(start, max(start[-1], begins[-1]) + 1))) if len(begins) else start
-    return calls.rows[work >= NO_STEP_FRACTION * np.median(work)]
+    return calls.rows[work >= NO_STEP_FRACTION * median(work)]
 
 
 def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
@@ -107,15 +157,14 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
     """Where windows begin and end, the one at the edge of the recording included."""
     if at_end:
         return np.append(min(begins[0], trace.events.start_ns[rows[0]]), trace.events.ends(rows[each - 1 :: each]))
-    ops = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
-    last = max(int(trace.events.ends(ops).max()), int(trace.events.ends(rows).max()))
+    last = max(recorded_extent(trace).end_ns, int(trace.events.ends(rows).max()))
     return np.append(trace.events.start_ns[rows[::each]], last)
 
 
 def _whole(work: Int64, at_end: bool) -> Int64:
     """The places of the windows that are whole steps: of that at the edge its work decides."""
     inner = work[1:] if at_end else work[:-1]
-    usual = float(np.median(inner)) if len(inner) else 0.0
+    usual = median(inner) if len(inner) else 0.0
     edge = work[0] if at_end else work[-1]
     places = np.arange(len(work))
     if EDGE_LEAST * usual <= edge <= EDGE_MOST * usual:

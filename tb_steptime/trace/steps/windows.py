@@ -6,7 +6,8 @@
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
 The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it holds for steps that repeated
-calls show (`inferred`), and else for the whole recording as one step.
+calls show (`inferred`), and else for the whole recording as one step, from its first work to its last (`extent`).
+How much work lies outside of the steps is said (`outside`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import Literal
 
 import numpy as np
 
-from tb_steptime.text import Note, count, text
+from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import mark_number, step_marks
-from tb_steptime.trace.steps.inferred import InferredSteps, inferred_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.steps.extent import launched_before, recorded_extent
+from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps
+from tb_steptime.trace.steps.outside import SAID_FROM, device_time
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 #: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.
 StepsBy = Literal["marks", "inferred", "recording"]
@@ -75,11 +78,11 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared(find_launches, inferred_steps, step_marks)
+@shared(find_launches, inference, inferred_steps, recorded_extent, step_marks)
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
-    host-side window, and a note."""
-    steps = _all_steps(trace)
+    recording, and a note."""
+    steps = _with_outside(trace, _all_steps(trace))
     if trace.only_steps is None:
         return _bounded(steps)
     first, last = trace.only_steps
@@ -107,7 +110,28 @@ def _all_steps(trace: Trace) -> Steps:
     if len(marks):
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
-    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, _why_one_step(trace))
+
+
+def _why_one_step(trace: Trace) -> Note:
+    """What repeats holds too little of the work, or nothing repeats."""
+    little = inference(trace).little
+    if little is None:
+        return Note("no_steps")
+    values = {"count": count(little.calls), "name": text(little.name), "share": fraction(little.share)}
+    return Note("repeats_hold_little", values)
+
+
+def _with_outside(trace: Trace, steps: Steps) -> Steps:
+    """Say how much of the work lies outside of the steps. A file of some steps has what surrounds them by intention."""
+    if trace.job.sliced_from_ns is not None:
+        return steps
+    time = device_time(trace, [(step.start_ns, step.end_ns) for step in steps.steps])
+    if time.outside_ns <= SAID_FROM * time.total_ns:
+        return steps
+    values = {"outside": ns(time.outside_ns), "total": ns(time.total_ns), "before": ns(time.before_ns)}
+    values |= {"between": ns(time.between_ns), "after": ns(time.after_ns)}
+    return replace(steps, notes=(*steps.notes, Note("outside_steps", values)))
 
 
 def _bounded(steps: Steps) -> Steps:
@@ -144,7 +168,9 @@ def _inferred_steps(trace: Trace, found: InferredSteps) -> Steps:
         Step(str(place), None, *window, int(host_start), int(host_end - host_start))
         for place, (window, host_start, host_end) in enumerate(zip(windows, start, end, strict=True), start=1)
     ]
-    note = Note("inferred_steps", {"count": count(found.calls), "name": text(found.name)})
+    values = {"count": count(found.calls), "name": text(found.name), "share": fraction(found.share)}
+    values["confidence"] = text("high" if found.confident else "medium")
+    note = Note("inferred_steps", values)
     return Steps(tuple(steps), (note,), "inferred")
 
 
@@ -225,17 +251,16 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 
 def _one_step(trace: Trace, note: Note) -> Steps:
-    low, high = _host_window(trace)
+    low, high = recorded_extent(trace)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
-    (window,) = _device_windows(trace, np.array([low]), np.array([high]), launched)
-    return Steps((Step("0", None, *window, low, high - low),), (note,), "recording")
+    ((start, end),) = _device_windows(trace, np.array([low]), np.array([high]), launched)
+    own = _of_the_recording(trace)
+    start = min(start, max(low, int(trace.events.start_ns[own].min(initial=start))))
+    end = max(end, int(trace.events.ends(own).max(initial=end)))
+    return Steps((Step("0", None, start, end, low, high - low),), (note,), "recording")
 
 
-def _host_window(trace: Trace) -> tuple[int, int]:
-    """From the first CPU op to the last one's end; of all events where there is no CPU op."""
-    rows = trace.events.rows(Kind.CPU_OP)
-    if not len(rows):
-        rows = np.arange(len(trace.events))
-    if not len(rows):
-        return 0, 0
-    return int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max())
+def _of_the_recording(trace: Trace) -> Int64:
+    """Activities that were launched in the recording, whether or not it has the call."""
+    activity = trace.events.rows(*DEVICE_KINDS)
+    return activity[~launched_before(trace, activity)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,7 +19,7 @@ from tb_steptime.metrics.tensor_cores.usage import tensor_core_share
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real, real_trace
 from tests.drawn.timeline import V100, timeline
 
 SHAPE = {"block": (1024, 1, 1), "registers": 16, "shared_memory": 0}
@@ -191,16 +190,13 @@ def test_a_trace_without_a_device():
     assert (result.unknown, result.devices) == (NO_ACTIVITY, [])
 
 
-def traces() -> list[Path]:
-    return sorted((SHARED / "traces").rglob("*.json.gz"))
-
-
 #: What the strips, tables and details of a small recording may take of the disk.
 SMALL_SUMMARY_BYTES, SUMMARY_FRACTION = 200_000, 0.02
 
 
-@pytest.mark.parametrize("path", traces(), ids=lambda path: path.parent.name + path.name[-12:-8])
-def test_the_result_of_a_recorded_trace(path: Path):
+@on_real_traces
+def test_the_result_of_a_recorded_trace(name: str):
+    path = real_trace(name)
     trace = read_real(path)
     result = analyse(trace)
     written = msgspec.json.encode(result)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 
@@ -13,7 +11,7 @@ from tb_steptime.insights import judge
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.phases.assignment import host_time_ns
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -129,12 +127,9 @@ def test_gradients_out_of_buckets_are_counted_with_what_they_cost():
     assert (result.bucket_copies, result.bucket_late_ns) == (1.0, 5 * US)
 
 
-REAL = sorted((SHARED / "traces").rglob("*.json.gz")) if (SHARED / "traces").is_dir() else []
-
-
-@pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED / "traces")))
-def test_every_picture_is_a_sum_of_the_same_sums(path: Path):
-    trace = read_real(path)
+@on_real_traces
+def test_every_picture_is_a_sum_of_the_same_sums(name: str):
+    trace = read_real(name)
     results = {each.id: each.analyse(trace) for each in ANALYSES}
     result = results["host"]
     assert result.mean_step_ns == results["overview"].mean_duration_ns == sum(row.host_ns for row in result.phases)
@@ -173,16 +168,13 @@ def _sum(idles: list[IdleNs]) -> IdleNs:
     [
         ("hta_a100_ddp_nccl", Bound.HOST),
         ("hta_v100_ns", Bound.GPU),
-        ("kineto_v100_resnet50/workers0", Bound.INPUT),
+        ("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz", Bound.INPUT),
         ("tracelens_h100_bert", Bound.HOST),
         ("tracelens_mi300_resnet", Bound.COMMUNICATION),
     ],
 )
 def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
-    paths = sorted((SHARED / "traces" / name).glob("*.json.gz"))
-    if not paths:
-        pytest.skip(f"no {name} among the real traces")
-    trace = read_real(paths[0])
+    trace = read_real(name)
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
     assert judgement.verdict.bound is bound
     fired = [insight.id for insight in judgement.insights]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_steptime.comparison.comparison import compare
@@ -12,7 +10,7 @@ from tb_steptime.comparison.sides import ExpectedGain
 from tb_steptime.comparison.tables import table_of, tables
 from tb_steptime.insights.wording.compare import comparison_headline
 from tb_steptime.terminal.printer import plain
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import REAL, cases, read_real
 from tests.drawn.timeline import A100, V100, timeline
 from tests.unit.comparison.sides import side_of
 
@@ -141,17 +139,9 @@ def test_without_its_change_a_promise_is_not_judged():
     assert compare(base, side_of("b", timeline(READY))).predictions == []
 
 
-REAL = SHARED / "traces"
-
-
-def paths(of: Path) -> list[Path]:
-    """One of each folder."""
-    return list({path.parent: path for path in sorted(of.rglob("*.json*"))}.values()) if of.is_dir() else []
-
-
-@pytest.mark.parametrize("path", paths(REAL), ids=lambda path: path.name[:40])
-def test_every_way_sums_to_the_step_on_real_traces(path):
-    trace = read_real(path)
+@pytest.mark.parametrize("name", cases({name.rpartition("/")[0]: name for name in REAL}.values()))  # one of a folder
+def test_every_way_sums_to_the_step_on_real_traces(name):
+    trace = read_real(name)
     side = side_of("a", trace)
     found = compare(side, side)
     for waterfall in found.waterfalls:

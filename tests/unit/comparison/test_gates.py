@@ -33,7 +33,8 @@ def test_what_a_gate_says(rule, gate):
         ("step_time>5%", "is a time"),
         ("gpu_utilization<3ms", "is a share"),
         ("launches>3ms", "is a number without a unit"),
-        ("speed>3", "is no metric: the metrics are step_time,"),
+        ("speed>3", r"is no metric\. The metrics are step_time,"),
+        ("steptime>+5%", r'"steptime" in "steptime>\+5%" is no metric\. Did you mean step_time\? The metrics are'),
     ],
 )
 def test_what_a_gate_cannot_say(rule, says):

@@ -72,20 +72,31 @@ def test_two_files_with_the_same_name_stay_apart():
     "machine",
     ["gpubox_4711", "gpu-node_4711", "trainer-0_17", "job-rank3_12", "10_4711", "ip-10-0-0-1.ec2_9", "my_gpu_4711"],
 )
-def test_a_worker_that_is_named_for_a_machine_is_numbered(machine):
-    named = [("a", machine), ("a", "worker1"), ("b", machine)]
+def test_a_worker_that_is_named_for_a_machine_keeps_its_process_alone(machine):
+    process = machine.rpartition("_")[2]
+    named = {("a", machine), ("a", "worker1"), ("b", machine)}
+    assert passed_on_workers(named) == {machine: f"worker_{process}", "worker1": "worker1"}
+    assert passed_on_workers([("a", f"worker_{process}")]) == {f"worker_{process}": f"worker_{process}"}
+
+
+def test_workers_of_a_run_are_never_called_alike_and_each_has_one_name():
+    """Containers number their processes alike."""
+    named = [("a", "pod-0_17"), ("a", "pod-1_17"), ("b", "pod-1_17"), ("c", "pod-2_17"), ("d", "worker_17"),
+             ("d", "pod-2_17")]  # fmt: skip
     assert passed_on_workers(named) == {
-        ("a", machine): "worker2",
-        ("a", "worker1"): "worker1",
-        ("b", machine): "worker1",
+        "pod-0_17": "worker_17",
+        "pod-1_17": "worker_17-2",
+        "pod-2_17": "worker_17-2",
+        "worker_17": "worker_17",
     }
+    assert passed_on_workers(named[2:4]) == {"pod-1_17": "worker_17", "pod-2_17": "worker_17"}
 
 
 @pytest.mark.parametrize(
     "name", ["rank3", "rank_3", "worker_0", "local_rank_1", "node1_rank3", "rank-34.Jul_15", "cpu"]
 )
 def test_a_worker_of_another_name_keeps_it(name):
-    assert passed_on_workers([("a", name)]) == {("a", name): name}
+    assert passed_on_workers([("a", name)]) == {name: name}
 
 
 def test_figures_stay_and_names_go(tmp_path):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.tensor_cores import DeviceSplit
@@ -14,7 +11,7 @@ from tb_steptime.insights.base import EvidenceRow
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import device_split, row_of_op
 from tests.drawn.cards import judged
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 
@@ -49,9 +46,9 @@ KEYS: dict[str, Callable[[Facts], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_on_real_traces_the_row_of_a_card_is_there(name: str, shared: Path):
-    trace = read_real(shared / "traces" / name)
+@on_real_traces
+def test_on_real_traces_the_row_of_a_card_is_there(name: str):
+    trace = read_real(name)
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
     facts = Facts(results)
     for insight in judge(results).insights:

@@ -62,14 +62,17 @@ def judged(trace: Trace) -> Judgement:
 
 
 def test_the_view_opens_with_what_to_do_first():
-    trace = timeline("""
+    trace = timeline(
+        """
         step          | 00000000001111111111 |
         loader single | llll......llll...... |
         runtime       | ....x.........x..... |
-        kernel 7      | .....xxxxx.....xxxxx |""")
+        kernel 7      | .....xxxxx.....xxxxx |""",
+        cell_ns=1_000_000,
+    )
     headline = judged(trace).headlines["gpu"]
     assert headline.action is not None
-    assert (headline.action.values["gain"].value, headline.view) == (4_000, "data_loading")
+    assert (headline.action.values["gain"].value, headline.view) == (4_000_000, "data_loading")
     assert judged(trace).sidebar["gpu"].share == 0.5
 
 

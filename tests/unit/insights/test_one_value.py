@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from tb_steptime.text import Phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 #: Sums of whole ns over steps, divided once or twice: so much may two ways to a share differ, and no more.
@@ -82,9 +81,9 @@ def work_of_steps(trace: Trace) -> int:
     return int(trace.events.dur_ns[rows[(start >= low) & (start < high)]].sum())
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_on_real_traces_a_quantity_has_one_share(name: str, shared: Path):
-    trace = read_real(shared / "traces" / name)
+@on_real_traces
+def test_on_real_traces_a_quantity_has_one_share(name: str):
+    trace = read_real(name)
     facts, judgement = judged(trace)
     assert work_of_ops(facts) == work_of_steps(trace)
     for quantity, values in shares(facts, judgement).items():
@@ -92,10 +91,10 @@ def test_on_real_traces_a_quantity_has_one_share(name: str, shared: Path):
         assert others == [first if first is None else pytest.approx(first, abs=EXACT)] * len(others), quantity
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_on_real_traces_a_share_of_less_than_the_mean_step_says_so(name: str, shared: Path):
+@on_real_traces
+def test_on_real_traces_a_share_of_less_than_the_mean_step_says_so(name: str):
     """No share of the bar, and no time in a verdict, has another whole than the step that is shown, without a word."""
-    facts, judgement = judged(read_real(shared / "traces" / name))
+    facts, judgement = judged(read_real(name))
     differs = abs(facts.overview.mean_duration_ns - facts.step_ns) >= 0.005 * facts.overview.mean_duration_ns
     basis = judgement.headlines["overview"].basis
     told = "left out" in (basis.template if basis else "") or "come only once" in judgement.verdict.text.template

@@ -110,11 +110,11 @@ def test_late_launches_are_worth_the_idle_time_before_them():
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
-    latency = card(judged(WAITING), "long_stretches")  # 1 us after the wait
+    latency = card(judged(WAITING, cell_ns=MS), "long_stretches")  # 1 ms after the wait
     assert latency is not None
-    assert latency.gain_ns == 1_000
-    assert judged(WAITING).insights[0].id == "no_workers"
-    assert judged(WAITING).headlines["overview"].verdict.template.endswith("{gpu} waits for input data.")
+    assert latency.gain_ns == MS
+    assert judged(WAITING, cell_ns=MS).insights[0].id == "no_workers"
+    assert judged(WAITING, cell_ns=MS).headlines["overview"].verdict.template.endswith("{gpu} waits for input data.")
 
 
 def test_a_queue_that_is_full_is_not_launch_bound():
@@ -187,9 +187,9 @@ def test_elementwise_kernels_are_not_eligible():
 
 
 def test_the_step_that_could_be_still_sums():
-    judgement = judged(WAITING)
+    judgement = judged(WAITING, cell_ns=MS)
     assert judgement.could_be is not None
-    assert judgement.could_be.parts_ns.total_ns == judgement.could_be.duration_ns == 6_000
+    assert judgement.could_be.parts_ns.total_ns == judgement.could_be.duration_ns == 6 * MS
 
 
 def test_a_step_in_which_the_gpu_works_has_no_problem():

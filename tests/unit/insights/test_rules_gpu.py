@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Device, Job
 from tests.drawn.cards import said
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 US = 1_000
@@ -104,10 +103,9 @@ def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
     assert (insight.gain_ns, insight.later_ns) == (0, round(700 * US * (1 - 19.5 / 156)))
 
 
-@pytest.mark.parametrize("span", sorted((SHARED / "traces" / "kineto_v100_resnet50" / "workers0").glob("*.gz"))[:1])
-def test_the_resnet_without_tensor_cores(span: Path):
+def test_the_resnet_without_tensor_cores():
     """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
-    trace = read_real(span)
+    trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
     assert (insight.gain_ns, insight.how) == (0, "torch.autocast")

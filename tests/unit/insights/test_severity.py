@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tb_steptime.insights.base import Confidence, Severity
-from tb_steptime.insights.facts import severity
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
+from tb_steptime.insights.wording.card_text import why_lowered
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import phrase
+from tb_steptime.trace.kineto import read_trace
+from tests.drawn.card_order import contradictions
+from tests.drawn.real_traces import SHARED
 
 HIGH, MEDIUM, LOW = Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW
 
@@ -25,3 +35,76 @@ def test_a_guess_is_a_hint_and_few_steps_make_no_major_card(
     fraction: float, best: Confidence, sure: Confidence, expected: Severity
 ):
     assert severity(fraction, best, sure) is expected
+
+
+def card(id: str, gain: float, severity: Severity, sure: Confidence = MEDIUM, about_ns: int = 0) -> Insight:
+    """gain: of a step of a thousand ns."""
+    return Insight(
+        id=id, severity=severity, title=phrase(id), why=phrase("It is slow."), how=None, gain_ns=round(1000 * gain),
+        gain_fraction=gain, later_ns=None, gain_formula=phrase(""), confidence=sure,
+        why_confidence=phrase("Steps recorded: 2."), view="host", colour="cpu", about_ns=about_ns,
+    )  # fmt: skip
+
+
+GUESS = card("guess", 0.41, Severity.MINOR, LOW)
+GROWS = card("memory_grows", 0, Severity.WARNING, HIGH)
+CARDS = [
+    card("about", 0, Severity.MINOR, about_ns=900), card("small", 0.04, Severity.MINOR), GROWS, GUESS,
+    card("sixth", 0.16, Severity.MAJOR), card("twentieth", 0.05, Severity.WARNING),
+    card("few_steps", 0.59, Severity.WARNING, LOW), card("third", 0.33, Severity.MAJOR),
+]  # fmt: skip
+
+
+def test_cards_stand_by_severity_then_by_gain():
+    placed = in_order(CARDS)
+    assert [each.id for each in placed] == [
+        "third", "sixth", "few_steps", "twentieth", "memory_grows", "guess", "about", "small",
+    ]  # fmt: skip
+    assert {each.id: each.lowered_from for each in placed if each.lowered_from} == {
+        "few_steps": Severity.MAJOR,
+        "guess": Severity.MAJOR,
+    }
+    assert contradictions(placed) == []
+
+
+def test_the_headline_speaks_of_the_card_that_gains_most():
+    assert most_gain(in_order([*CARDS[:5], CARDS[5]])) == in_order([GUESS])[0]
+    assert most_gain([GROWS, card("small", 0.04, Severity.MINOR)]) is None
+
+
+def test_a_card_says_why_it_was_lowered():
+    (guess,), (sure,) = in_order([GUESS]), in_order([card("third", 0.33, Severity.MAJOR)])
+    why = why_lowered(guess)
+    assert why is not None
+    assert plain(why) == "Lowered from Major because the confidence is low: Steps recorded: 2."
+    assert why_lowered(sure) is None
+
+
+def test_a_card_of_a_recording_that_says_little_is_lowered_and_unsure():
+    (said,) = in_order([lowered(card("third", 0.33, Severity.MAJOR), phrase("Most of it comes once."))])
+    assert (said.severity, said.lowered_from, said.confidence) == (Severity.MINOR, Severity.MAJOR, LOW)
+    assert plain(said.why_confidence) == "Most of it comes once."
+
+
+@pytest.mark.parametrize(
+    ("cards", "said"),
+    [
+        ([card("a", 0.41, Severity.MINOR)], "a is minor at 41.0%"),
+        ([card("a", 0.01, Severity.WARNING)], "a is warning at 1.0%"),
+        ([card("a", 0.04, Severity.MINOR), card("b", 0.2, Severity.MAJOR)], "b is major and stands below a, minor"),
+        ([card("a", 0.2, Severity.MAJOR), card("b", 0.3, Severity.MAJOR)], "b gains more than a above it"),
+    ],
+)
+def test_contradictions_are_found(cards: list[Insight], said: str):
+    assert contradictions(cards) == [said]
+
+
+#: Of everything that was recorded elsewhere.
+ALL_REAL = sorted(SHARED.glob("traces*/**/*.json.gz"))
+
+
+@pytest.mark.parametrize("path", ALL_REAL, ids=[str(path.relative_to(SHARED)) for path in ALL_REAL])
+def test_severity_order_and_gain_agree_on_real_traces(path: Path):
+    trace = read_trace(path)
+    judgement = judge({each.id: each.analyse(trace) for each in ANALYSES if each.id != "timeline"})
+    assert contradictions(judgement.insights) == []

@@ -106,6 +106,31 @@ def test_of_a_number_that_several_have_all_are_matched_or_none():
     assert (told(found), found.unlike) == ([[(0, "all_gather")]], 2)
 
 
+def replays(letters: str, numbers: list[int], place: int) -> RankSpan:
+    return with_numbers(rank(place, letters, first_number=0), numbers)
+
+
+def test_replays_of_a_graph_repeat_their_numbers_and_are_matched_in_order():
+    both = [replays("aabaab", [41, 42, 43] * 2, place) for place in range(2)]
+    kinds = ["all_reduce", "all_reduce", "all_gather"]
+    found = matching(*both)
+    # those of one number stand together, the first replay's before the second's
+    assert sorted(told(found)[0]) == sorted((0, kind) for kind in kinds * 2)
+    start = found.matched[0].start
+    assert ((start[:, 0] - start[0, 0]) == (start[:, 1] - start[0, 1])).all()
+
+
+def test_of_replays_that_lost_different_ones_nothing_is_matched_by_number_alone():
+    """Each rank has one 42 left, of another replay; what is whole is the second step."""
+    lost = [
+        replays("aabab aab", [41, 42, 43, 41, 43, 41, 42, 43], 0),
+        replays("abaab aab", [41, 43, *[41, 42, 43] * 2], 1),
+    ]
+    found = matching(*lost)
+    assert told(found) == [[(1, "all_reduce"), (1, "all_reduce"), (1, "all_gather")]]
+    assert found.unlike == 5
+
+
 def with_numbers(span: RankSpan, numbers: list[int]) -> RankSpan:
     """Seq of each."""
     result = span.results["ranks"]

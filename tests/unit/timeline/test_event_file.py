@@ -35,7 +35,7 @@ from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
 from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
 from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.trace.intervals import Intervals
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, LOADER, timeline
 
 US = 1000
@@ -650,7 +650,7 @@ def check_conservation(trace, events, details):
             assert (closed.end - closed.start < shown.detail_ns).all()
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
+@on_real_traces
 def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
     trace = read_real(trace_path(name))
     events = event_file(trace, tmp_path / "e")

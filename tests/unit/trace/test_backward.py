@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_steptime.metrics.operators.op_tree import op_tree
@@ -12,7 +10,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import computed_again, forward_of
 from tb_steptime.trace.table import Kind
 from tests.drawn.op_rows import checkpointed, named
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 RESNET_2021 = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
@@ -187,10 +185,10 @@ def test_without_numbers_no_forward_op_is_told():
     assert forward_of_kind(trace, Kind.CPU_OP) == [("a", None), (NODE + "ReluBackward0", None)]
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str, shared: Path):
+@on_real_traces
+def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str):
     """All families: convolutions, norms, activations, products, losses, views, Python functions."""
-    trace = read_real(shared / "traces" / name)
+    trace = read_real(name)
     told = [(node, op) for node, op in made(trace) if node and "torch::autograd::" not in node]
     assert [pair for pair in told if pair[1] is None or not named_for(pair[0], pair[1])] == []
     assert bool(told) == bool((trace.sequences.forward_thread > 0).any())

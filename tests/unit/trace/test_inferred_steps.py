@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.text import count, text
+from tb_steptime.text import count, fraction, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import as_one_step, find_steps, inferred_steps
-from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.real_traces import REAL, cases, read_real
 from tests.drawn.timeline import timeline
 
 OPTIMIZER = "user Optimizer.step#SGD.step"
@@ -33,7 +33,11 @@ def test_a_step_goes_from_the_end_of_an_optimizer_step_to_the_end_of_the_next():
     assert [step.number for step in steps.steps] == [None] * 3
     assert steps.by == "inferred"
     (note,) = steps.notes
-    assert (note.id, note.values) == ("inferred_steps", {"count": count(3), "name": text("Optimizer.step#SGD.step")})
+    values = {"share": fraction(0.9), "confidence": text("high")}
+    assert (note.id, note.values) == (
+        "inferred_steps",
+        {"count": count(3), "name": text("Optimizer.step#SGD.step"), **values},
+    )
 
 
 def test_with_a_device_they_reach_to_the_end_of_the_work_that_they_launched():
@@ -78,7 +82,9 @@ def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
         loader      | l.......l.......l....... |
         op          | .ba..ba..ba..ba..ba..ba. |
         {OPTIMIZER} | ...o...o...o...o...o...o |""")
-    assert windows(trace) == [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 23_000)], "to the end of its last op"
+    assert windows(trace) == [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 24_000)], (
+        "to the end of the recording"
+    )
     assert shown_by(trace) == (3, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
 
 
@@ -196,10 +202,101 @@ TRAININGS = [
 ]
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("name", cases(TRAININGS))
 def test_of_real_trainings_they_are_as_long_as_the_marked_ones(name):
     """But for the first and the last, at which a mark holds what comes before and after the loop."""
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     marked, inferred = trace.events.dur_ns[step_marks(trace)], inferred_steps(trace)
     assert inferred is not None and len(inferred.start_ns) == len(marked)
     assert (inferred.end_ns - inferred.start_ns)[1:-1] == pytest.approx(marked[1:-1], rel=0.02)
+
+
+def notes(trace: Trace) -> list[tuple[str, dict[str, object]]]:
+    return [(note.id, {key: value.value for key, value in note.values.items()}) for note in find_steps(trace).notes]
+
+
+def test_calls_that_mean_a_step_and_hold_the_work_are_sure_and_what_only_repeats_is_less():
+    def said(line: str) -> list[tuple[str, dict[str, object]]]:
+        return notes(timeline(f"{line} | mmmmm..mmmmm..mmmmm.. |\n op | .abcd.e.abcd.e.abcd.e |"))
+
+    values = {"count": 3, "share": 1.0}
+    assert said("user train_step") == [("inferred_steps", {**values, "name": "train_step", "confidence": "high"})]
+    assert said("user busy") == [("inferred_steps", {**values, "name": "busy", "confidence": "medium"})]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["forward", "iteration 1", "model_forward", "gpu_model_runner: forward", "training step #7", "execute_model"],
+)
+def test_a_range_around_one_pass_begins_a_step_however_short_it_is(name):
+    """As of a captured graph, which the host launches at once."""
+    trace = timeline(f"""
+        user {name} | mm.....mm.....mm..... |
+        op          | .abcd.e.abcd.e.abcd.e |""")
+    assert windows(trace) == [("1", 0, 7_000), ("2", 7_000, 14_000), ("3", 14_000, 21_000)]
+
+
+@pytest.mark.parametrize("name", ["attn.forward", "layers.3.forward", "FSDP::pre_forward", "Layer_1", "forward hooks"])
+def test_a_short_range_of_a_layer_begins_none(name):
+    trace = timeline(f"""
+        user {name} | mm.....mm.....mm..... |
+        op          | .abcd.e.abcd.e.abcd.e |""")
+    assert shown_by(trace) is None
+
+
+def test_what_repeats_and_holds_little_of_the_work_shows_no_steps():
+    """Three short replays beside a long evaluation: their windows say nothing of the other 200 us."""
+    launches = "".join(char + "." * 60 for char in "abc")
+    launched = "".join("." + f"{char}." * 30 for char in "abc")
+    trace = timeline(
+        f"""
+        op       | {"." * 183}x{"." * 201} |
+        runtime  | {launches}z{"." * 201} |
+        kernel 7 | {launched}.{"z" * 200}. |""",
+        calls=dict.fromkeys("abc", "cudaGraphLaunch"),
+    )
+    replays = timeline(
+        f"runtime | {launches} |\n kernel 7 | {launched} |", calls=dict.fromkeys("abc", "cudaGraphLaunch")
+    )
+    assert (find_steps(replays).by, len(find_steps(replays).steps)) == ("inferred", 3)
+    assert (find_steps(trace).by, windows(trace)) == ("recording", [("0", 0, 384_000)])
+
+
+NAMES = {"f": "aten::normal_", "m": "aten::mm", "n": "aten::layer_norm", "e": "aten::embedding", "s": "aten::add"}
+
+
+def looped(ops: str, **others: str) -> Trace:
+    lines = "".join(f"\n {line} | {cells} |" for line, cells in others.items())
+    return timeline(f"op | {ops} |{lines}", names=NAMES, calls={"d": "cudaDeviceSynchronize"})
+
+
+def test_the_rounds_of_a_loop_without_marks_are_steps():
+    trace = looped("fmmm" * 100)
+    assert [step.start_ns for step in find_steps(trace).steps] == list(range(0, 400_000, 4_000))
+    assert notes(trace) == [
+        ("inferred_steps", {"count": 100, "name": "aten::normal_", "share": 1.0, "confidence": "medium"})
+    ]
+
+
+def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
+    trace = looped("en" + ("f." * 20 + "m." * 3) * 5)
+    assert len(find_steps(trace).steps) == 5
+    assert find_steps(trace).steps[0].host_start_ns == 2_000
+
+
+@pytest.mark.parametrize(
+    ("ops", "others", "steps"),
+    [
+        ("e" + "nmsm" * 12 + "m", {}, None),  # the layers of a model
+        ("nmsm" * 12, {}, None),  # those of one that has nothing else
+        ("f." * 20, {}, None),  # parameters that are filled, one after the other
+        ("fn" * 20, {}, None),  # without a product
+        ("fmmm" * 2, {}, None),  # twice
+        ("fmmm" * 3 + "nsen" * 5, {}, None),  # among much else
+        ("nms." * 6, {"runtime": "...d" * 6}, 6),  # a loop whose author waits for the device
+        ("e" + "nms." * 6, {"runtime": "." + "...d" * 6}, None),  # layers that are timed
+    ],
+)
+def test_layers_that_repeat_are_no_steps(ops, others, steps):
+    found = find_steps(looped(ops, **others))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps

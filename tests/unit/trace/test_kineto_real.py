@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
+from tb_steptime.trace.mangled.demangling import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real, real_trace
 
 PLAIN_KINDS = {
     "Operator": Kind.CPU_OP,
@@ -39,9 +39,9 @@ PLAIN_KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
-    path = shared / "traces" / name
+@on_real_traces
+def test_real_traces_agree_with_a_plain_parser(name: str) -> None:
+    path = real_trace(name)
     plain = _plain(path)
     trace = read_real(path)
     complete = [event for event in plain["traceEvents"] if event["ph"] == "X" and event["cat"] != "Trace"]
@@ -96,7 +96,7 @@ def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
 
 
 def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
-    args, kind, name = event.get("args", {}), PLAIN_KINDS[event["cat"]], event["name"]
+    args, kind, name = event.get("args", {}), PLAIN_KINDS[event["cat"]], demangled(event["name"])
     if event["cat"] == "Operator" and name.startswith(("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.")):
         kind = Kind.USER
     on_device = kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_USER, Kind.SYNC)

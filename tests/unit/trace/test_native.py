@@ -22,7 +22,7 @@ from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
 from tests import TRACES
 from tests.drawn.demo import DEMO
-from tests.drawn.real_traces import REAL
+from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.same_trace import differences
 
 SCANNER = scanner_type()
@@ -56,16 +56,15 @@ def test_odd_files_are_read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @built
 @pytest.mark.parametrize("name", ["tracelens_mi300_vllm_graph", "hta_v100_ns"])
-def test_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (path,) = (shared / "traces" / name).iterdir()
-    assert read_by_both(path, monkeypatch) == []
+def test_real_traces_are_read_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(real_trace(name), monkeypatch) == []
 
 
 @built
 @pytest.mark.live
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_all_real_traces_are_read_alike(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_by_both(shared / "traces" / name, monkeypatch) == []
+@on_real_traces
+def test_all_real_traces_are_read_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_by_both(real_trace(name), monkeypatch) == []
 
 
 @built
@@ -122,6 +121,14 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
         OP % '"Input Dims": "", "Input type": null, "Record function id": 1e5, "deep": {"a": [true, {"b": 0.5}]}',
         KERNEL % '"grid": [1, 2, 3], "block":[4,5,6], "stream": 4294967295, "registers per thread": 40',
         KERNEL % '"blocks per SM": 5.92593e-05, "est. achieved occupancy %": 31, "bytes": 12, "device": 3',
+        KERNEL % '"graph id": 0, "graph node id": 0, "sycl queue": 3, "l0 queue": "0x7f", "stream": 4',
+        KERNEL % '"graph id": 5, "graph node id": 21474836481, "sycl queue": 3, "l0 queue": "0x7f"',
+        (OP % '"grid": [4, 1, 1], "block": [64, 1, 1], "shared memory": 5').replace("cpu_op", "cuda_runtime"),
+        (OP % '"Bytes": 64, "Addr": 7').replace("cpu_op", "cpu_instant_event").replace("aten::mm", "[memory]"),
+        '{"ph":"C","name":"SM Active (%)","pid":"GPU 0","ts":3.5,"args":{"":50.5}},' + OP % "",
+        '{"ph":"C","name":"queue","pid":0,"ts":3.5,"args":{"depth":50.5}},{"ph":"C","ts":1},' + OP % "",
+        '{"ph":"s","id":1099511627776,"pid":0,"tid":7,"ts":3.5},{"ph":"f","id":1099511627775,"ts":4},' + OP % "",
+        (OP % '"name": "a"').replace("cpu_op", "cpu_instant_event"),
         KERNEL % '"correlation": -3, "external id": 12, "shared memory": 9223372036854775807',
         (OP % "").replace("aten::mm", r"C:\\a\"b\u00e9\n ü😀"),
         (OP % "").replace('"ts":1.5,"dur":2', '"dur":-0.001,"ts":8796093022207.999'),
@@ -168,6 +175,10 @@ def test_plain_events_are_taken(text: str) -> None:
         OP % ('"a": ' + 40 * "[" + 40 * "]"),
         KERNEL % '"grid": [1, 2]',
         KERNEL % '"device": null',
+        KERNEL % '"module_fqn": "layers.0", "annotation": "[]"',
+        KERNEL % '"original_stream": 7',
+        KERNEL % '"l0 queue": "0x7f00"',
+        KERNEL % '"sycl queue": 16777216',
         KERNEL % '"blocks per SM": 0.12345678901234567890',
         '{"ph":"M","name":5,"args":{}},' + OP % "",
     ],
@@ -181,6 +192,13 @@ def test_what_is_odd_where_nobody_looks_is_taken() -> None:
     assert taken(OP % '"device": "cuda:0", "grid": null')
 
 
+CATEGORIES = ["cpu_op", "kernel", "cuda_runtime", "gpu_memcpy", "user_annotation", "Trace"]
+CATEGORIES_2026 = ["graph_host_node", "cpu_instant_event", "xpu_sync"]
+KEYS_2026 = [
+    *("graph id", "graph node id", "annotation", "module_fqn", "autograd_phase", "original_stream", "annotated_stream"),
+    *("copy kind", "src kind", "dst kind", "memory kind", "sycl queue", "l0 queue", "Addr", "Total Allocated"),
+]
+
 _value = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
@@ -188,11 +206,14 @@ _value = st.recursive(
 )
 _number = st.integers(-2, 2**33) | st.decimals(-5, 10**10, places=3).map(float) | st.floats(0, 2e15)
 _event = st.fixed_dictionaries(
-    {"ph": st.sampled_from("XXXXXXBEiMsf"), "ts": _number},
+    {"ph": st.sampled_from("XXXXXXBEiMsfC"), "ts": _number},
     optional={
-        "cat": st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "gpu_memcpy", "user_annotation", "Trace"]),
-        "name": st.sampled_from(["aten::mm", "aten::add", "[memory]", "thread_name", "nccl:all_reduce"]),
-        "pid": st.integers(0, 2) | st.just("Spans"),
+        "id": st.sampled_from([2**40, 2**40 - 1, 2**62, "0x1", 5, None]),
+        "cat": st.sampled_from([*CATEGORIES, *CATEGORIES_2026]),
+        "name": st.sampled_from(
+            ["aten::mm", "Memcpy", "[OutOfMemory]", "aten::add", "[memory]", "thread_name", "nccl:all_reduce"]
+        ),
+        "pid": st.integers(0, 2) | st.sampled_from(["Spans", "GPU 0 Counters"]),
         "tid": st.integers(0, 2) | st.just(4294967295),
         "dur": _number,
         "args": st.dictionaries(
@@ -201,6 +222,7 @@ _event = st.fixed_dictionaries(
                     *("External id", "external id", "correlation", "device", "stream", "bytes", "Bytes", "name"),
                     *("grid", "block", "registers per thread", "shared memory", "blocks per SM", "Collective name"),
                     *("Sequence number", "Fwd thread id", "Input Dims", "Input type", "Concrete Inputs", "Call stack"),
+                    *KEYS_2026,
                 ]
             ),
             st.integers(-1, 3) | st.just([1, 2, 3]) | st.just("a") | _value,

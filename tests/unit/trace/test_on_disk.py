@@ -25,7 +25,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import StackTable
 from tests import TRACES
-from tests.drawn.real_traces import REAL
+from tests.drawn.real_traces import real_trace
 from tests.drawn.same_trace import differences
 
 FILES = sorted(TRACES.glob("kineto_*.json")) + sorted(TRACES.glob("*alloc*.json"))
@@ -171,9 +171,9 @@ def test_a_trace_is_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.live
 @pytest.mark.usefixtures("everything_is_large")
-@pytest.mark.parametrize("name", [name for name in REAL if "alexnet" in name or "gloo" in name] or ["none"])
-def test_what_is_measured_is_the_same(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = shared / "traces" / name
+@pytest.mark.parametrize("name", ["hta_a100_alexnet_cudasync", "hta_cpu_gloo"])
+def test_what_is_measured_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = real_trace(name)
     large = measure_trace(read_trace(path))[1]
     monkeypatch.setattr(reader, "LARGE_ROWS", 10**9)
     assert msgspec.json.encode(large.results) == msgspec.json.encode(measure_trace(read_trace(path))[1].results)

@@ -28,7 +28,7 @@ from tb_steptime.trace.kineto.parts.storing import owners
 from tb_steptime.trace.kineto.reader import Whole
 from tb_steptime.trace.model import Trace
 from tests import TRACES
-from tests.drawn.real_traces import REAL, read_real
+from tests.drawn.real_traces import on_real_traces, read_real, real_trace
 from tests.drawn.same_trace import differences
 
 Chooser = Callable[[int], int]
@@ -252,9 +252,9 @@ def test_a_slot_grows_with_the_text_of_a_part() -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", REAL or ["none"])
-def test_real_traces_in_parts(name: str, shared: Path, tmp_path: Path) -> None:
-    path = shared / "traces" / name
+@on_real_traces
+def test_real_traces_in_parts(name: str, tmp_path: Path) -> None:
+    path = real_trace(name)
     with mock.patch.object(seams, "_LEAST_BYTES", 2**19), mock.patch.object(seams, "_MOST_BYTES", 2**19):
         together, _ = in_parts(path, 2**19, lambda number: number % 3)
         plain = tmp_path / "trace.json"

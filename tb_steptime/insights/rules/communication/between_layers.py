@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.text import count, ns, phrase, text
 
 _FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
 from tb_steptime.text import Phrase

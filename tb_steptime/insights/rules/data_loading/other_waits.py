@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard
 from tb_steptime.insights.rules.data_loading.loader_waits import (
@@ -80,13 +78,11 @@ def epoch_starts(facts: Facts) -> Insight | None:
         how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
         formula=_OF_EPOCHS,
-        best=Confidence.MEDIUM,
+        best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # of one, nobody knows how often it comes
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
     )
-    found = loader_card(facts, card, begin_ns, of_main=False)
-    once = found is not None and starts.batches == 1
-    return msgspec.structs.replace(found, severity=Severity.MINOR) if found and once else found
+    return loader_card(facts, card, begin_ns, of_main=False)
 
 
 def _produced_ns(starts: EpochStarts) -> int:

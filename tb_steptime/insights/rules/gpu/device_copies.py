@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
 from tb_steptime.text import Phrase, count, joined, ns, phrase

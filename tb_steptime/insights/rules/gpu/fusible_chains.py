@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import place_of
 from tb_steptime.metrics.kernels.chain_kinds import ChainKind
 from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, FusibleChains

@@ -8,7 +8,8 @@ import msgspec
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
+from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.gpu.short_names import short_name

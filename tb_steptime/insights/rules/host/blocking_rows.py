@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import shortened
+from tb_steptime.text.patterns import expression
 
 #: Longer names of ops and of places would push the number out of a card's two lines.
 NAME_LENGTH, PLACE_LENGTH = 28, 36
 
-_FOLDER = re.compile(r"^.*[/\\]")
+_FOLDER = expression(r"^.*[/\\]")
 
 
 def allocations(host: HostResult) -> list[BlockingRow]:

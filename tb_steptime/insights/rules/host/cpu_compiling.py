@@ -7,8 +7,9 @@ step 5  |[      compiles      ] runs|    and again: no warm-up
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
+from tb_steptime.insights.severity import WARNING_FRACTION, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
-from tb_steptime.insights.facts import Facts, confidence, severity
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.severity import severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text

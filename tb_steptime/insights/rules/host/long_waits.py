@@ -7,20 +7,21 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 #: What a function calls stands behind its name.
 CALL_LENGTH = 24
@@ -28,8 +29,8 @@ _UNKNOWN = phrase("Find out what the CPU does between launches")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
-_FRAME = re.compile(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
-_BUILT_IN = re.compile(r"^<built-in (?:method|function) (?P<function>\w+)")
+_FRAME = expression(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
+_BUILT_IN = expression(r"^<built-in (?:method|function) (?P<function>\w+)")
 
 
 def long_stretches(facts: Facts) -> Insight | None:

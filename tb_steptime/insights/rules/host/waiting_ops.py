@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, phrase
+from tb_steptime.text.patterns import expression
 
 
 class WaitingOp(NamedTuple):
@@ -20,7 +21,7 @@ class WaitingOp(NamedTuple):
 
 
 def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
-    return WaitingOp(id, re.compile(names), phrase(title), how)
+    return WaitingOp(id, expression(names), phrase(title), how)
 
 
 #: From the particular to the general: an op of the first lines calls those of the last ones.

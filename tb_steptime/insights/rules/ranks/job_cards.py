@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, severity
+from tb_steptime.insights.facts import WORTH_FRACTION
+from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.ranks.delays.steady import FEW_STEPS

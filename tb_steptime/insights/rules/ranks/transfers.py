@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import WARNING_FRACTION
 from tb_steptime.insights.rules.communication.exchange_advice import how_to_overlap, how_to_send_less
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.ranks import rank_name, step_ns
 from tb_steptime.ranks.result import JobCollective, JobRanks
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text

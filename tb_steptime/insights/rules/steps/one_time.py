@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
-from tb_steptime.insights.facts import MAJOR_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.insights.severity import MAJOR_FRACTION
 from tb_steptime.metrics.set_aside.costs import OneTimeCost
 from tb_steptime.text import Phrase, ns, phrase, text
 

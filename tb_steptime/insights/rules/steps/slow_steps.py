@@ -8,7 +8,6 @@ step 6  |kkkkkkkkhhhhdddddddddd|        waits longer for its batch: has cards of
 from __future__ import annotations
 
 import itertools
-import statistics
 
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
@@ -18,6 +17,7 @@ from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.outliers import SLOW_FRACTION
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
+from tb_steptime.trace.table import median
 
 #: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
@@ -67,7 +67,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     if (not _outside_regularly(facts.host, slow)) if facts.host.device is None else _do_more(facts.host, slow):
         return None
     own = [_own_ns(step) for step in facts.host.steps[1:]]
-    usual_ns = statistics.median(own)
+    usual_ns = median(own)
     return host_card(
         facts,
         HostCard(
@@ -96,7 +96,7 @@ def without_named(insights: list[Insight]) -> list[Insight]:
 def _slow(host: HostResult) -> list[Grown]:
     """Slow steps that are longer for more than their wait, the slowest first."""
     own = {step.name: _own_ns(step) for step in host.steps[1:]}
-    usual_ns = statistics.median(own.values()) if own else 0
+    usual_ns = median(list(own.values())) if own else 0
     slow = [
         step for step in host.grown
         if step.step in own

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 

@@ -75,6 +75,15 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
         "(It counts|They count) as not recorded.",
     ),
+    "mended-properties": NoteWords(
+        "[{count}] (device's|devices') properties hold the number of SMs as the threads of an SM.",
+        "PyTorch 2.13 and 2.14 write this when a trace is exported with Python. It is read as the number of SMs, and "
+        "the limits of an SM are those of its compute capability.",
+    ),
+    "kernel-metrics": NoteWords(
+        "[{count}] (kernel is|kernels are) written twice: once as it ran, and once with what was measured of it.",
+        "(It counts|Each counts) once in the GPU's time.",
+    ),
     "long-names": NoteWords(
         "[{count}] (name is|names are) longer than any that PyTorch writes.",
         "(It is|They are) cut short here.",

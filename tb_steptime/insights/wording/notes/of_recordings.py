@@ -30,8 +30,20 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
-        "The recording has no step marks. Call {code} after each batch to mark steps.",
+        "The recording has no step marks. These steps hold {share} of its work; confidence: {confidence}. "
+        "Call {code} after each batch to mark steps.",
         code="prof.step()",
+    ),
+    "repeats_hold_little": NoteWords(
+        "No step marks.",
+        "{count} calls of {name} repeat, but hold only {share} of the recorded work. So the whole recording counts as "
+        "one step. Call {code} after each batch.",
+        code="prof.step()",
+    ),
+    "outside_steps": NoteWords(
+        "[{outside}] of [{total}] of GPU work lie outside of the steps.",
+        "Before the first step: {before}; between steps: {between}; after the last one: {after}. "
+        "No figure of a step holds them.",
     ),
     "whole_recording": NoteWords(
         "The whole recording is one step.",
@@ -71,6 +83,14 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "after_recording": NoteWords(
         "The recording ends [{time}] after the GPU's last work in it.",
         "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "clocks_locked": NoteWords(
+        "The GPU's clocks were locked while its counters were sampled.",
+        "Kernels take other times than in a normal run. Record once more without counters to see those.",
+    ),
+    "sm_efficiency_measured": NoteWords(
+        "SM efficiency: est. {estimated}, measured {measured}.",
+        "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
     "profiling_slows": NoteWords(
         "The profiler slows the CPU by 1.5 to 2 times.",

@@ -17,7 +17,7 @@ from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Receiv
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, median
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def sampler_ns(ways: Ways) -> int | None:
     pinned, unpickled = ways.pinned_ns, ways.unpickled_ns
     there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), ways.asked_ns)
     known = (unpickled != UNKNOWN_TIME) & (there <= ways.returned_ns)
-    return round(float(np.median((ways.returned_ns - there)[known]))) if known.any() else None
+    return round(median((ways.returned_ns - there)[known])) if known.any() else None
 
 
 def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:

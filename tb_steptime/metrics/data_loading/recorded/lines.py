@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.loader_records import LineSamples, LoaderRecords
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 #: Samples of one burst see the same batch, so that it is bursts that count. Fewer show no shares.
 LEAST_BURSTS = 5
@@ -82,7 +82,7 @@ def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
     location, number_of = samples.location[chosen], samples.count[chosen]
     of_burst = np.bincount(burst, number_of).astype(np.float64)
     shares = []
-    for number in np.unique(location[location >= 0]).tolist():
+    for number in distinct(location[location >= 0]).tolist():
         mine = np.bincount(burst, number_of * (location == number)).astype(np.float64)
         share = float(mine.sum() / of_burst.sum())
         shares.append(LineShare(number, share, _error(mine, of_burst, share)))

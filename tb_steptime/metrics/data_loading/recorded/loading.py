@@ -33,7 +33,7 @@ from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, median
 
 #: Batches that are ready in a quarter of the cases show what receiving them costs; a few are chance.
 READY_FRACTION = 0.25
@@ -221,7 +221,7 @@ def _receiving_ns(of: _OfMain) -> int | None:
     if not of.has_workers or (not many and of.cpu_share is not None and of.cpu_share >= COMPUTES_FRACTION):
         return None
     each = (of.ways.returned_ns - there)[ready if many else slice(None)]
-    return round(float(np.median(each))) if len(each) else None
+    return round(median(each)) if len(each) else None
 
 
 def _ready(of: _OfMain) -> tuple[Bool, Int64]:
@@ -273,7 +273,7 @@ def covered_steps(step: Int64, number: int) -> Bool:
     """
     counts = np.bincount(step, minlength=number)
     some = np.flatnonzero(counts)
-    ended = some[-1] < number - 1 and counts[some[-1]] < np.median(counts[some])
+    ended = some[-1] < number - 1 and counts[some[-1]] < median(counts[some])
     steps = np.arange(number)
     return np.asarray((steps >= some[0]) & (steps <= some[-1] - ended))
 

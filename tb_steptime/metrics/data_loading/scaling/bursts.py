@@ -27,7 +27,7 @@ from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, median
 
 #: A pattern that is seen three times is one.
 PERIODS = 3
@@ -181,7 +181,7 @@ def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
 
 def _by_place(values: Int64, lag: int) -> Float64:
     """The usual value of each place in the period."""
-    return np.array([np.median(values[place::lag]) for place in range(lag)])
+    return np.array([median(values[place::lag]) for place in range(lag)])
 
 
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
@@ -246,7 +246,7 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     made = np.diff(leader) // period
     times = np.diff(waits.arrived_ns[leader]) / made
     # The mean of several batches differs less than each of them.
-    spread = round(robust_deviation((times - np.median(times)) * np.sqrt(made)))
+    spread = round(robust_deviation((times - median(times)) * np.sqrt(made)))
     each = round(length * period / number)
     return msgspec.structs.replace(
         burst,

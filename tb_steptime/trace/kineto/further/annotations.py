@@ -1,7 +1,7 @@
 """What a user noted on the kernels of a CUDA graph, and the names of copies that say nothing of themselves.
 
 {"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
-{"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON text of scopes, the innermost last
+{"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON of scopes, the innermost last
 {"annotation": "attention"}                                   plain text
 """
 

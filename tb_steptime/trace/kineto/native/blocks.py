@@ -17,6 +17,7 @@ _LATE = -2
 _COLUMNS = (
     *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
     *("kernel", "grid", "block", "shared_memory", "collective", "graphed", "graph", "graph_node"),
+    *("shaped", "shaped_grid", "shaped_block", "shaped_memory"),
     *("label", "device", "stream", "numbered", "forward_thread", "stacked", "stack", "nested", "hierarchy"),
     *("shapes", "dtypes", "settings", "registers"),
     *("blocks_per_sm", "occupancy"),

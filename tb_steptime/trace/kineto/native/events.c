@@ -482,13 +482,13 @@ static const char *read_arguments(const Scan *scan, const char *at, Row *row)
 }
 
 /* The keys of an event, in the order of a label's parts first. */
-enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, OTHER };
+enum { CATEGORY, NAME, PID, TID, LABEL_PARTS, PHASE = LABEL_PARTS, TIME, LENGTH, ARGS, ARROW, OTHER };
 
 static int key_of(const char *key, size_t length)
 {
     switch (length) {
     case 2:
-        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : OTHER;
+        return !memcmp(key, "ph", 2) ? PHASE : !memcmp(key, "ts", 2) ? TIME : !memcmp(key, "id", 2) ? ARROW : OTHER;
     case 3:
         return !memcmp(key, "cat", 3) ? CATEGORY : !memcmp(key, "pid", 3) ? PID : !memcmp(key, "tid", 3) ? TID
                                                 : !memcmp(key, "dur", 3)  ? LENGTH : OTHER;
@@ -501,7 +501,7 @@ static int key_of(const char *key, size_t length)
 
 /* What was read of one event: its row so far, and where the parts of its label are. */
 typedef struct {
-    Span label[LABEL_PARTS];
+    Span label[LABEL_PARTS], arrow;
     Number time, length;
     uint32_t seen;
     char phase;
@@ -535,6 +535,11 @@ static const char *read_value(const Scan *scan, const char *at, int key, Event *
         return read_number(at, &event->length);
     case ARGS:
         return read_arguments(scan, at, row);
+    case ARROW:
+        end = value_end(scan, at, 0);
+        if (end)
+            event->arrow = (Span){(size_t)(at - scan->text), (size_t)(end - scan->text)};
+        return end;
     case CATEGORY:
     case NAME:
         end = *at == '"' ? string_end(scan, at) : NULL;
@@ -580,9 +585,24 @@ static int is_late(const Number *number)
            && number->exponent >= -EXACT_POWER && (double)number->digits / POWERS[-number->exponent] >= 1.001 * (double)EXACT_US;
 }
 
-static int take_timed(Scan *scan, const Event *event, Row *row)
+/* Of events without a duration only the allocator's say something. */
+static int take_instant(Scan *scan, const Event *event, Span span)
+{
+    const char *name = scan->text + event->label[NAME].start;
+    size_t length = event->label[NAME].end - event->label[NAME].start;
+    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
+        return ODD;
+    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    return SCANNED;
+}
+
+static int take_timed(Scan *scan, const Event *event, Row *row, Span span)
 {
     int64_t ns;
+    const Span *category = &event->label[CATEGORY];
+    if (category->end - category->start == 19 && !memcmp(scan->text + category->start, "\"cpu_instant_event\"", 19))
+        return take_instant(scan, event, span); /* Python's exporter of PyTorch 2.13 writes it with a duration */
     if (!(event->seen >> TIME & 1))
         return ODD;
     if (!scan->exact && is_late(&event->time))
@@ -602,31 +622,28 @@ static int take_timed(Scan *scan, const Event *event, Row *row)
     return SCANNED;
 }
 
-/* Of events without a duration only the allocator's say something. */
-static int take_instant(Scan *scan, const Event *event, Span span)
-{
-    const char *name = scan->text + event->label[NAME].start;
-    size_t length = event->label[NAME].end - event->label[NAME].start;
-    if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
-        return ODD;
-    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
-        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
-    return SCANNED;
-}
-
 static int take_event(Scan *scan, const Event *event, Row *row, Span span)
 {
     switch (event->phase) {
     case 'X':
-        return take_timed(scan, event, row);
+        return take_timed(scan, event, row, span);
     case 'i':
         return take_instant(scan, event, span);
+    case 's':
+    case 'f': /* arrows between nodes of a graph have numbers from 2^40 on, which is of 13 digits */
+        if (event->arrow.end - event->arrow.start < 13 || !is_digit(scan->text[event->arrow.start]))
+            return SCANNED;
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
+    case 'C':
+        if (event->label[PID].end == 0 || scan->text[event->label[PID].start] != '"')
+            return SCANNED; /* those of GPUs have a process of text */
+        return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     case 'M':
     case 'B':
     case 'E':
         return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     default: /* only counted */
-        return event->phase && strchr("stfIRCbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
+        return event->phase && strchr("tIRbenNODvVPSTpFca(),", event->phase) ? SCANNED : ODD;
     }
 }
 
@@ -643,6 +660,7 @@ static const char *read_event(Scan *scan, const char *at)
     row->pid_said = row->tid_said = 0;
     row->args = (Span){0, 0};
     memset(event.label, 0, sizeof event.label);
+    event.arrow = (Span){0, 0};
     event.seen = 0;
     event.phase = 0;
     for (at = skip_space(at + 1);; at = skip_space(at + 1)) {
@@ -693,7 +711,8 @@ static int start_columns(Scan *scan)
 {
     for (int each = 0; each < COLUMNS; each++) {
         Column *column = &scan->columns[each];
-        size_t size = each == OF_GRID || each == OF_BLOCK ? 24 : 8; /* also of int32: they are narrowed at the end */
+        int triple = each == OF_GRID || each == OF_BLOCK || each == OF_SHAPED_GRID || each == OF_SHAPED_BLOCK;
+        size_t size = triple ? 24 : 8; /* also of int32: they are narrowed at the end */
         column->used = 0;
         if (!reserve((void **)&column->bytes, &column->room, (scan->row_count + 1) * size, 1))
             return 0;
@@ -780,12 +799,26 @@ static int put_op(Scan *scan, const Row *row, int64_t number)
     return 1;
 }
 
+/* Grid and block. */
+static void put_shape(Scan *scan, const Row *row, int grid, int block)
+{
+    for (int each = 0; each < 2; each++)
+        for (int axis = 0; axis < 3; axis++)
+            put(scan, each ? block : grid, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+}
+
+/* What a call says of the kernel that it launches. */
+static void put_call(Scan *scan, const Row *row, int64_t number)
+{
+    put(scan, OF_SHAPED, number);
+    put_shape(scan, row, OF_SHAPED_GRID, OF_SHAPED_BLOCK);
+    put(scan, OF_SHAPED_MEMORY, number_or(row, SHARED_MEMORY, -1));
+}
+
 static void put_kernel(Scan *scan, const Row *row, int64_t number)
 {
     put(scan, OF_KERNEL, number);
-    for (int each = 0; each < 2; each++)
-        for (int axis = 0; axis < 3; axis++)
-            put(scan, each ? OF_BLOCK : OF_GRID, row->said >> (GRID + each) & 1 ? row->triple[each][axis] : -1);
+    put_shape(scan, row, OF_GRID, OF_BLOCK);
     put(scan, OF_REGISTERS, number_or(row, REGISTERS, -1));
     put(scan, OF_SHARED_MEMORY, number_or(row, SHARED_MEMORY, -1));
     put_decimal(scan, OF_PER_SM, row, PER_SM);
@@ -802,6 +835,8 @@ static uint32_t needed(int flags)
         bits |= 1u << SEQUENCE | 1u << FORWARD;
     if (flags & IS_KERNEL)
         bits |= 1u << GRID | 1u << BLOCK | 1u << REGISTERS | 1u << SHARED_MEMORY | 1u << PER_SM | 1u << OCCUPANCY;
+    if (flags & IS_CALL)
+        bits |= 1u << GRID | 1u << BLOCK | 1u << SHARED_MEMORY;
     return bits;
 }
 
@@ -830,6 +865,8 @@ static int put_row(Scan *scan, const Row *row, int flags, int32_t label, int64_t
     }
     if (flags & IS_KERNEL)
         put_kernel(scan, row, number);
+    if (flags & IS_CALL && row->said >> GRID & 1)
+        put_call(scan, row, number);
     return 1;
 }
 

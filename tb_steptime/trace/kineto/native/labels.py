@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT
-from tb_steptime.trace.kineto.columns import ON_A_DEVICE, Labels
+from tb_steptime.trace.kineto.columns import IS_A_CALL, ON_A_DEVICE, Labels
 from tb_steptime.trace.kineto.row_types import Track
 from tb_steptime.trace.table import Kind
 
 #: As in events.h.
-_LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS = (1 << bit for bit in range(6))
+_LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS, _CALL = (1 << bit for bit in range(7))
 
 _WORD: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _TRACK: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Track)
@@ -36,6 +36,7 @@ class SpelledLabels:
         flags = _LEFT_OUT if kind == LEFT_OUT else 0
         flags |= _ON_DEVICE if ON_A_DEVICE[kind] else 0
         flags |= {Kind.CPU_OP: _OP, Kind.KERNEL: _KERNEL}.get(Kind(kind), 0) if kind != LEFT_OUT else 0
+        flags |= _CALL if IS_A_CALL[kind] else 0
         flags |= _WITH_INPUTS if labels.kept_inputs[number] else 0
         return flags | (_WITH_SETTINGS if labels.kept_settings[number] else 0)
 

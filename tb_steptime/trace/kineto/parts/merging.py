@@ -24,7 +24,18 @@ from tb_steptime.trace.kineto.parts.storing import load, owners
 
 #: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
 ROWS = frozenset(
-    {"on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated"}
+    {
+        "on_device",
+        "with_inputs",
+        "kernel",
+        "collective",
+        "numbered",
+        "stacked",
+        "nested",
+        "graphed",
+        "annotated",
+        "shaped",
+    }
 )
 NUMBERED = {
     "label": "labels",
@@ -33,14 +44,17 @@ NUMBERED = {
     "hierarchy": "hierarchies",
     **dict.fromkeys(("exchange", "exchanged", "group", "members", "purpose"), "exchanges"),
     **dict.fromkeys(("module", "scope", "autograd", "annotation"), "annotations"),
-    **dict.fromkeys(("memory._thread", "pairs.stray_thread"), "threads"),
+    **dict.fromkeys(("memory._thread", "flows._thread", "pairs.stray_thread"), "threads"),
+    "counters._name": "counters",
 }
 PLAIN = frozenset(
     {
         *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
         *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
         *("exchange_number", "peer", "graph", "graph_node", "lane", "annotated_stream"),
+        *("shaped_grid", "shaped_block", "shaped_memory"),
         *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
+        *("counters._ts", "counters._value", "counters._device", "flows._ts", "flows._id", "flows._ends"),
         *("memory._device_type", "memory._device", "pairs.stray_time"),
     }
 )
@@ -78,7 +92,7 @@ class MergedColumns(Columns):
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
         self._numbers = {
-            name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations")
+            name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations", "counters")
         }
         self._spellings: dict[str, set[bytes]] = defaultdict(set)
         self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
@@ -90,7 +104,7 @@ class MergedColumns(Columns):
             self.thread_names |= part.thread_names
             self.memory.refused += part.refused
         self._dur_of = self._pair()
-        self._fill_memory()
+        self._fill_parts()
 
     def __len__(self) -> int:
         return self._first_rows[-1]
@@ -132,6 +146,7 @@ class MergedColumns(Columns):
         self._numbers["threads"].learn(process, learned.thread_texts)
         self._numbers["exchanges"].learn(process, learned.exchanges)
         self._numbers["annotations"].learn(process, learned.annotations)
+        self._numbers["counters"].learn(process, learned.counters)
         for name, (spellings, texts) in learned.spellings.items():
             self._numbers[name].learn(process, texts)
             self._spellings[name].update(spellings)
@@ -153,6 +168,7 @@ class MergedColumns(Columns):
         self.labels.name_numbers.update(self._numbers["names"].distinct)
         self.labels.thread_numbers.update(self._numbers["threads"].distinct)
         self.exchange_texts.distinct.update(self._numbers["exchanges"].distinct)
+        self.counters.names.distinct.update(self._numbers["counters"].distinct)
         self.annotation_texts.distinct.update(self._numbers["annotations"].distinct)
         for name, texts in _texts_of(self).items():
             texts.distinct.update(self._numbers[name].distinct)
@@ -177,12 +193,12 @@ class MergedColumns(Columns):
         values: list[int] = self._piece(part, name).tolist() if name in part.columns else []
         return values
 
-    def _fill_memory(self) -> None:
+    def _fill_parts(self) -> None:
+        """Columns that the tables take from where they are: they are small in all traces but those of memory."""
         for name, (owner, attribute) in owners(self).items():
-            if name.startswith("memory."):
-                values = getattr(self.memory, attribute)
+            if name.startswith(("memory.", "counters.", "flows.")):
+                values = getattr(owner, attribute)
                 values.frombytes(self._put_together(name, values.typecode).tobytes())
-                assert owner is self.memory
 
 
 def _texts_of(columns: Columns) -> dict[str, Texts]:

@@ -24,7 +24,7 @@ class Learned(NamedTuple):
     kinds, names, threads    of labels: a kind each, and numbers of `name_texts` and `thread_texts`
     categories               of the labels, as the file spells them
     spellings                of inputs, stacks and hierarchies, each with the texts that are new
-    exchanges                words of collectives;  annotations  texts of annotations
+    exchanges                words of collectives;  annotations  texts of annotations;  counters  names of counters
     """
 
     kinds: bytes
@@ -36,6 +36,7 @@ class Learned(NamedTuple):
     spellings: dict[str, tuple[list[bytes], list[str]]]
     exchanges: list[str]
     annotations: list[str]
+    counters: list[str]
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class PartReader:
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
         self._taking = Taking()
-        self._known = dict.fromkeys(("labels", "names", "threads", "exchanges", "annotations"), 0)
+        self._known = dict.fromkeys(("labels", "names", "threads", "exchanges", "annotations", "counters"), 0)
         self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._taking).items()}
 
     def read(self, order: Order) -> Part:
@@ -126,6 +127,7 @@ class PartReader:
             spellings={name: _new_texts(texts, known) for name, (texts, known) in self._texts.items()},
             exchanges=self._new("exchanges", words.distinct),
             annotations=self._new("annotations", columns.annotation_texts.distinct),
+            counters=self._new("counters", columns.counters.names.distinct),
         )
 
     def _new(self, what: str, numbers: dict[Any, int]) -> list[Any]:

@@ -27,7 +27,10 @@ class Stored(NamedTuple):
 
 def owners(columns: Columns) -> dict[str, tuple[object, str]]:
     """Whose attribute each array is that grows with the events, by its name: "start", "memory._ts"."""
-    parts: tuple[tuple[str, object], ...] = (("", columns), ("memory.", columns.memory), ("pairs.", columns.pairs))
+    parts: tuple[tuple[str, object], ...] = (
+        *(("", columns), ("memory.", columns.memory), ("counters.", columns.counters), ("flows.", columns.flows)),
+        ("pairs.", columns.pairs),
+    )
     return {
         prefix + name: (owner, name)
         for prefix, owner in parts

@@ -24,9 +24,9 @@ from tb_steptime.ingest.summaries import (
     writing,
 )
 from tb_steptime.ingest.summaries.freshness import stamp
-from tb_steptime.ingest.summaries.layout import FORMAT
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, member
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
-from tests.drawn.real_traces import SHARED
+from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.small_trace import write_trace
 
 #: What a summary may take: a share of its trace, or so much.
@@ -101,11 +101,42 @@ def test_a_grown_trace_is_read_again(trace):
     assert fresh_summary(trace) is None
 
 
-def test_a_summary_of_other_code_is_not_fresh_but_readable(trace, monkeypatch):
+@pytest.mark.parametrize("definitions", [0, DEFINITIONS + 1])
+def test_a_summary_of_other_definitions_is_not_fresh_but_readable(trace, monkeypatch, definitions):
+    monkeypatch.setattr(writing, "DEFINITIONS", definitions)
     measured, path = write(trace)
-    monkeypatch.setattr(freshness, "code_fingerprint", lambda: "other")
     assert fresh_summary(trace) is None
     assert whole(read_summary(path), str(path)) == measured
+
+
+def test_another_release_with_the_same_definitions_need_not_measure_again(trace, monkeypatch):
+    write(trace)
+    monkeypatch.setattr(freshness, "__version__", "99.0.0")
+    assert fresh_summary(trace) is not None
+
+
+def test_peak_rates_that_are_told_are_another_measurement(trace, monkeypatch):
+    write(trace)
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", "A10G: half=70 fp32=31.2 memory=600")
+    assert fresh_summary(trace) is None
+    write(trace)
+    assert fresh_summary(trace) is not None
+    monkeypatch.setenv("TB_STEPTIME_PEAKS", "A10G: half=70 fp32=31.2 memory=601")
+    assert fresh_summary(trace) is None
+    monkeypatch.delenv("TB_STEPTIME_PEAKS")
+    assert fresh_summary(trace) is None
+
+
+def test_a_summary_without_a_word_of_definitions_is_not_fresh(trace):
+    """As the code before there were any wrote it."""
+    _, path = write(trace)
+    head, *views = gzip.decompress(path.read_bytes()).splitlines()
+    said = json.loads(head)
+    for field in ("definitions", "told_peaks", "release"):
+        del said[field]
+    path.write_bytes(b"".join(map(member, [json.dumps(said | {"code": "0ded5dd007e33ab8"}).encode(), *views])))
+    assert read_summary(path).facts.step_count == 3
+    assert fresh_summary(trace) is None
 
 
 def test_a_read_only_folder_sends_it_to_the_cache(trace, cache, monkeypatch):
@@ -253,9 +284,9 @@ def test_a_reader_never_sees_half_of_it(trace):
     assert all(seen)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
-@pytest.mark.parametrize("path", sorted(SHARED.rglob("traces/**/*.json.gz")), ids=lambda path: path.parent.name)
-def test_a_real_trace_is_summarized_in_little_space(path):
+@on_real_traces
+def test_a_real_trace_is_summarized_in_little_space(name):
+    path = real_trace(name)
     measured = measure_file(path)
     content = encode_summary(stamp(path), measured)
     assert len(content) <= max(LIMIT_BYTES, LIMIT_FRACTION * path.stat().st_size)

@@ -41,6 +41,22 @@ def told(found: Collectives) -> list[tuple[str, int, int, int]]:
         ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<8>(P)", "all_reduce"),
         ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(P)", "reduce_scatter"),
         ("void deep_ep::intranode::combine<__nv_bfloat16, 8>(P)", "all_to_all"),
+        ("void deep_ep::internode::notify_dispatch<false, 8>(int const*)", "all_to_all"),
+        ("void deep_ep::internode_ll::dispatch<true, false, 7168>(P)", "all_to_all"),
+        ("void dpsk::ep::internode::dispatch<false, 8, true, 8>(int4*)", "all_to_all"),
+        ("void dpsk::ep::internode::combine<false, 8, __nv_bfloat16>(int4*)", "all_to_all"),
+        ("void dpsk::ep::internode::cached_notify<false>(int)", "all_to_all"),
+        ("nvshmemi_alltoall_on_stream_kernel(P)", "all_to_all"),
+        ("void mscclpp::allreduce7<__half>(P)", "all_reduce"),
+        ("void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<half> >(P)", "all_reduce"),
+        ("void sglang::cross_device_reduce_2stage<__nv_bfloat16, 8>(sglang::RankData*)", "all_reduce"),
+        ("void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(P)", "all_reduce"),
+        ("void tensorrt_llm::kernels::allReduceKernel<half, 8>(P)", "all_reduce"),
+        ("void tensorrt_llm::kernels::lamport_style_one_shot_all_reduce_norm_kernel<half>(P)", "all_reduce"),
+        ("void flashinfer::trtllm_mnnvl_allreduce::twoshot_allreduce_kernel<8>(P)", "all_reduce"),
+        ("void tensorrt_llm::kernels::moeAllToAllKernel<8>(P)", "all_to_all"),
+        ("ncclDevKernel_Generic_2(ncclDevKernelArgsStorage<4096ul>)", "unknown"),
+        ("ncclSymDevKernel_AllGather_ST(ncclSymDevArgs)", "all_gather"),
         ("mscclKernel_Sum_half_LL(ncclDevComm*, mscclAlgo*)", "unknown"),
         ("void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*)", "all_reduce"),
     ],
@@ -49,6 +65,22 @@ def test_kinds_by_every_spelling(name: str, kind: str):
     assert KINDS[kind_of(name)] == kind
     if "(" in name:
         assert is_collective(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void dpsk::ep::cuda::get_dispatch_layout<256, 32, 8>(long const*, int*)",
+        "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)",
+        "void tensorrt_llm::kernels::lamport_initialize_kernel<half>(P)",
+        "void flash::flash_fwd_splitkv_combine_kernel<8>(P)",
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(P)",
+        "void layer_norm_kernel<WarpAllReduce<float> >(P)",
+        "moe_sum_reduce_kernel",
+    ],
+)
+def test_kernels_that_only_sound_like_an_exchange(name: str):
+    assert not is_collective(name)
 
 
 @pytest.mark.parametrize(

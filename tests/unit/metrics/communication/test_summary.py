@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tb_steptime.analyses import quality
 from tb_steptime.metrics.communication import summary
@@ -24,7 +23,7 @@ from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.text import count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -150,9 +149,9 @@ def _set_aside_ns(trace: Trace) -> int:
     return int((steps.end_ns - steps.start_ns - judged_ns(trace, devices[0] if devices else None)).sum())
 
 
-@pytest.mark.parametrize("path", REAL)
-def test_on_real_traces_exposed_times_are_the_part_of_the_steps(path: str):
-    trace = read_real(SHARED / "traces" / path)
+@on_real_traces
+def test_on_real_traces_exposed_times_are_the_part_of_the_steps(name: str):
+    trace = read_real(name)
     found, shown = communication(trace), exposure(trace)
     parts = sum(each.communication for each in step_breakdown(trace))
     if found is None:

@@ -13,7 +13,7 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.table import Sort, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, with_memory
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 
@@ -190,10 +190,9 @@ REAL = (
 )
 
 
-@pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="the shared traces are not beside the checkout")
 @pytest.mark.parametrize("name", REAL)
 def test_frames_sum_to_the_table_of_ops(name: str):
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     (rows,), outside = operator_tables(trace, [Sort()]), outside_ops(trace)
     whole = {"host": sum(row.host_self_ns + row.runtime_ns for row in rows)}
     ways: tuple[FlameBy, ...] = ("op", "stack", "module")

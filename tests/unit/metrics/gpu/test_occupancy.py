@@ -11,7 +11,6 @@ import pytest
 
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.occupancy import (
-    MAX_BLOCKS_PER_SM,
     NO_KINETO_OCCUPANCY,
     NO_LAUNCH_SHAPES,
     est_achieved_occupancy,
@@ -23,8 +22,9 @@ from tb_steptime.metrics.gpu.occupancy import (
     rounds,
 )
 from tb_steptime.metrics.kernels.launch_shapes import sm_active
+from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 H100 = Device(0, "NVIDIA H100 80GB HBM3", 132, (9, 0), 2048, 65536, 233472)
@@ -151,10 +151,7 @@ NVIDIA = (
 
 @cache
 def recorded(name: str) -> Trace:
-    path = SHARED / "traces" / name
-    if not path.is_file():
-        pytest.skip("the reference traces are not beside the checkout")
-    return read_real(path)
+    return read_real(name)
 
 
 @pytest.mark.parametrize("name", NVIDIA)
@@ -194,4 +191,4 @@ def test_a_b200_is_twice_as_full_as_kineto_writes():
 
 
 def test_the_table_of_limits_names_every_generation_since_volta():
-    assert {major for major, _ in MAX_BLOCKS_PER_SM} >= {7, 8, 9, 10, 12}
+    assert {major for major, _ in SM_LIMITS} >= {7, 8, 9, 10, 12}

@@ -11,10 +11,8 @@ import pytest
 from tb_steptime.metrics.gpu.distinct_names import distinct_names, kernel_names
 from tb_steptime.metrics.gpu.function_names import own_name
 from tb_steptime.metrics.gpu.short_names import short_name
-from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.real_traces import read_real, real_path
 from tests.drawn.timeline import timeline
-
-LABELLED = SHARED / "kernels" / "labelled.tsv"
 
 AT, ANON = "void at::native::", "void at::native::(anonymous namespace)::"
 VECTORIZED, UNROLLED = (
@@ -120,9 +118,8 @@ def test_the_short_names_of_a_trace():
     }
 
 
-@pytest.mark.skipif(not LABELLED.exists(), reason="the labelled names are not here")
 def test_labelled_names_are_short_and_distinct():
-    with LABELLED.open() as file:
+    with real_path("kernels/labelled.tsv").open() as file:
         names = {row["name"] for row in csv.DictReader(file, delimiter="\t")}
     found = distinct_names(names)
     assert set(found) == names and len(set(found.values())) == len(names)
@@ -130,9 +127,8 @@ def test_labelled_names_are_short_and_distinct():
     assert products and all(re.match(r"gemm \w+ \d+x\d+", found[name]) for name in products)
 
 
-@pytest.mark.skipif(not REAL, reason="the real traces are not here")
 @pytest.mark.parametrize("name", ["hta_a100_ddp_control/control.json.gz", "tracelens_b200_eager/eager_trace.json.gz"])
 def test_no_two_kernels_of_a_real_trace_look_alike(name: str):
-    found = kernel_names(read_real(SHARED / "traces" / name))
+    found = kernel_names(read_real(name))
     assert found and len(set(found.values())) == len(found)
     assert not [short for short in found.values() if "::" in short or short.startswith("void ")]

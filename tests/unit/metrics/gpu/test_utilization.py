@@ -26,7 +26,7 @@ from tb_steptime.metrics.gpu.utilization import (
     utilization_in,
 )
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Job, Trace
 from tb_steptime.trace.table import Float64
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -114,11 +114,27 @@ def test_a_device_that_only_copies_is_not_utilized_and_has_no_sm_efficiency():
     assert est_sm_efficiency(trace, 0) == Figure(None, (None,), NO_KERNELS)
 
 
-def test_a_grid_alone_does_not_make_sm_efficiency_measurable():
-    """ROCm writes a grid and no blocks per SM, and its grid may count work-items."""
+def without_blocks_per_sm(**columns):
     trace = two_streams()
-    silent = dataclasses.replace(trace.kernels, blocks_per_sm=None)
-    assert est_sm_efficiency(dataclasses.replace(trace, kernels=silent, memo={}), 0).reason == NO_BLOCKS
+    kernels = dataclasses.replace(trace.kernels, blocks_per_sm=None, **columns)
+    return dataclasses.replace(trace, kernels=kernels, memo={})
+
+
+def test_grids_alone_are_enough_where_all_are_known():
+    """CUPTI's monitor writes the grid and no blocks per SM."""
+    assert est_sm_efficiency(without_blocks_per_sm(), 0) == est_sm_efficiency(two_streams(), 0)
+
+
+def test_where_some_grids_are_not_known_the_others_are_not_enough():
+    grid = two_streams().kernels.grid.copy()
+    grid[0] = -1
+    assert est_sm_efficiency(without_blocks_per_sm(grid=grid), 0).reason == NO_BLOCKS
+
+
+@pytest.mark.parametrize("job", [Job(runtime="HIP 7.0"), Job()], ids=["HIP", "CUDA"])
+def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
+    silent = dataclasses.replace(without_blocks_per_sm(), job=job)
+    assert (est_sm_efficiency(silent, 0).reason == NO_BLOCKS) == (job.runtime is not None)
 
 
 @pytest.mark.parametrize(

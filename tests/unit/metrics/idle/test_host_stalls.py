@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.trace.steps import find_steps
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
-RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
 MS = 1_000_000
 
 
@@ -74,9 +71,9 @@ def test_a_stop_in_which_an_op_runs_is_the_ops():
     assert pauses(trace, 0) == []
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_the_idle_time_of_pauses_is_part_of_the_devices(path: Path):
-    trace = read_real(path)
+@on_real_traces
+def test_the_idle_time_of_pauses_is_part_of_the_devices(name: str):
+    trace = read_real(name)
     steps = find_steps(trace)
     low, high = steps.window
     for device in devices_with_activity(trace):

@@ -21,10 +21,8 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
-
-RECORDED = sorted((SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
 
 
 def reasons_us(trace: Trace, device: int = 0) -> dict[str, list[int]]:
@@ -460,9 +458,9 @@ def assert_conserved(trace: Trace) -> None:
             assert (segments.end > segments.start).all()
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}"[:60])
-def test_every_idle_instant_of_real_traces_has_one_reason(path: Path):
-    assert_conserved(read_real(path))
+@on_real_traces
+def test_every_idle_instant_of_real_traces_has_one_reason(name: str):
+    assert_conserved(read_real(name))
 
 
 def test_a_device_whose_every_activity_is_empty_is_idle_all_the_time():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 
 US = 1_000
@@ -147,11 +147,11 @@ def test_attention_that_torch_itself_writes_out():
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
 def test_the_attention_of_a_video_transformer(path: str):
     """As a plain script sums 24 softmaxes and 24 scalings of 12 layers, attention over time and over space."""
-    result = eager_attention(read_real(SHARED / "traces" / path), 0)
+    result = eager_attention(read_real(path), 0)
     assert times(result) == (24, pytest.approx(68_781_300, abs=300), pytest.approx(15_555_800, abs=300))
 
 
 @pytest.mark.parametrize("path", ["tracelens_h100_bert/bert-small.json.gz", "hta_a100_ddp_control/control.json.gz"])
 def test_fused_attention_and_none(path: str):
-    trace = read_real(SHARED / "traces" / path)
+    trace = read_real(path)
     assert [eager_attention(trace, device) for device in trace.devices] == [None] * len(trace.devices)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -29,7 +28,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.table import Kind
 from tests.drawn.op_rows import checkpointed
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 GROUPINGS: tuple[By, ...] = get_args(By)
@@ -436,13 +435,9 @@ def test_details_of_a_kernel():
 # Laws on every trace
 
 
-def traces() -> list[Path]:
-    return sorted((SHARED / "traces").rglob("*.json.gz"))
-
-
-@pytest.mark.parametrize("path", traces(), ids=lambda path: path.parent.name + path.name[-12:-8])
-def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Path):
-    trace = read_real(path)
+@on_real_traces
+def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(name: str):
+    trace = read_real(name)
     expected = {device: split_kernel_time(trace, device).total for device in devices_with_activity(trace)}
     could = {device: opportunities(trace, device) for device in expected}
     for by in GROUPINGS:

@@ -35,10 +35,8 @@ from tb_steptime.trace.model import Job, Thread, Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests.drawn.columns import Drawn, trace_of
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
-
-RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
 
 
 def test_run_ahead_counts_from_the_calls_start_and_delay_from_its_end():
@@ -226,9 +224,9 @@ def test_other_launches_do_not(depth: int, call_ns: int):
     assert host_floor_ns(trace).tolist() == [find_steps(trace).steps[0].duration_ns]
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_figures_of_recorded_traces_agree_with_each_other(path: Path):
-    trace = read_real(path)
+@on_real_traces
+def test_figures_of_recorded_traces_agree_with_each_other(name: str):
+    trace = read_real(name)
     steps = find_steps(trace)
     low, high = steps.window
     for device in devices_with_activity(trace):

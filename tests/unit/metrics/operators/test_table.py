@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
@@ -12,7 +10,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 from tb_steptime.trace.table import Kind
 from tests.drawn.op_rows import checkpointed
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 
@@ -192,10 +190,9 @@ def test_own_times_sum_to_the_whole_however_rows_are_made():
             assert sum(row.device_self_ns or 0 for row in rows) == 10_000
 
 
-@pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="the shared traces are not beside the checkout")
 def test_work_from_before_the_recording_is_of_no_step():
     """The device runs it for 30 ms in which the host is in the first step already."""
-    trace = read_real(SHARED / "traces" / "tracelens_mi300_resnet" / "resnet_act_checkpoint.json.gz")
+    trace = read_real("tracelens_mi300_resnet")
     low, high = find_steps(trace).window
     work = trace.events.rows(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
     start = trace.events.start_ns[work]

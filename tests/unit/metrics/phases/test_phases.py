@@ -22,10 +22,8 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
-
-RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
 
 ENGINE = "autograd::engine::evaluate_function: "
 NAMES = {
@@ -346,9 +344,9 @@ def test_only_the_ranges_with_most_time_are_listed():
     assert [row.path for row in rows] == [["all"], *inner, *([f"r{i}"] for i in range(50, RANGE_ROWS + 10))]
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_every_instant_and_every_activity_has_one_phase(path: Path):
-    trace = read_real(path)
+@on_real_traces
+def test_every_instant_and_every_activity_has_one_phase(name: str):
+    trace = read_real(name)
     steps = find_steps(trace)
     assert host_time_ns(trace).sum(axis=1).tolist() == (steps.end_ns - steps.start_ns).tolist()
     parts = host_phases(trace).values()

@@ -11,7 +11,7 @@ from tb_steptime.metrics.roofline.dots import GOOD_FRACTION, roofline
 from tb_steptime.metrics.roofline.utilization import hfu, known_flops_share, mfu, model_gflop
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 #: 1024 x 1024 by 1024 x 1024: 2.147 GFLOP, 6.88 us at 312 TFLOP/s, and 6.29 MB.
@@ -159,9 +159,8 @@ def test_what_is_above_its_roof_needs_fewer_operations_only_where_a_kernel_says_
 # Real recordings: images a step x operations of an image, of torchvision's documented models.
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 def test_a_resnet_whose_backward_repeats_its_forward_pass():
-    trace = read_real(SHARED / "traces/tracelens_mi300_resnet/resnet_act_checkpoint.json.gz")
+    trace = read_real("tracelens_mi300_resnet")
     device = main_device(trace)
     assert device is not None
     forward = 10 * 2 * 1.814  # GFLOP of 10 images; the first layer needs no gradient of its input

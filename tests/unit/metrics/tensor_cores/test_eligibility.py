@@ -11,10 +11,8 @@ from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, V100, timeline
-
-RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
 
 SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
 ALIGN1 = "void cutlass::Kernel<cutlass_75_wmma_simt_h161616gemm_16x16_128x1_nn_align1>(Params)"
@@ -183,10 +181,10 @@ def test_the_tables_of_a_drawn_trace():
 
 
 def _devices(name: str) -> list[DeviceSplit]:
-    return ANALYSIS.analyse(read_real(SHARED / "traces" / name)).devices
+    return ANALYSIS.analyse(read_real(name)).devices
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@on_real_traces
 def test_every_table_sums_to_the_split(name: str):
     for device in _devices(name):
         for table in (device.ops, device.phases):
@@ -200,9 +198,9 @@ def test_every_table_sums_to_the_split(name: str):
         assert all(row.gain_ns <= row.bound_ns + row.count for row in device.obstacles)  # ns are whole per kernel
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@on_real_traces
 def test_only_what_is_eligible_gains(name: str):
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     found, bins = eligibility(trace), kernel_bins(trace)
     dur: Any = trace.events.dur_ns[trace.kernels.event]
     could = bins == BINS.index("matmul_like")

@@ -15,10 +15,9 @@ from tb_steptime.metrics.work.calls import Work
 from tb_steptime.metrics.work.flops import OPS, work_of
 from tb_steptime.metrics.work.peaks import PEAKS, peaks_of
 from tb_steptime.trace.model import Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
-RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
 Shapes = Sequence[Sequence[int]]
 
 
@@ -231,10 +230,10 @@ def test_work_of_unknown_size_proves_nothing():
     assert answer(trace).reason == "its name does not tell"
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@on_real_traces
 def test_no_kernel_that_is_known_to_be_on_plain_cores_is_proved_to_be_elsewhere(name: str):
     """And of those that are known to be on tensor cores, whatever arithmetic says agrees."""
-    trace = read_real(SHARED / "traces" / name)
+    trace = read_real(name)
     answers, products = kernel_answers(trace), find_products(trace)
     rate, device = rates(trace, answers), trace.events.device[trace.kernels.event]
     for row in np.flatnonzero(np.isfinite(rate)).tolist():

@@ -10,7 +10,7 @@ from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, Chip, 
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
 from tb_steptime.metrics.work.calls import Work
 from tb_steptime.metrics.work.flops import work_of
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 
 US = 1_000
@@ -166,7 +166,7 @@ def test_causal_attention_is_told():
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
 def test_unaligned_products_of_a_video_transformer(path: str):
     """12 layers of attention over 3137 tokens: 43 ms at a twelfth of the best rate, as a plain script computes."""
-    found = product_rates(read_real(SHARED / "traces" / path), 0)
+    found = product_rates(read_real(path), 0)
     slow = [row for row in found.rows if row.slow == "alignment"]
     assert found.best_tflops["c10::BFloat16"] == pytest.approx(751.3, abs=0.1)
     assert sorted(row.site.shapes or "" for row in slow) == [

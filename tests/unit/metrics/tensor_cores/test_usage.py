@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from functools import cache
 
 import msgspec
@@ -29,23 +28,17 @@ from tb_steptime.metrics.tensor_cores.usage import (
 )
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.real_traces import REAL, needs, on_real_traces, read_real, real_path, reference
 from tests.drawn.timeline import V100, timeline
 
-LABELLED = SHARED / "kernels" / "labelled.tsv"
-REFERENCE = SHARED / "reference" / "torch_tb_profiler.json"
-RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
 RESNET = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
-
-WITH_SHARED = pytest.mark.skipif(not LABELLED.is_file(), reason="the reference traces are not beside the checkout")
 
 #: No more than this share of hand-labelled names may stay unknown.
 UNKNOWN_FRACTION = 0.03
 
 
-@WITH_SHARED
 def test_no_labelled_name_is_inverted_and_few_are_unknown():
-    with LABELLED.open(newline="") as file:
+    with real_path("kernels/labelled.tsv").open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     answers = {row["name"]: classify(row["name"]) for row in rows}
     wrong = {
@@ -124,6 +117,18 @@ def test_families_have_ids_of_their_own_and_say_where_they_come_from():
         ("gridwise_convolution_implicit_gemm_v4r1_nchw_kcyx_nkhw_lds_double_buffer", "unknown", True),
         ("void mul_mat_q2_K<true>(void const*)", "unknown", True),
         ("void summation<884, s>(int)", "unknown", False),
+        ("void cutlass::device_kernel<flashinfer::gemm::DeviceGemmNvfp4GemmSm100<8> >(P)", "yes", True),
+        ("void vllm::cutlass_scaled_mm_sm90_fp8<c10::Float8_e4m3fn>(P)", "yes", True),
+        ("_w8a8_block_fp8_matmul", "yes", True),
+        ("void deep_gemm::fp8_m_grouped_gemm_nt<128u>(P)", "yes", True),
+        ("void deep_gemm::transpose_and_pack_fp32_into_ue8m0<512u>(P)", "no", False),
+        ("void vllm::gptq::gemm_half_q_half_gptq_4bit_kernel(P)", "unknown", True),
+        ("_matmul_ogs_NNT_bf16xbf16xbf16_32x128x64x1", "yes", True),
+        ("triton_mm_fp16_kernel", "yes", True),
+        ("gemm_f16_vec(float*)", "unknown", True),
+        ("void cuda::per_token_cast_to_fp8_with_channels<__nv_bfloat16>(P)", "no", False),
+        ("void ck_tile::kentry<1, ck_tile::Rmsnorm2dFwd<int> >(P)", "no", False),
+        ("void dpsk::ep::internode::dispatch<false, 8>(P)", "no", False),
     ],
 )
 def test_names_that_no_list_holds(name: str, answer: TensorCore, matmul_like: bool):
@@ -384,10 +389,10 @@ def test_where_both_count_the_same_there_is_no_difference_to_explain():
 
 @cache
 def recorded(name: str) -> Trace:
-    return read_real(SHARED / "traces" / name)
+    return read_real(name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@on_real_traces
 def test_kernel_time_is_conserved(name: str):
     trace = recorded(name)
     result = ANALYSIS.analyse(trace)
@@ -403,10 +408,10 @@ def test_kernel_time_is_conserved(name: str):
             assert device.more_ns or of_bin == getattr(device.total, f"{bin_name}_ns")
 
 
-@WITH_SHARED
-@pytest.mark.parametrize("name", RECORDED)
+@needs("reference/torch_tb_profiler.json")
+@on_real_traces
 def test_the_profiler_tab_s_share_is_its_own(name: str):
-    known = json.loads(REFERENCE.read_text()).get(name)
+    known = reference("torch_tb_profiler.json").get(name)
     if known is None:
         pytest.skip("torch-tb-profiler's values of this trace are not known")
     shares = [profiler_tab(recorded(name), device).share for device in devices_with_activity(recorded(name))]
@@ -414,7 +419,6 @@ def test_the_profiler_tab_s_share_is_its_own(name: str):
     assert shares == ([] if expected is None else [pytest.approx(expected, abs=0.0005)])
 
 
-@WITH_SHARED
 def test_the_resnet_that_uses_no_tensor_cores():
     """67.6 % of its kernel time, 66.7 of 98.6 ms a step, could use them; none does and nothing is unknown."""
     result = ANALYSIS.analyse(recorded(RESNET))
@@ -426,9 +430,9 @@ def test_the_resnet_that_uses_no_tensor_cores():
     assert values["matmul_like_time"] == pytest.approx(66.7e6, abs=5e4)
 
 
-@WITH_SHARED
+@needs("traces")
 def test_every_reason_of_a_difference_is_a_share():
-    for name in RECORDED:
+    for name in REAL:
         for device in devices_with_activity(recorded(name)):
             why = profiler_tab(recorded(name), device).why
             assert why is None or all(value.unit == Unit.FRACTION for value in why.values.values())

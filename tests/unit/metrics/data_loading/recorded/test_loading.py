@@ -400,6 +400,20 @@ def test_what_is_added_within_the_traces_time_is_missing_in_the_summary(tmp_path
     assert not are_current(seen, tmp_path)
 
 
+def test_files_with_new_times_are_those_that_were_seen_as_long_as_they_hold_the_same(tmp_path):
+    """As in a folder that was copied."""
+    main = File(tmp_path, "main").received(0, 0, 2, 3).write()
+    _, seen = with_records(drawn(tmp_path))
+    (path,) = tmp_path.glob("*.main.loader")
+    os.utime(path, (1, 1))
+    assert are_current(seen, tmp_path)
+    size = path.stat().st_size
+    main.rows[-1] = File(tmp_path, "main").received(0, 0, 2, 4).rows[-1]
+    main.write()
+    assert path.stat().st_size == size
+    assert not are_current(seen, tmp_path)
+
+
 def test_files_of_others_do_not_make_a_summary_old(tmp_path):
     write_two_workers(tmp_path)
     _, seen = with_records(drawn(tmp_path))

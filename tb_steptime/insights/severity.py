@@ -1,0 +1,79 @@
+"""How grave a card is, and where it stands among the others: one rule for all cards.
+
+A card's severity is that of its gain now, as it shows it: the share of the step that the change saves at most. What it
+gains later, once something else changed, does not count. Cards stand by severity, then by gain.
+
+gain             0       5 %       15 %              of the step
+severity         | minor | warning | major
+of few steps     | minor | warning | warning         a mean of one or two steps may mislead
+of a guess       | minor | minor   | minor           it is not measured what causes the time
+
+A card without a gain is minor, but for memory that grows in every step, which ends the job: a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.text import Phrase
+
+#: From a twentieth of the step a card is a warning; from 15 % it decides the job's speed.
+WARNING_FRACTION, MAJOR_FRACTION = 0.05, 0.15
+
+#: The gravest first.
+_ORDER = tuple(Severity)
+
+
+def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
+    """Of a card that is worth this share of the step. best: its confidence in the best recording; sure: in this one.
+
+    A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
+    trace that lacks launches, is no reason to drop everything else.
+    """
+    due = severity_of_gain(fraction)
+    if best is Confidence.LOW:
+        return Severity.MINOR
+    return Severity.WARNING if due is Severity.MAJOR and sure is Confidence.LOW else due
+
+
+def severity_of_gain(fraction: float) -> Severity:
+    """Of a card that is certain."""
+    if fraction < WARNING_FRACTION:
+        return Severity.MINOR
+    return Severity.MAJOR if fraction >= MAJOR_FRACTION else Severity.WARNING
+
+
+def lowered(insight: Insight, why: Phrase) -> Insight:
+    """The card as no more than a hint. why: what makes it so unsure."""
+    if insight.severity is Severity.MINOR:
+        return insight
+    return msgspec.structs.replace(insight, severity=Severity.MINOR, confidence=Confidence.LOW, why_confidence=why)
+
+
+def in_order(insights: Iterable[Insight]) -> list[Insight]:
+    """The gravest first, among these the one that gains most; each says from what it was lowered."""
+    return sorted(map(_with_origin, insights), key=_place)
+
+
+def most_gain(insights: Sequence[Insight]) -> Insight | None:
+    """The card that gains most now, where that is the gain of a warning. Headlines speak of it, as the verdict before
+    it is about the most time, too; where its cause is a guess, surer cards stand before it."""
+    worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
+    return max(worth, key=lambda insight: insight.gain_ns, default=None)
+
+
+def _with_origin(insight: Insight) -> Insight:
+    due = severity_of_gain(insight.gain_fraction)
+    is_lowered = _ORDER.index(insight.severity) > _ORDER.index(due)
+    return msgspec.structs.replace(insight, lowered_from=due if is_lowered else None)
+
+
+def _place(insight: Insight) -> tuple[int, int, int, int, int]:
+    """Among equally grave cards the one with most gain stands first. What has no gain, but is about much of the step,
+    stands before what hardly gains anything."""
+    worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
+    later_ns = insight.later_ns or 0
+    return _ORDER.index(insight.severity), -worth_ns, -insight.about_ns, -insight.gain_ns, -later_ns

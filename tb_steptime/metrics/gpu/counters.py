@@ -1,0 +1,177 @@
+"""What a GPU measured of itself while it ran, where the profiler was asked to sample it: figures beside the estimates.
+
+    samples   t0    t1    t2    t3       each is of the time since the one before: (t0, t1] has the value at t1
+    window       [           )           the mean over the part of the window that samples cover
+
+A sample after a gap, in which the ring of samples had no room, stands for one usual interval only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.base import Figure, Metric, unknown
+from tb_steptime.metrics.gpu.utilization import sm_levels, windows
+from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int64
+
+NOT_SAMPLED = Reason("no_counters_recorded")
+NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
+
+#: After more usual intervals than these samples are missing, and the next one is of one interval.
+_LONGEST_INTERVAL = 2
+
+
+class Measured(NamedTuple):
+    """A metric, and how profilers call what it is read from; percents become fractions."""
+
+    metric: Metric
+    names: re.Pattern[str]
+
+    @property
+    def unit(self) -> float:
+        return 0.01 if self.metric.unit is Unit.FRACTION else 1.0
+
+
+def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> Measured:
+    return Measured(Metric(id, label, Unit.FRACTION, meaning, colour), re.compile(names, re.IGNORECASE))
+
+
+def _number(id: str, label: str, meaning: str, names: str) -> Measured:
+    return Measured(Metric(id, label, Unit.NUMBER, meaning), re.compile(names, re.IGNORECASE))
+
+
+#: Names as CUPTI's monitor writes them, and the metrics of CUPTI as Kineto does.
+_ALL = (
+    _fraction(
+        "measured_sm_active",
+        "SM active, measured",
+        "Share of the cycles in which the GPU's multiprocessors (SMs) have work, as the GPU counts it: what est. SM "
+        "efficiency estimates.",
+        r"SM Active \(%\)|sms?__cycles_active\.avg\.pct_of_peak_sustained_elapsed",
+    ),
+    _fraction(
+        "measured_tensor_active",
+        "Tensor cores active, measured",
+        "Share of their peak at which the tensor cores work, as the GPU counts it.",
+        r"Tensor (?:Core )?Active \(%\)|(?:\w+\.)*sms?__(?:inst_executed_)?pipe_tensor\w*\.\w+\.pct_of_peak_\w+",
+        "tensor",
+    ),
+    _fraction(
+        "measured_dram",
+        "Memory bandwidth, measured",
+        "Share of the peak bandwidth of the GPU's memory that reads and writes take, as the GPU counts it.",
+        r"(?:DRAM|HBM) BW \(%\)|dram__(?:throughput|cycles_active)\.\w+\.pct_of_peak_\w+",
+        "copy",
+    ),
+    _number("gpu_power", "Power (W)", "Power that the GPU takes, in watts.", r"Power \(W\)"),
+    _number("gpu_temperature", "Temperature (°C)", "Temperature of the GPU.", r"Temperature \(C\)"),
+    _number(
+        "sm_clock",
+        "SM clock (MHz)",
+        "Clock of the multiprocessors. It is locked while other counters are sampled.",
+        r"SM Clock \(MHz\)",
+    ),
+    _number("memory_clock", "Memory clock (MHz)", "Clock of the GPU's memory.", r"Memory Clock \(MHz\)"),
+)
+MEASURED = {each.metric.id: each for each in _ALL}
+SM_ACTIVE, TENSOR_ACTIVE = (_ALL[place].metric for place in (0, 1))
+#: While these are sampled the clocks are locked; the others are read beside the work.
+_OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
+
+
+class Samples(NamedTuple):
+    """Of one counter of one device: each value holds over (start, end]."""
+
+    start: Int64
+    end: Int64
+    value: Float64
+
+
+@shared()
+def samples(trace: Trace, device: int, id: str) -> Samples | None:
+    """In the metric's unit, in time order; None where they were not recorded."""
+    of, wanted = trace.counters, MEASURED[id]
+    named = [bool(wanted.names.fullmatch(name)) for name in trace.counter_names.strings]
+    if not any(named):
+        return None
+    rows = np.flatnonzero(np.array(named)[of.name] & (of.device == device))
+    rows = rows[of.name[rows] == of.name[rows[:1]]]  # one counter, where several say the same
+    if not len(rows):
+        return None
+    rows = rows[of.value[rows] >= 0]
+    end, value = of.ts[rows], of.value[rows] * wanted.unit
+    length = np.diff(end)
+    usual = int(np.median(length)) if len(length) else 0
+    length = np.where(np.append(usual, length) > _LONGEST_INTERVAL * usual, usual, np.append(usual, length))
+    start = np.maximum(end - length, 0)
+    return Samples(start, end, np.minimum(value, 1.0) if wanted.metric.unit is Unit.FRACTION else value)
+
+
+def measured_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
+    """What was sampled of the device."""
+    return () if device is None else tuple(id for id in MEASURED if samples(trace, device, id) is not None)
+
+
+def clocks_were_locked(trace: Trace, device: int) -> bool:
+    """Whether counters were sampled for which the profiler locks the clocks of the GPU."""
+    return any(samples(trace, device, id) is not None for id in _OF_SAMPLING)
+
+
+def measured(trace: Trace, device: int, id: str) -> Figure:
+    """The mean of the samples over the window and over each step, weighted by the time that they cover."""
+    of = samples(trace, device, id)
+    if of is None:
+        return unknown(trace, NOT_SAMPLED)
+    start, end = windows(trace)
+    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+    low, high = place.reshape(2, -1)
+    part, whole = (np.concatenate(([0.0], np.cumsum(each))) for each in _covered(of, edges))
+    part, whole = part[high] - part[low], whole[high] - whole[low]
+    means = [p / w if w > 0 else None for p, w in zip(part.tolist(), np.rint(whole).tolist(), strict=True)]
+    return Figure(means[0], tuple(means[1:]), NOT_SAMPLED_HERE if means[0] is None else None)
+
+
+def measuring(id: str) -> Callable[[Trace, int], Figure]:
+    """A formula of the catalogue."""
+    return lambda trace, device: measured(trace, device, id)
+
+
+def measured_in(trace: Trace, device: int, id: str, edges: Int64) -> tuple[Float64, Float64] | None:
+    """Value x time and time that the samples cover in each bin [edges[i], edges[i+1])."""
+    of = samples(trace, device, id)
+    return None if of is None else _covered(of, edges)
+
+
+def _covered(of: Samples, edges: Int64) -> tuple[Float64, Float64]:
+    whole = weighted_overlap(of.start, of.end, np.ones(len(of.end)), edges)
+    return weighted_overlap(of.start, of.end, of.value, edges), whole
+
+
+class Validation(NamedTuple):
+    """An estimate beside what was measured over the same time."""
+
+    estimated: float
+    measured: float
+
+
+def validated_sm_efficiency(trace: Trace, device: int) -> Validation | None:
+    """Est. SM efficiency and SM activity over the part of the window that samples cover; None where one is unknown."""
+    of, levels = samples(trace, device, SM_ACTIVE.id), sm_levels(trace, device)
+    if of is None or levels is None:
+        return None
+    low, high = find_steps(trace).window
+    start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
+    covered = int((end - start).sum())
+    if not covered:
+        return None
+    estimated = float(levels.integral_ns(start, end).sum()) / covered
+    return Validation(estimated, float((of.value * (end - start)).sum()) / covered)

@@ -1,0 +1,74 @@
+"""What GPUs measure of themselves, each millisecond or so: samples in the order of the file -> columns by time.
+
+    {"ph": "C", "pid": "GPU 0 Counters", "name": "SM Active (%)", "ts": 12.345, "args": {"": 61.5}}
+
+Written by CUPTI's monitor and by Kineto where metrics were asked for. Counters of others, such as queues of MTIA, have
+processes with numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.trace.device_tables import CounterTable
+from tb_steptime.trace.kineto.inputs import Words
+from tb_steptime.trace.kineto.numbers import floats
+from tb_steptime.trace.kineto.row_types import Counter
+from tb_steptime.trace.kineto.times import time_ns
+
+#: Samples of a trace: a hundred seconds of ten counters. Of more each second one is kept, until they are as few.
+MOST_SAMPLES = 2**20
+#: Far beyond what a GPU measures in any unit.
+_MOST = 1e18
+
+_GPU = re.compile(r"GPU (\d{1,3})(?: Counters)?")
+
+
+def is_of_gpu(row: Counter) -> bool:
+    return isinstance(row.pid, str) and isinstance(row.name, str) and _GPU.fullmatch(row.pid) is not None
+
+
+class CounterColumns:
+    """Grow while a file is read, in its order. names: of the counters. What has no time or no number is left out."""
+
+    def __init__(self) -> None:
+        self._ts, self._value = array("q"), array("d")
+        self._device, self._name = array("i"), array("i")
+        self.names = Words()
+
+    def add(self, rows: Sequence[Counter]) -> None:
+        for row in rows:
+            time, value = time_ns(row.ts), _value_of(row.args)
+            device = _GPU.fullmatch(row.pid)
+            if time is not None and value is not None and device is not None:
+                self._ts.append(time)
+                self._value.append(value)
+                self._device.append(int(device[1]))
+                self._name.append(self.names.number(row.name))
+
+    def table(self, origin_ns: int, last_ns: int) -> CounterTable:
+        """Samples of the recording, which begins at origin_ns and is last_ns long."""
+        if not self._ts:
+            empty = np.empty(0, np.int32)
+            return CounterTable(empty, empty, np.empty(0, np.int64), np.empty(0, np.float64))
+        ts = np.frombuffer(self._ts, np.int64) - origin_ns
+        device, name = np.frombuffer(self._device, np.int32), np.frombuffer(self._name, np.int32)
+        order = np.lexsort((ts, name, device))
+        table = CounterTable(device, name, ts, np.frombuffer(self._value, np.float64)).where(order)
+        table = table.where((table.ts >= 0) & (table.ts <= last_ns))
+        while len(table) > MOST_SAMPLES:
+            table = table.where(np.arange(0, len(table), 2))
+        return table
+
+
+def _value_of(args: object) -> float | None:
+    """The only value, whatever its key: Kineto and the monitor write an empty one."""
+    if not isinstance(args, dict) or len(args) != 1:
+        return None
+    (value,) = floats(list(args.values()))
+    return value if math.isfinite(value) and abs(value) < _MOST else None

@@ -1,0 +1,54 @@
+"""Mangled names -> names as they were written. Some writers leave the names of kernels as the compiler made them.
+
+_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_   ->   void at::native::(anonymous namespace)::add<float, 4>(float*)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from tb_steptime.trace.mangled.parser import NotReadableError, Parser
+from tb_steptime.trace.table import EventTable, StringTable
+
+#: What compilers append to copies of a function that they specialise, and AMD to the descriptor of a kernel.
+_CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
+
+
+def demangled(name: str) -> str:
+    """The name as it was written, as c++filt shows it; as it is where it is not mangled, or cannot be read.
+
+    >>> demangled("_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_")
+    'void at::native::(anonymous namespace)::add<float, 4>(float*)'
+    """
+    if not name.startswith("_Z"):
+        return name
+    parser = Parser(name)
+    try:
+        text = parser.encoding()
+    except (NotReadableError, RecursionError):
+        return name
+    rest = name[parser.at :]
+    clones = _CLONE.findall(rest)
+    return text + "".join(f" [clone {each}]" for each in clones) if "".join(clones) == rest else name
+
+
+def demangled_names(names: StringTable, events: EventTable) -> tuple[StringTable, EventTable]:
+    """The names as written, each distinct one read once. Of names that become alike the first counts for all."""
+    mangled = [number for number, name in enumerate(names.strings) if name.startswith("_Z")]
+    if not mangled:
+        return names, events
+    strings = list(names.strings)
+    place = {name: number for number, name in enumerate(strings)}
+    same = np.arange(len(strings))
+    for number in mangled:
+        written = demangled(strings[number])
+        first = place.setdefault(written, number)
+        if first == number:
+            strings[number] = written
+        same[number] = first
+    if (same == np.arange(len(strings))).all():
+        return StringTable(strings), events
+    return StringTable(strings), replace(events, name=same[events.name].astype(np.int32))

@@ -1,0 +1,56 @@
+"""How much of the devices' work lies in the steps, and how much before, between and after them.
+
+steps     before |--- 5 ---|--- 6 ---| between |--- 8 ---| after
+device       kkkk kkkkk kkkk kkkk kk     kkk     kkkkkk     k
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import DEVICE_KINDS, Int64
+
+#: Less work outside of the steps changes no figure.
+SAID_FROM = 0.01
+
+
+class DeviceTime(NamedTuple):
+    """Time of all kernels, copies and sets of a trace by where it lies, ns; what crosses an edge is divided there."""
+
+    in_steps_ns: int
+    before_ns: int
+    between_ns: int
+    after_ns: int
+
+    @property
+    def total_ns(self) -> int:
+        return sum(self)
+
+    @property
+    def outside_ns(self) -> int:
+        return self.total_ns - self.in_steps_ns
+
+
+def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
+    """Of disjoint windows in time order, at least one."""
+    rows = trace.events.rows(*DEVICE_KINDS)
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    low, high = np.array(windows, np.int64).T
+    total = int((end - start).sum())
+    before = _until(start, end, low[:1])
+    after = total - _until(start, end, high[-1:])
+    inside = _until(start, end, high) - _until(start, end, low)
+    return DeviceTime(inside, before, total - before - after - inside, after)
+
+
+def _until(start: Int64, end: Int64, instants: Int64) -> int:
+    """The time of these intervals before each instant, summed over the instants."""
+    starts, ends = np.sort(start), np.sort(end)
+    begun, over = np.searchsorted(starts, instants), np.searchsorted(ends, instants)
+    start_sums, end_sums = np.append(0, np.cumsum(starts)), np.append(0, np.cumsum(ends))
+    sums: Int64 = end_sums[over] + (begun - over) * instants - start_sums[begun]
+    return int(sums.sum())

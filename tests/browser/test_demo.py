@@ -1,0 +1,142 @@
+"""`make demo` in a fresh clone: the tab opens with the run that the README shows, and the clone stays clean."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests import PROJECT
+from tests.browser.tab import Tab, wait_until_all_is_read
+from tests.drawn.repositories import changes, commit_all, git, needs_git
+from tools.docs.screenshots import PICTURES
+from tools.serve import START_SECONDS, TensorBoard, free_port
+
+pytestmark = needs_git
+
+#: What `make demo` makes before it starts TensorBoard, and git ignores.
+BUILT = ("tb_steptime/static", "tb_steptime/trace/kineto/native/_scan*")
+#: Taken as made: the packages are those that run this test.
+INSTALLED = (".venv/.python", ".venv/.node", ".venv/.demo")
+
+
+#: In the place of the PyTorch Profiler tab, which reads every trace at start, in a process each: that takes a busy
+#: machine minutes.
+OTHER_TAB = """
+from tensorboard.plugins.base_plugin import TBPlugin
+
+class TorchProfilerPlugin(TBPlugin):
+    plugin_name = "in_place_of_the_profiler"
+
+    def get_plugin_apps(self):
+        return {}
+
+    def is_active(self):
+        return False
+"""
+
+
+class Demo(NamedTuple):
+    """address: the one that `make demo` prints. cache: the user's cache directory."""
+
+    clone: Path
+    address: str
+    cache: Path
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that git tracks as they are in this checkout, committed in a repository of their own."""
+    if not (PROJECT / ".git").exists():
+        pytest.skip("this is no checkout of git")
+    clone = tmp_path_factory.mktemp("demo") / "clone"
+    for name in git(PROJECT, "ls-files", "-z").split("\0"):
+        if name and (PROJECT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(PROJECT / name, clone / name)
+            shutil.copymode(PROJECT / name, clone / name)
+    commit_all(clone)
+    for pattern in BUILT:
+        for path in PROJECT.glob(pattern):
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, clone / path.relative_to(PROJECT))
+    return clone
+
+
+@pytest.fixture(scope="module")
+def demo(browser: Browser, clone: Path) -> Iterator[Demo]:
+    """Asks for the browser, so that nothing is started in vain where there is none."""
+    cache = clone.parent / "cache"
+    command = ["make", *(word for made in INSTALLED for word in ("-o", made)), "demo"]
+    command += [f"BIN={Path(sys.executable).parent}", f"ARGS=--port {free_port()}"]
+    command += [f"PYTHONPYCACHEPREFIX={sys.pycache_prefix or ''}"]  # packages are compiled there
+    other_tab = clone.parent / "packages" / "torch_tb_profiler" / "plugin.py"
+    other_tab.parent.mkdir(parents=True)
+    other_tab.with_name("__init__.py").touch()
+    other_tab.write_text(OTHER_TAB)
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(other_tab.parents[1])}
+    with subprocess.Popen(
+        command, cwd=clone, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as made:
+        try:
+            yield Demo(clone, printed_address(made), cache)
+        finally:
+            os.killpg(made.pid, signal.SIGTERM)
+            made.wait(START_SECONDS)
+
+
+def printed_address(made: subprocess.Popen[str]) -> str:
+    assert made.stdout is not None
+    said = []
+    for line in made.stdout:
+        said.append(line)
+        if found := re.search(r"http://\S+#tb_steptime\S*", line):
+            return found[0]
+    pytest.fail(f"`make demo` ended without an address:\n{''.join(said)}")
+
+
+@pytest.fixture
+def tab(browser: Browser, demo: Demo) -> Iterator[Tab]:
+    server: Any = SimpleNamespace(url=demo.address.partition("#")[0])
+    server.json_of = partial(TensorBoard.json_of, server)
+    page = browser.new_page()
+    yield Tab(page, server)
+    page.close()
+
+
+def test_it_opens_with_the_run_that_the_readme_shows(demo: Demo, tab: Tab) -> None:
+    first = PICTURES[0]
+    assert re.search(r"docs/screenshots/(\S+)\)", (PROJECT / "README.md").read_text())[1] == first.name
+    tab.page.goto(demo.address)
+    tab.view(first.view)
+    chosen = tab.page.evaluate("decodeURIComponent(location.hash)")
+    assert f"run={first.run}" in chosen
+    assert tab.faults == []
+
+
+def test_by_hand_it_opens_with_a_gpu(tab: Tab) -> None:
+    tab.open()
+    tab.view("overview")
+    expect(tab.frame.get_by_text("NVIDIA A100").first).to_be_visible()
+
+
+def test_no_trace_is_read_and_no_file_changes(demo: Demo, tab: Tab) -> None:
+    tab.page.goto(demo.address)
+    tab.view("overview")
+    for title, view in (("Trends", "trends"), ("Timeline", "timeline"), ("Ranks", "ranks")):
+        tab.go_to(title)
+        tab.view(view)
+    wait_until_all_is_read(tab.server)
+    assert changes(demo.clone) == []
+    assert not list(demo.cache.rglob("*.steptime"))
+    assert tab.faults == []

@@ -1,0 +1,91 @@
+"""Several runs: a line each, with what their spans agree on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.ingest.found import FoundSpan, spans_of_files
+from tb_steptime.terminal.printer import UNKNOWN
+from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
+from tests.drawn.small_trace import write_trace
+
+FOUND = FoundSpan("id", "a", "w", 1, "a/w.json", Path("logs/a/w.json"), None)
+FIRST = SpanLine(10, 20_000_000, "input-bound", "more_workers", "Major: Use 4 workers, up to 9 ms a step", False)
+SLOWER = replace(FIRST, step_ns=50_000_000, said="Major: Use 8 workers, up to 30 ms a step")
+OTHER = SpanLine(20, 20_000_000, "host-bound", None, "no card", False)
+
+
+def test_spans_that_disagree_are_counted():
+    runs = [(FOUND, [FIRST]), (replace(FOUND, run="long/name"), [FIRST, OTHER, SLOWER]), (FOUND, [OTHER, OTHER])]
+    assert list(run_table(runs, None)) == [
+        "Run        Spans  Mean step  Limited by                  First card",
+        "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9 ms a step",
+        "long/name      3    27.5 ms  input-bound (2 of 3 spans)  "
+        "Major: Use 4 workers, up to 9 ms a step (2 of 3 spans)",
+        "a              2    20.0 ms  host-bound                  no card",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_line_is_no_longer_than_the_terminal(width: int):
+    runs = [(replace(FOUND, run="r" * 90), [FIRST, OTHER, SLOWER])]
+    assert max(map(len, run_table(runs, width))) <= width
+
+
+def test_a_simulated_run_says_so_and_one_without_steps_has_no_step_time():
+    line = replace(OTHER, simulated=True, steps=0, step_ns=0)
+    lines = [list(run_table([(replace(FOUND, run=run), [line])], None))[1] for run in ("x", "x_simulated")]
+    assert [each.split("  ")[0] for each in lines] == ["x (simulated)", "x_simulated"]
+    assert [f" {UNKNOWN} " in each for each in lines] == [True, True]
+
+
+def test_runs_of_one_name_in_two_log_directories_are_two():
+    assert run_key(FOUND) != run_key(replace(FOUND, trace=Path("other/a/w.json")))
+    assert run_key(FOUND) == run_key(replace(FOUND, file="a/w.2.json", trace=Path("logs/a/w.2.json")))
+    first, second = spans_of_files([Path("logs/a/x.json"), Path("logs/a/y.json")])
+    assert run_key(first) == run_key(second)
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs, the first with two spans."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("a/w.1", "a/w.2", "b/w.1"):
+        write_trace(tmp_path / "logs" / f"{name}.pt.trace.json")
+    return tmp_path / "logs"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    assert cli.main(["summarize", *map(str, arguments)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_log_directory_of_several_runs_is_a_line_for_each(logs, capsys):
+    head, a, b, empty, hint = printed(capsys, logs)
+    assert head.split() == ["Run", "Spans", "Mean", "step", "Limited", "by", "First", "card"]
+    assert (a.split()[:4], b.split()[:4], empty) == (["a", "2", "100", "µs"], ["b", "1", "100", "µs"], "")
+    assert (" a step (" in a, "spans)" in a, a.split()[4:]) == (True, False, b.split()[4:])
+    assert "--details" in hint
+
+
+def test_one_run_one_file_and_details_are_shown_in_full(logs, capsys):
+    def in_full(lines: list[str]) -> int:
+        return sum(line.startswith("Mean step") for line in lines)
+
+    one = printed(capsys, logs / "b" / "w.1.pt.trace.json")
+    everything = printed(capsys, logs, "--details")
+    assert (in_full(printed(capsys, logs / "a")), in_full(one), in_full(everything)) == (2, 1, 3)
+    assert everything[-len(one) + 1 :] == one[1:]
+
+
+def test_what_cannot_be_read_is_in_no_line(logs, capsys):
+    (logs / "c").mkdir()
+    (logs / "c" / "w.1.pt.trace.json").write_text("no trace")
+    assert cli.main(["summarize", str(logs)]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines() if line][:3] == ["Run", "a", "b"]
+    assert len(said.err.splitlines()) == 1
