@@ -113,7 +113,10 @@ def right_fraction(trace: Trace, changed: str = "") -> float | None:
 def _recorded(trace: Trace) -> list[Said]:
     """Of each kernel what the eager recording says itself."""
     makers, phases = kernel_makers(trace), kernel_phases(trace)
-    names = [trace.strings[name] if name >= 0 else None for name in kernel_op_names(trace).tolist()]
+    names = [
+        trace.strings[name] if name >= 0 else None
+        for name in kernel_op_names(trace, np.arange(len(trace.kernels))).tolist()
+    ]
     return [(name, makers.module[row], makers.line[row], PHASES[int(phases[row])]) for row, name in enumerate(names)]
 
 
