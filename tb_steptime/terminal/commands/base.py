@@ -51,6 +51,17 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_names_from(parser: argparse.ArgumentParser) -> None:
+    """See `ingest.graph_names`."""
+    parser.add_argument(
+        "--names-from",
+        type=any_path,
+        metavar="PATH",
+        help="an eager recording of the same job, or a folder with one: names the ops and modules of what runs in CUDA "
+        "graphs; default: looked for in the log directory",
+    )
+
+
 def terminal_width() -> int:
     """In characters; 80 where it is not known."""
     import shutil  # slow to import, with what it can unpack
