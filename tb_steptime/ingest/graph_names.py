@@ -29,13 +29,12 @@ from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
 from tb_steptime.ingest.summaries.writing import places_for
 from tb_steptime.metrics.replays.labels import LEAST_NAMED_FRACTION, Labelled, labelled
+from tb_steptime.metrics.replays.naming import graph_time
 from tb_steptime.trace.kineto import looks_like_trace, read_trace
 from tb_steptime.trace.model import NamedFrom, Trace
 from tb_steptime.trace.ops import graph_kernels
 from tb_steptime.trace.table import distinct_in
 
-#: Of the kernel time: graphs that hold less are not worth reading another trace for, nor a word.
-LEAST_GRAPH_FRACTION = 0.1
 #: Reading takes time, and what the nearest three do not name the fourth hardly does.
 MOST_READ = 3
 #: So large may each be: in bytes, or as a multiple of the trace itself, but never more than the last.
@@ -61,10 +60,8 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
     if trace.named_from is not None or trace.kernel_labels is not None:
         return trace
     places = places or NamePlaces()
-    graph = graph_kernels(trace)
-    time = trace.events.dur_ns[trace.kernels.event]
-    least = 0.0 if places.named else LEAST_GRAPH_FRACTION
-    if not graph.any() or time[graph].sum() < least * time.sum():
+    time = graph_time(trace)
+    if not time.graph_ns or not (places.named or time.is_much):
         return trace
     path = any_path(trace.path)
     if not isinstance(path, Path):
@@ -84,14 +81,12 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
 
 def graph_names(trace: Trace) -> GraphNames:
     """What a summary remembers of it."""
-    graph = graph_kernels(trace)
-    time = trace.events.dur_ns[trace.kernels.event]
-    if not graph.any():
+    time = graph_time(trace)
+    if not time.graph_ns:
         return GraphNames()
-    large = bool(time[graph].sum() >= LEAST_GRAPH_FRACTION * time.sum())
     named = trace.named_from
     if named is None or not named.labelled_fraction:
-        return GraphNames(graphs=True, wanted=large)
+        return GraphNames(graphs=True, wanted=time.is_much)
     path, other = any_path(trace.path), Path(named.path)
     folder = os.path.relpath(other.parent, path.absolute().parent) if isinstance(path, Path) else ""
     known = stamp(other)

@@ -19,14 +19,15 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 @shared()
 def kernel_labels(trace: Trace) -> KernelLabels | None:
     """The labels of this recording's kernels; None where no kernel has one."""
-    annotated = _annotated(trace)
-    if annotated is None or trace.kernel_labels is None:
-        return annotated or trace.kernel_labels
-    return _over(annotated, trace.kernel_labels)
+    noted = annotated(trace)
+    if noted is None or trace.kernel_labels is None:
+        return noted or trace.kernel_labels
+    return _over(noted, trace.kernel_labels)
 
 
-def _annotated(trace: Trace) -> KernelLabels | None:
-    """A module is named by its qualified name, or by the innermost scope where that is all that was noted."""
+@shared()
+def annotated(trace: Trace) -> KernelLabels | None:
+    """What annotations alone say; None where there are none. A module is named by its qualified name, or by the innermost scope where that is all that was noted."""
     table, size = trace.annotations, len(trace.kernels)
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1
