@@ -93,6 +93,13 @@ export type TrendsTitleId =
   | "est_sm_efficiency"
   | "est_achieved_occupancy"
   | "kineto_achieved_occupancy"
+  | "measured_sm_active"
+  | "measured_tensor_active"
+  | "measured_dram"
+  | "gpu_power"
+  | "gpu_temperature"
+  | "sm_clock"
+  | "memory_clock"
   | "tensor_core_share"
   | "tensor_core_share_high"
   | "kernel_sum_time"
@@ -773,7 +780,8 @@ export interface DeviceFigures {
 }
 
 /**
- * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+ * One device. tiles: figures of the window and its steps, and behind them what the GPU measured of itself, where
+ * that was sampled. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
  * recorded, kernels of modules where modules are.
  * idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
@@ -1024,7 +1032,9 @@ export interface Exchanges {
 }
 
 /**
- * base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
+ * base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high: the
+ * upper end where it is only known to lie in a range, which base or candidate begin; None where it is not. low, high:
+ * 95 % interval of
  * the change; these and distinguishable are None where a side has too few steps to say.
  */
 export interface FigureChange {
@@ -1035,6 +1045,8 @@ export interface FigureChange {
   high: number | null;
   distinguishable: boolean | null;
   why: Reason | null;
+  base_high: number | null;
+  candidate_high: number | null;
 }
 
 /**
@@ -3357,7 +3369,10 @@ export interface TrendsPage {
   left_out: number;
 }
 
-/** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
+/**
+ * origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
+ * of a GPU's counters those that were sampled.
+ */
 export interface TrendsResult {
   origin_ns: number;
   steps: StepMark[];

@@ -215,7 +215,7 @@ def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
     compared = other.result("compare", CompareResult)
     known = {place.name for place in compared.kernels}
     time, rows = _graph_time(trace)
-    more = compared.more_kernels_ns > sum(place.ns for place in compared.kernels) / 10  # many have no name in it
+    more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # many have no name in it
     return more or sum(each for name, each in zip(rows, time, strict=True) if name in known) >= (
         LEAST_NAMED_FRACTION * sum(time)
     )
