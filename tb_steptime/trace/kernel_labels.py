@@ -17,15 +17,6 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 
 @shared()
-def kernel_labels(trace: Trace) -> KernelLabels | None:
-    """The labels of this recording's kernels; None where no kernel has one."""
-    noted = annotated(trace)
-    if noted is None or trace.kernel_labels is None:
-        return noted or trace.kernel_labels
-    return _over(noted, trace.kernel_labels)
-
-
-@shared()
 def annotated(trace: Trace) -> KernelLabels | None:
     """What annotations alone say; None where there are none. A module is named by its qualified name, or by the innermost scope where that is all that was noted."""
     table, size = trace.annotations, len(trace.kernels)
@@ -39,6 +30,15 @@ def annotated(trace: Trace) -> KernelLabels | None:
     none = np.full(size, -1, np.int32)
     texts = [_path(text) for text in trace.annotation_texts.strings]
     return KernelLabels(none, none, none, none, none, modules, none, phase, StringTable(texts))
+
+
+@shared(annotated)
+def kernel_labels(trace: Trace) -> KernelLabels | None:
+    """The labels of this recording's kernels; None where no kernel has one."""
+    noted = annotated(trace)
+    if noted is None or trace.kernel_labels is None:
+        return noted or trace.kernel_labels
+    return _over(noted, trace.kernel_labels)
 
 
 def _path(name: str) -> str:

@@ -32,7 +32,9 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
   const metric = (row: FigureChange) => meanings.metric(row.metric);
   const missing = ({ why, ...row }: FigureChange) => {
     if (why) return sentence(meanings.explain(why));
-    return isRange(row) ? "It is only known to lie in a range; the interval holds both ends." : "It is not measurable there.";
+    return isRange(row)
+      ? "It is only known to lie in a range; the interval holds both ends."
+      : "It is not measurable there.";
   };
   const mean = (id: "base" | "candidate", label: string, of: string): Column<FigureChange> => ({
     ...{ id, label, meaning: `Of ${of}.`, width: "120px", numeric: true, missing },
