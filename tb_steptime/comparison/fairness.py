@@ -14,7 +14,8 @@ OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "
               "other_ops", "other_kernels"}  # fmt: skip
 #: Of the calls of ops, those of both; below it, and without shapes, nothing says that the work is the same.
 COMMON_FRACTION = 0.1
-#: From this share of kernel time in graphs on, the host's ops say little of what the GPU computes: kernels are compared.
+#: From this share of kernel time in graphs on, the host's ops say little of what the GPU computes, and kernels are
+#: compared.
 IN_GRAPHS = 0.1
 #: From this share on kernels of the same work have other names where one of the two compiles them.
 COMPILED = 0.1

@@ -31,9 +31,10 @@ UNKNOWN_IN_GRAPHS = {"flops_mostly_unknown"}
 
 
 class FigureChange(msgspec.Struct, frozen=True):
-    """base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high: the
-    upper end where it is only known to lie in a range, which base or candidate begin; None where it is not. low, high: 95 % interval of
-    the change; these and distinguishable are None where a side has too few steps to say."""
+    """base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high:
+    the upper end where it is only known to lie in a range, which base or candidate begin; None where it is known.
+    low, high: 95 % interval of the change; these and distinguishable are None where a side has too few steps to say.
+    """
 
     metric: str
     base: float | None

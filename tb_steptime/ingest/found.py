@@ -47,12 +47,16 @@ class FoundSpan:
     @classmethod
     def of(cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None) -> FoundSpan:
         """Not numbered yet."""
-        return cls(span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root)
+        return cls(
+            span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root
+        )
 
     def under(self, root: AnyPath) -> FoundSpan:
         """The same with paths that begin as the user wrote the folder."""
         trace = root / self.file if self.trace else None
-        return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root)
+        return replace(
+            self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root
+        )
 
     @property
     def path(self) -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.paths import AnyPath, any_path, is_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.names import JSON_NAME, TraceName, passed_on_workers, rank_in_name, trace_name
 from tb_steptime.ingest.places import Place
@@ -203,7 +203,7 @@ def _may_name(trace: Trace, other: Path) -> bool:
     """By its summary where there is one, else by its first bytes."""
     for place in places_for(other):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
-            known = summary_of(other, place) if os.path.isfile(place) else None
+            known = summary_of(other, place) if is_file(place) else None
             if known is not None:
                 return _has_such_kernels(trace, known)
     return _name_of(other).sure or looks_like_trace(other)

@@ -38,7 +38,8 @@ def measure_file(
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
     `measure_trace`; processes: how many may work; needed_then: names of modules that the caller needs for the result,
-    which are imported while other processes read a large file; names: see `read_file`. Raises TraceError with text for the user."""
+    which are imported while other processes read a large file; names: see `read_file`. Raises TraceError with text for
+    the user."""
     trace = read_file(
         path,
         on_progress,

@@ -52,7 +52,8 @@ class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
     one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
-    (see `read_one`). processes: how many may read it together. log_directory: which the trace lies in, if it is known."""
+    (see `read_one`). processes: how many may read it together. log_directory: which the trace lies in, if it is
+    known."""
 
     id: str
     trace: AnyPath

@@ -87,9 +87,7 @@ class Span:
         from tb_steptime.ingest.cores import cores
         from tb_steptime.ingest.measure import measure_file
 
-        return measure_file(
-            trace, leave_out=("timeline",), processes=cores(), names=name_places(self.found)
-        )
+        return measure_file(trace, leave_out=("timeline",), processes=cores(), names=name_places(self.found))
 
     @cached_property
     def judgement(self) -> Judgement:

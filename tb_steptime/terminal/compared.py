@@ -16,7 +16,6 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, find_spans, measured_span, read_found
 from tb_steptime.trace.kineto import ReadProgress
 
-
 #: Which steps, and what graphs' kernels are named from.
 _Choice = tuple[StepChoice, AnyPath | None]
 

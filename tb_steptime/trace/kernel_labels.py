@@ -18,7 +18,8 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 @shared()
 def annotated(trace: Trace) -> KernelLabels | None:
-    """What annotations alone say; None where there are none. A module is named by its qualified name, or by the innermost scope where that is all that was noted."""
+    """What annotations alone say; None where there are none. A module is named by its qualified name, or by the
+    innermost scope where that is all that was noted."""
     table, size = trace.annotations, len(trace.kernels)
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1

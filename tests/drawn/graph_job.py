@@ -62,7 +62,7 @@ def _eager(step: int, other_model: bool, op_us: int) -> list[dict[str, Any]]:
         name = f"other_{kernel}" if other_model else kernel
         starts = max(starts, call + 15.0)
         found += [
-            _event("python_function", f"nn.Module: {module}", call - 1, op_us + 2, {"Python id": number, "Python module id": place}),
+            _event("python_function", f"nn.Module: {module}", call - 1, op_us + 2, {"Python id": number}),
             _event("cpu_op", op, call, op_us, {"External id": number}),
             _event("cuda_runtime", "cudaLaunchKernel", call + 2, 4, {"correlation": number, "External id": number}),
             _kernel(name, starts, length, grid, correlation=number, **{"External id": number}),

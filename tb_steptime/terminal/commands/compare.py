@@ -7,7 +7,15 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_names_from, add_paths, add_steps, exit_code, terminal_width
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_names_from,
+    add_paths,
+    add_steps,
+    exit_code,
+    terminal_width,
+)
 
 if TYPE_CHECKING:
     from tb_steptime.comparison.gates import Gate, GateResult

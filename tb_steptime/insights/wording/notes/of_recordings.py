@@ -103,8 +103,8 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "graphs_run_other_kernels": NoteWords(
         "What runs in captured graphs has no ops and no modules.",
-        "The eager recording {recording} runs other kernels: only {share} of the graphs' kernel time is spent in kernels "
-        "that it has, too. So nothing is carried over.",
+        "The eager recording {recording} runs other kernels: only {share} of the graphs' kernel time is spent in "
+        "kernels that it has, too. So nothing is carried over.",
     ),
     "graphs_unnamed": NoteWords(
         "{share} of the kernel time runs in captured graphs, without ops and modules.",
