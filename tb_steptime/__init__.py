@@ -17,14 +17,16 @@ __all__ = ["compare", "open"]
 __version__ = "0.2.0"
 
 
-def open(path: str | os.PathLike[str]) -> Spans:
+def open(path: str | os.PathLike[str], *, names_from: str | os.PathLike[str] | None = None) -> Spans:
     """The recordings under a path: a trace or summary file, a log directory, a run's folder, or a worker in it.
 
-    What is measured of them: see `docs/python_api.md`. Raises TraceError where there is nothing of the kind.
+    What is measured of them: see `docs/python_api.md`. names_from: an eager recording of the same job, or a folder with
+    one, which names the ops and modules of what runs in captured graphs; without it one is taken from the log
+    directory, if there is any. Raises TraceError where there is nothing of the kind.
     """
     from tb_steptime.notebook.opening import open_path
 
-    return open_path(path)
+    return open_path(path, names_from)
 
 
 def compare(

@@ -1032,8 +1032,9 @@ export interface Exchanges {
 }
 
 /**
- * base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
- * the change; these and distinguishable are None where a side has too few steps to say.
+ * base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high:
+ * the upper end where it is only known to lie in a range, which base or candidate begin; None where it is known.
+ * low, high: 95 % interval of the change; these and distinguishable are None where a side has too few steps to say.
  */
 export interface FigureChange {
   metric: string;
@@ -1043,6 +1044,8 @@ export interface FigureChange {
   high: number | null;
   distinguishable: boolean | null;
   why: Reason | null;
+  base_high: number | null;
+  candidate_high: number | null;
 }
 
 /**

@@ -13,6 +13,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.replays.naming import graph_time
 from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
@@ -46,6 +47,7 @@ def notes(trace: Trace) -> list[Note]:
         *_several_devices(trace),
         *_occupancy_zeros(trace),
         *_counters(trace),
+        *_graphs(trace),
     ]
 
 
@@ -153,4 +155,28 @@ def _counters(trace: Trace) -> list[Note]:
     if found is not None:
         values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
         notes.append(Note("sm_efficiency_measured", values, ("gpu", EST_SM_EFFICIENCY.id)))
+    return notes
+
+
+#: Views whose tables have rows of what graphs run.
+_SHOWS_GRAPHS = ("operators", "gpu")
+
+
+def _graphs(trace: Trace) -> list[Note]:
+    """Where the ops and modules of what graphs run come from, or how to get them."""
+    time = graph_time(trace)
+    if not time.graph_ns:
+        return []
+    notes = []
+    if time.annotated_ns:
+        notes.append(Note("graphs_annotated", {"share": fraction(time.annotated_ns / time.graph_ns)}, _SHOWS_GRAPHS))
+    source = trace.named_from
+    if source is not None and source.labelled_fraction:
+        values = {"recording": text(source.recording), "share": fraction(source.labelled_fraction)}
+        notes.append(Note("graphs_named", values, _SHOWS_GRAPHS))
+    elif source is not None and not notes:
+        values = {"recording": text(source.recording), "share": fraction(source.named_fraction)}
+        notes.append(Note("graphs_run_other_kernels", values, _SHOWS_GRAPHS))
+    elif not notes and time.is_much:
+        notes.append(Note("graphs_unnamed", {"share": fraction(time.graph_ns / time.all_ns)}, _SHOWS_GRAPHS))
     return notes

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tb_steptime.comparison.sides import ComparedSpan, Side
-from tb_steptime.text import Note, count, text
+from tb_steptime.text import Note, count, fraction, text
 
 #: Fewer steps than this on one side are named.
 FEW_STEPS = 5
 #: Where one of these holds, the two do not do the same work: what cards promised for the one says nothing of the other.
 OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
-              "other_ops"}  # fmt: skip
+              "other_ops", "other_kernels"}  # fmt: skip
 #: Of the calls of ops, those of both; below it, and without shapes, nothing says that the work is the same.
 COMMON_FRACTION = 0.1
+#: From this share of kernel time in graphs on, the host's ops say little of what the GPU computes, and kernels are
+#: compared.
+IN_GRAPHS = 0.1
+#: From this share on kernels of the same work have other names where one of the two compiles them.
+COMPILED = 0.1
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
@@ -44,12 +49,19 @@ def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
 
 def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
     before, after = (span.compare.setup.first_inputs[:1] for span in (base, candidate))
+    in_graphs = [(span.overview.job.graph_share or 0.0) >= IN_GRAPHS for span in (base, candidate)]
+    if any(in_graphs) and not (_is_compiled(base) or _is_compiled(candidate)):
+        common = _common_kernels(base, candidate)
+        if common < COMMON_FRACTION:
+            yield Note("other_kernels", {"share": fraction(common)})
+    if in_graphs[0] != in_graphs[1]:
+        before = after = []  # the first product on the host is another one where graphs run those before it
     for one, other in zip(before, after, strict=False):
         if _first(one.shapes) != _first(other.shapes):
             yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
         if _first(one.dtypes) != _first(other.dtypes):
             yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
-    if not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
+    if not any(in_graphs) and not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
         yield Note("other_ops")
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
@@ -89,6 +101,25 @@ def _common_ops(base: ComparedSpan, candidate: ComparedSpan) -> float:
     names = before.keys() | after.keys()
     most = sum(max(before.get(name, 0.0), after.get(name, 0.0)) for name in names)
     return sum(min(before.get(name, 0.0), after.get(name, 0.0)) for name in names) / most if most else 1.0
+
+
+def _is_compiled(span: ComparedSpan) -> bool:
+    return (span.overview.job.compiled_share or 0.0) >= COMPILED
+
+
+def _common_kernels(base: ComparedSpan, candidate: ComparedSpan) -> float:
+    """Share of the kernel time of the shorter step that kernels of both take, by name; 1 where one side has none."""
+    before, after = (_kernel_ns(span) for span in (base, candidate))
+    least = min(sum(before.values()), sum(after.values()))
+    return sum(min(ns, after.get(name, 0.0)) for name, ns in before.items()) / least if least else 1.0
+
+
+def _kernel_ns(span: ComparedSpan) -> dict[str, float]:
+    """Time a step of each kernel."""
+    found: dict[str, float] = {}
+    for place in span.compare.kernels:
+        found[place.name] = found.get(place.name, 0.0) + place.total_ns / int(span.whole.sum())
+    return found
 
 
 def _ranks(span: ComparedSpan) -> str:

@@ -1,6 +1,10 @@
 """Figures of both sides that are no parts of the step: how full the GPU is, how near to its limit, how much memory.
 
-Each is the mean over the compared steps, and its change has an interval as that of the step time has.
+Each is the mean over the compared steps, and its change has an interval as that of the step time has. A figure that is
+only known to lie in a range is compared as one, by both ends:
+
+    tensor-core share   10 to 80 %  ->  85 %     +5 to +75 points
+                        10 to 80 %  ->  60 %     -20 to +50 points: not distinguishable
 """
 
 from __future__ import annotations
@@ -8,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.comparison.intervals import change_of_mean
+from tb_steptime.comparison.intervals import Change, change_of_mean
 from tb_steptime.comparison.sides import Side
 from tb_steptime.text import Reason
 from tb_steptime.trace.table import Float64
@@ -18,11 +22,19 @@ COMPARED = (
     "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share", "mfu", "hfu", "model_gflop",
     "peak_allocated",
 )  # fmt: skip
+#: Metrics that are the lower end of a range -> its upper end.
+UPPER_END = {"tensor_core_share": "tensor_core_share_high"}
+#: Ends that are nearer to each other than a point are no range.
+LEAST_RANGE = 0.01
+#: Reasons why a side cannot tell what the other one can, though both compute it: what graphs run has no shapes.
+UNKNOWN_IN_GRAPHS = {"flops_mostly_unknown"}
 
 
 class FigureChange(msgspec.Struct, frozen=True):
-    """base, candidate: None where it is not measurable on that side, for the reason `why`. low, high: 95 % interval of
-    the change; these and distinguishable are None where a side has too few steps to say."""
+    """base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high:
+    the upper end where it is only known to lie in a range, which base or candidate begin; None where it is known.
+    low, high: 95 % interval of the change; these and distinguishable are None where a side has too few steps to say.
+    """
 
     metric: str
     base: float | None
@@ -31,25 +43,63 @@ class FigureChange(msgspec.Struct, frozen=True):
     high: float | None = None
     distinguishable: bool | None = None
     why: Reason | None = None
+    base_high: float | None = None
+    candidate_high: float | None = None
 
     @property
     def change(self) -> float | None:
-        return None if self.base is None or self.candidate is None else self.candidate - self.base
+        """None of ranges: how much of it is the unknown part nobody can say."""
+        if self.base is None or self.candidate is None or self.is_range:
+            return None
+        return self.candidate - self.base
+
+    @property
+    def is_range(self) -> bool:
+        return self.base_high is not None or self.candidate_high is not None
 
 
 def figure_changes(base: Side, candidate: Side) -> list[FigureChange]:
     """Of those that one of the two has at least."""
-    found = [_figure(metric, base, candidate) for metric in COMPARED]
-    return [each for each in found if each.base is not None or each.candidate is not None]
+    return [
+        _figure(metric, base, candidate)
+        for metric in COMPARED
+        if len(base.per_step(metric)) or len(candidate.per_step(metric))
+    ]
 
 
 def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
     before, after = (_digits(side.per_step(metric)) for side in (base, candidate))
+    ends = [_mean(side.per_step(UPPER_END[metric])) if is_range(metric, side) else None for side in (base, candidate)]
     if not len(before) or not len(after):
         why = (candidate if len(before) else base).why_not(metric)
-        return FigureChange(metric, _mean(before), _mean(after), why=why)
+        if why is not None and why.code in UNKNOWN_IN_GRAPHS:
+            return FigureChange(metric, None, None, why=why)
+        return FigureChange(metric, _mean(before), _mean(after), None, None, None, why, *ends)
+    if any(end is not None for end in ends):
+        least, most = changes_of_range(metric, base, candidate)
+        low, high = least.low, most.high
+        clear = None if low is None or high is None else not low <= 0 <= high
+        return FigureChange(metric, _mean(before), _mean(after), low, high, clear, None, *ends)
     found = change_of_mean(before, after, max(base.period, candidate.period))
     return FigureChange(metric, found.base, found.candidate, found.low, found.high, found.distinguishable)
+
+
+def is_range(metric: str, side: Side) -> bool:
+    """Whether the figure of this side is only known to lie in a range."""
+    if metric not in UPPER_END:
+        return False
+    low, high = (_mean(side.per_step(each)) for each in (metric, UPPER_END[metric]))
+    return low is not None and high is not None and high - low >= LEAST_RANGE
+
+
+def changes_of_range(metric: str, base: Side, candidate: Side) -> tuple[Change, Change]:
+    """The least and the most that a figure known by its ends may have changed."""
+    upper, period = UPPER_END[metric], max(base.period, candidate.period)
+
+    def change(before: str, after: str) -> Change:
+        return change_of_mean(_digits(base.per_step(before)), _digits(candidate.per_step(after)), period)
+
+    return change(upper, metric), change(metric, upper)
 
 
 def _mean(values: Float64) -> float | None:

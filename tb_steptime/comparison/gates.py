@@ -16,11 +16,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.comparison.figures import UPPER_END, is_range
 from tb_steptime.comparison.intervals import Change, change_of_mean
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.text import Unit, did_you_mean
+from tb_steptime.trace.table import Float64
 
 _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
@@ -87,17 +89,36 @@ def _units(metric: Metric) -> str:
 
 def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
     """Fails where the whole interval is beyond the limit; strict, or without an interval: where the mean is."""
+    if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
+        return _judged_range(gate, base, candidate, strict)
     before, after = base.per_step(gate.metric), candidate.per_step(gate.metric)
+    return _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
+
+
+def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
+    """Where both ends of what it may be agree; not measurable where they do not."""
+    ends = (gate.metric, UPPER_END[gate.metric])
+    period = max(base.period, candidate.period)
+    least, most = (
+        _judged(gate, base.per_step(before), candidate.per_step(after), candidate.name, period, strict)
+        for before, after in (ends[::-1], ends)
+    )
+    if least.passed == most.passed:
+        return most if gate.above else least
+    return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+
+
+def _judged(gate: Gate, before: Float64, after: Float64, run: str, period: int, strict: bool) -> GateResult:
     if not len(after) or (gate.of != "value" and not len(before)):
-        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+        return GateResult(run, gate.rule, None, gate.limit, None)
     if gate.of == "value":
         before = np.full_like(after, after.mean())  # its interval is the candidate's own
-    found = change_of_mean(before, after, max(base.period, candidate.period))
+    found = change_of_mean(before, after, period)
     if gate.of == "relative" and not found.base:
-        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+        return GateResult(run, gate.rule, None, gate.limit, None)
     value, nearest = _held(gate, found, strict)
     passed = nearest <= gate.limit if gate.above else nearest >= gate.limit
-    return GateResult(candidate.name, gate.rule, value, gate.limit, passed)
+    return GateResult(run, gate.rule, value, gate.limit, passed)
 
 
 def _held(gate: Gate, found: Change, strict: bool) -> tuple[float, float]:

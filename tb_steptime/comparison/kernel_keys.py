@@ -16,20 +16,11 @@ import re
 from collections.abc import Hashable, Sequence
 
 from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
+from tb_steptime.metrics.gpu.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
-_KIND_ENDS = re.compile(r"<| \S*\d")
 _COMPILED = re.compile(r"^triton_\w*?fused_?(?P<ops>[a-z_0-9]*?)_?\d*$")
 _LIBRARY = re.compile(r"^(aten::)?_?(cudnn_|miopen_|native_)?|_$")
-
-
-def kind_of(short: str) -> str:
-    """What of a kernel's short name stays when type and tile change.
-
-    >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
-    ('conv wgrad', 'batch_norm backward', 'gemm')
-    """
-    return _KIND_ENDS.split(short)[0]
 
 
 def _alike(key: Key[LaunchPlace]) -> Key[LaunchPlace]:

@@ -157,6 +157,7 @@ class _Scan:
                 mtime_ns=entry.mtime_ns,
                 records=records.at(entry.mtime_ns) if trace else 0,
                 summary_ns=summary.mtime_ns if summary else 0,
+                log_directory=where.place.root,
             )
 
     def _is_trace(self, entry: Entry, where: _Where, looked: _Looked) -> bool:

@@ -22,7 +22,8 @@ class FoundSpan:
     trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one.
     records changes when a recorder's files appear next to the trace, or grow into its time. whole_recording: its steps
     are not asked for, but the recording as one step; only_steps: these steps alone are asked for, the numbers of the
-    first and the last.
+    first and the last. log_directory: the place's root; beside: what the user named with it; names_from: what the user
+    wants graphs' kernels to be named from (see `ingest.graph_names`).
     """
 
     id: str
@@ -39,16 +40,23 @@ class FoundSpan:
     summary_ns: int = 0
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
+    log_directory: AnyPath | None = None
+    beside: tuple[AnyPath, ...] = ()
+    names_from: AnyPath | None = None
 
     @classmethod
     def of(cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None) -> FoundSpan:
         """Not numbered yet."""
-        return cls(span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time)
+        return cls(
+            span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root
+        )
 
     def under(self, root: AnyPath) -> FoundSpan:
         """The same with paths that begin as the user wrote the folder."""
         trace = root / self.file if self.trace else None
-        return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None)
+        return replace(
+            self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root
+        )
 
     @property
     def path(self) -> str:

@@ -11,14 +11,16 @@ import msgspec
 
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.analysing import analyse
-from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.ingest.measured import GraphNames, MeasuredSpan, SpanFacts
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.text import Note, text
+from tb_steptime.trace.ops import graph_kernels
 from tb_steptime.trace.reading import read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
+    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.trace.model import Trace
     from tb_steptime.trace.reading import ReadProgress
 
@@ -32,16 +34,19 @@ def measure_file(
     keep_paths: bool = False,
     processes: int = 1,
     needed_then: Sequence[str] = (),
+    names: NamePlaces | None = None,
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
     `measure_trace`; processes: how many may work; needed_then: names of modules that the caller needs for the result,
-    which are imported while other processes read a large file. Raises TraceError with text for the user."""
+    which are imported while other processes read a large file; names: see `read_file`. Raises TraceError with text for
+    the user."""
     trace = read_file(
         path,
         on_progress,
         whole_recording=whole_recording,
         processes=processes,
         meanwhile=partial(_get_ready, leave_out, needed_then),
+        names=names,
     )
     return measure_trace(trace, leave_out, keep_paths=keep_paths, processes=processes)[1]
 
@@ -55,7 +60,7 @@ def measure_trace(
 
     trace, records = with_records(trace)
     results, gaps = analyse(trace, analyses_without(leave_out), processes)
-    measured = MeasuredSpan(_with_gaps(facts_of(trace), gaps), results, records, keep_paths)
+    measured = MeasuredSpan(_with_gaps(facts_of(trace), gaps), results, records, keep_paths, _names_of(trace))
     return trace, measured if keep_paths else without_private_paths(measured)
 
 
@@ -86,10 +91,24 @@ def read_file(
     whole_recording: bool = False,
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
+    names: NamePlaces | None = None,
 ) -> Trace:
-    """Read one trace file; meanwhile: see `read_trace`. Raises TraceError with text for the user."""
+    """Read one trace file, with what an eager recording of the job says of the kernels that its graphs run. meanwhile:
+    see `read_trace`; names: where to look for that recording. Raises TraceError with text for the user."""
     trace = read_trace(path, on_progress, processes, meanwhile)
+    if graph_kernels(trace).any():
+        from tb_steptime.ingest.graph_names import with_graph_names
+
+        trace = with_graph_names(trace, names)
     return as_one_step(trace) if whole_recording else trace
+
+
+def _names_of(trace: Trace) -> GraphNames:
+    if not graph_kernels(trace).any():
+        return GraphNames()
+    from tb_steptime.ingest.graph_names import graph_names
+
+    return graph_names(trace)
 
 
 def facts_of(trace: Trace) -> SpanFacts:

@@ -42,9 +42,25 @@ class SpanFacts(msgspec.Struct, frozen=True):
     gaps: dict[str, str] = {}
 
 
+class GraphNames(msgspec.Struct, frozen=True):
+    """What became of the kernels that run in graphs (see `ingest.graph_names`).
+
+    graphs: there are some; wanted: they hold much of the kernel time, and no eager recording named them. folder, file,
+    bytes, digest: of the recording that did: its folder as seen from the trace's, `digest_of` its name, its size, and
+    `TraceStamp.digest`; empty where none did.
+    """
+
+    graphs: bool = False
+    wanted: bool = False
+    folder: str = ""
+    file: str = ""
+    bytes: int = 0
+    digest: str = ""
+
+
 class MeasuredSpan(msgspec.Struct, frozen=True):
     """Everything that is known of a span. records: the recorder's files that it was measured with. keeps_paths: files
-    have their whole paths.
+    have their whole paths. names: where the names of what graphs run come from.
 
     results by view id: of a span that was just measured in memory, of a summary file read from it each time that one is
     asked for (`ingest.summaries.reading.StoredResults`, which says what it raises).
@@ -54,6 +70,7 @@ class MeasuredSpan(msgspec.Struct, frozen=True):
     results: Mapping[str, msgspec.Struct]
     records: SeenRecords = SeenRecords()
     keeps_paths: bool = False
+    names: GraphNames = GraphNames()
 
     def result(self, view: str, kind: type[R]) -> R:
         """The result of one view. Raises KeyError where there is no such view, and like `results`."""

@@ -5,7 +5,8 @@ WHAT is made: "summary", which goes into the folder if neither the trace's own f
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
 is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
 command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
-"processes=4" may read the trace together. With "more" the process does not end then: it waits on stdin for the next
+"processes=4" may read the trace together. An eager recording that names what graphs run is looked for in the log
+directory of "within=FOLDER". With "more" the process does not end then: it waits on stdin for the next
 trace, a line of JSON with the same words.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
@@ -32,6 +33,7 @@ import msgspec
 from tb_steptime.files.paths import AnyPath, address, any_path
 
 if TYPE_CHECKING:
+    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.trace.reading import ReadProgress
 
 #: TensorBoard, and whatever else the user does, goes first.
@@ -41,7 +43,7 @@ _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
 RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
-_STEPS, _PROCESSES = "steps=", "processes="
+_STEPS, _PROCESSES, _WITHIN = "steps=", "processes=", "within="
 
 #: New objects until Python looks for garbage; most of them are modules', and stay.
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -81,6 +83,17 @@ def steps_option(first: int, last: int) -> str:
 
 def processes_option(count: int) -> str:
     return f"{_PROCESSES}{count}"
+
+
+def within_option(log_directory: AnyPath) -> str:
+    return f"{_WITHIN}{address(log_directory)}"
+
+
+def _name_places(options: Set[str]) -> NamePlaces:
+    from tb_steptime.ingest.graph_names import NamePlaces
+
+    within = [each.removeprefix(_WITHIN) for each in options if each.startswith(_WITHIN)]
+    return NamePlaces(log_directory=any_path(within[0]) if within else None)
 
 
 def _processes(options: Set[str]) -> int:
@@ -140,6 +153,7 @@ def _summary(
         whole_recording=RECORDING in options,
         keep_paths=KEEP_PATHS in options,
         processes=_processes(options),
+        names=_name_places(options),
     )
     usual = places_to_write(trace, asked=ASKED in options)
     places = [place for place in (*usual, fallback / before.digest) if not is_newer(place)]
@@ -156,7 +170,13 @@ def _events(
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(trace, say_progress, whole_recording=RECORDING in options, processes=_processes(options))
+    read = read_file(
+        trace,
+        say_progress,
+        whole_recording=RECORDING in options,
+        processes=_processes(options),
+        names=_name_places(options),
+    )
     with _keeping(trace):
         write_events(read, folder)
     return folder

@@ -30,6 +30,7 @@ from tb_steptime.ingest.read_one import (
     Refused,
     processes_option,
     steps_option,
+    within_option,
 )
 from tb_steptime.ingest.states import Problem
 
@@ -51,7 +52,8 @@ class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
     one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
-    (see `read_one`). processes: how many may read it together."""
+    (see `read_one`). processes: how many may read it together. log_directory: which the trace lies in, if it is
+    known."""
 
     id: str
     trace: AnyPath
@@ -62,6 +64,7 @@ class Job:
     keep_paths: bool = False
     asked: bool = False
     processes: int = 1
+    log_directory: AnyPath | None = None
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -127,6 +130,8 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
     yield from (option for option, wanted in asked.items() if wanted)
     if job.steps:
         yield steps_option(*job.steps)
+    if job.log_directory is not None:
+        yield within_option(job.log_directory.absolute())
     yield processes_option(job.processes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path, is_file, is_folder
@@ -16,9 +17,9 @@ from tb_steptime.terminal.spans import find_spans
 from tb_steptime.text import did_you_mean
 
 
-def open_path(path: str | os.PathLike[str]) -> Spans:
+def open_path(path: str | os.PathLike[str], names_from: str | os.PathLike[str] | None = None) -> Spans:
     """The spans of a trace or summary file, of a log directory, of a run's folder, or of one worker in such a folder
-    ("logs/run/host_1234"). Nothing is read yet but the names of files.
+    ("logs/run/host_1234"). Nothing is read yet but the names of files. names_from: see `tb_steptime.open`.
 
     Raises TraceError where there is nothing of the kind.
 
@@ -28,9 +29,17 @@ def open_path(path: str | os.PathLike[str]) -> Spans:
     Spans(demo_logs/cpu_baseline: 2 of 1 run)
     """
     try:
-        return _opened(any_path(path).expanduser())
+        spans = _opened(any_path(path).expanduser())
     except RemoteProblem as problem:
         raise TraceError(problem.fact, problem.filename, problem.hint) from None
+    if names_from is None:
+        return spans
+    source = any_path(names_from).expanduser()
+    if not _is_there(source):
+        raise TraceError("There is no such file or folder", source, "Name an eager recording of the same job.")
+    for span in spans:
+        span.found = replace(span.found, names_from=source)
+    return spans
 
 
 def _opened(place: AnyPath) -> Spans:

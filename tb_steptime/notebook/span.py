@@ -27,6 +27,7 @@ from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
 from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.printer import GAP, counted, duration, plain
+from tb_steptime.terminal.spans import name_places
 from tb_steptime.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ class Span:
         if trace is None:
             assert self.found.summary is not None
             return whole(read_summary(self.found.summary), self.path)
-        summary = fresh_summary(trace, self.found.summary) if trace.is_file() else None
+        usable = trace.is_file() and not self.found.names_from
+        summary = fresh_summary(trace, self.found.summary) if usable else None
         if summary:
             return whole(summary, self.path)
         from tb_steptime.ingest.cores import cores
         from tb_steptime.ingest.measure import measure_file
 
-        return measure_file(trace, leave_out=("timeline",), processes=cores())
+        return measure_file(trace, leave_out=("timeline",), processes=cores(), names=name_places(self.found))
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -199,7 +201,7 @@ class Span:
         if self.found.trace is None:
             hint = "Put the trace next to it: a summary does not hold single events."
             raise TraceError("The trace of this summary file is not there", self.path, hint)
-        return read_file(self.found.trace, processes=cores())
+        return read_file(self.found.trace, processes=cores(), names=name_places(self.found))
 
     def __repr__(self) -> str:
         """Short, and without reading anything for it."""

@@ -177,7 +177,7 @@ class Reader:
 
 
 def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
-    return Job(found.id, trace, found.file, whole_recording=found.whole_recording)
+    return Job(found.id, trace, found.file, whole_recording=found.whole_recording, log_directory=found.log_directory)
 
 
 def _state_of(found: FoundSpan) -> str:

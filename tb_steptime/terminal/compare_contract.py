@@ -45,13 +45,17 @@ class ChangeReport(msgspec.Struct, frozen=True):
 
 
 class FigureChangeReport(msgspec.Struct, frozen=True):
-    """Means over the compared steps; null where it is not measurable on that side. low, high: of the change."""
+    """Means over the compared steps; null where it is not measurable on that side. low, high: of the change. base_high,
+    candidate_high: upper ends where the figure is only known to lie in a range, which base or candidate begin; change
+    is null then."""
 
     base: float | None
     candidate: float | None
     change: float | None
     low: float | None
     high: float | None
+    base_high: float | None = None
+    candidate_high: float | None = None
 
 
 class KernelChangeReport(msgspec.Struct, frozen=True):

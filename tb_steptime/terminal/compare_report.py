@@ -45,7 +45,9 @@ def candidate_report(run: WorkerOfRun, comparison: Comparison, scaling: Scaling 
         idle=_changes(comparison, "reason"),
         phases=_changes(comparison, "phase") or {},
         figures={
-            each.metric: FigureChangeReport(each.base, each.candidate, each.change, each.low, each.high)
+            each.metric: FigureChangeReport(
+                each.base, each.candidate, each.change, each.low, each.high, each.base_high, each.candidate_high
+            )
             for each in comparison.figures
         },
         kernels=[_kernel(row) for row in table_of("kernels", comparison.tables).rows],

@@ -121,11 +121,18 @@ def _figure_rows(comparison: Comparison) -> Rows:
 
 def _figure_row(each: FigureChange) -> tuple[str, str, str, str, str]:
     metric = _METRICS[each.metric]
-    base, candidate = (UNKNOWN if mean is None else _mean(mean, metric.unit) for mean in (each.base, each.candidate))
+    base, candidate = (
+        UNKNOWN if mean is None else _mean(mean, metric.unit) if end is None else _range(mean, end, metric.unit)
+        for mean, end in ((each.base, each.base_high), (each.candidate, each.candidate_high))
+    )
     moved, low, high = (
         UNKNOWN if value is None else _moved(value, metric.unit) for value in (each.change, each.low, each.high)
     )
     return metric.label, base, candidate, moved, UNKNOWN if each.low is None else f"{low} to {high}"
+
+
+def _range(low: float, high: float, unit: Unit) -> str:
+    return f"{_mean(low, unit)} to {_mean(high, unit)}"
 
 
 def _mean(value: float, unit: Unit) -> str:

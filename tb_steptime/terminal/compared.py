@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
@@ -15,6 +15,9 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, find_spans, measured_span, read_found
 from tb_steptime.trace.reading import ReadProgress
+
+#: Which steps, and what graphs' kernels are named from.
+_Choice = tuple[StepChoice, AnyPath | None]
 
 
 class AskedWronglyError(Exception):
@@ -39,14 +42,14 @@ class WorkerOfRun:
 
 
 def compared_sides(
-    paths: Sequence[AnyPath], problems: list[Problem], steps: StepChoice
+    paths: Sequence[AnyPath], problems: list[Problem], steps: StepChoice, names_from: AnyPath | None = None
 ) -> list[tuple[WorkerOfRun, Side]]:
     """The base, then the candidates: a run for each path, or all runs of one log directory in the order in which they
     were recorded. What cannot be read becomes problems.
 
     Raises AskedWronglyError where a path is not one run, or there are not two.
     """
-    found = [_runs_under(path, problems) for path in paths]
+    found = [_runs_under(path, paths, problems) for path in paths]
     if problems:
         return []
     if len(found) == 1:
@@ -59,14 +62,16 @@ def compared_sides(
     return [
         (run, side)
         for place, (run, name) in enumerate(sides)
-        if (side := _side(name, run, problems, steps, is_base=place == 0)) is not None
+        if (side := _side(name, run, problems, (steps, names_from), is_base=place == 0)) is not None
     ]
 
 
-def _runs_under(path: AnyPath, problems: list[Problem]) -> list[WorkerOfRun]:
+def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]) -> list[WorkerOfRun]:
+    """paths: all that are compared; one of them may name what the graphs of another run."""
+    others = tuple(each for each in paths if each != path)
     workers: dict[str, dict[str, list[FoundSpan]]] = defaultdict(lambda: defaultdict(list))
     for span in find_spans([path], problems):
-        workers[span.run][span.worker].append(span)
+        workers[span.run][span.worker].append(replace(span, beside=others))
     return [
         WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(of_run))
         for run, of_run in workers.items()
@@ -92,10 +97,10 @@ def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
     return [str(run.path) for run in runs]
 
 
-def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoice, *, is_base: bool) -> Side | None:
+def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice, *, is_base: bool) -> Side | None:
     """None where no span can be read. What cards promise is asked of the base alone."""
     lacking: list[Problem] = []
-    spans = list(_measured(run.spans, problems, lacking, steps))
+    spans = list(_measured(run.spans, problems, lacking, choice))
     if not spans:
         problems += lacking[:1]
         return None
@@ -107,7 +112,7 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], steps: StepChoic
 
 
 def _measured(
-    found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], steps: StepChoice
+    found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], choice: _Choice
 ) -> Iterator[MeasuredSpan]:
     """Of those that have the steps; that others do not is no problem while one does."""
 
@@ -118,6 +123,6 @@ def _measured(
             lacking.append(Problem(error.problem, span.path, error.hint))
             return None
 
-    for _, measured in read_found(found, problems, read, steps):
+    for _, measured in read_found(found, problems, read, *choice):
         if measured is not None:
             yield measured

@@ -9,15 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.at_once import answers
-from tb_steptime.files.paths import AnyPath, identity
+from tb_steptime.files.paths import AnyPath, identity, is_file
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan, file_of
+from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.pool import ReadingQueue
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
@@ -66,7 +68,7 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False) -> Indexe
             found.fresh += 1
         elif span.trace:
             id = identity(span.trace)
-            jobs.setdefault(id, _job(id, span.trace, keep_paths))
+            jobs.setdefault(id, _job(id, span.trace, span.log_directory, keep_paths))
     found.to_write = list(jobs.values())
     return found
 
@@ -176,8 +178,8 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
     return lines
 
 
-def _job(id: str, trace: AnyPath, keep_paths: bool) -> Job:
-    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths, asked=True)
+def _job(id: str, trace: AnyPath, log_directory: AnyPath | None, keep_paths: bool) -> Job:
+    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths, asked=True, log_directory=log_directory)
 
 
 def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:
@@ -197,7 +199,17 @@ def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
         return True
     span.trace.stat()
     known = fresh_summary(span.trace, span.summary)
-    return known is not None and known.keeps_paths == keep_paths
+    return known is not None and known.keeps_paths == keep_paths and not _may_be_named_now(span, known)
+
+
+def _may_be_named_now(span: FoundSpan, known: MeasuredSpan) -> bool:
+    """Whether a recording that might name what its graphs run arrived after the summary was written."""
+    if not known.names.wanted or not isinstance(span.trace, Path):
+        return False
+    from tb_steptime.ingest.graph_names import NamePlaces, arrived_since
+
+    written = max(place.stat().st_mtime_ns for place in places_for(span.trace) if is_file(place))
+    return arrived_since(span.trace, NamePlaces(log_directory=span.log_directory), written)
 
 
 def _size(trace: AnyPath) -> int:

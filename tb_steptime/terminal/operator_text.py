@@ -89,7 +89,9 @@ def _module_name(row: ModuleRow) -> str:
 
 def _module_cells(row: ModuleRow) -> list[str]:
     backward = (row.backward_host_ns or None, row.backward_device_ns or None)
-    times = (row.host_total_ns, row.host_self_ns, row.device_total_ns, row.device_self_ns, *backward)
+    in_graphs = not row.host_total_ns and bool(row.device_total_ns)
+    on_host = (None, None) if in_graphs else (row.host_total_ns, row.host_self_ns)
+    times = (*on_host, row.device_total_ns, row.device_self_ns, *backward)
     slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
     allocated = (row.allocated_bytes, row.backward_allocated_bytes or None)
     return [count(row.occurrences), duration(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
@@ -114,15 +116,24 @@ def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width
         ).rstrip()
 
 
+def _runs_in_graphs(row: OperatorReportRow) -> bool:
+    """Whether graphs alone run it: then nothing of it is on the host."""
+    return not (row.calls or row.host_total_ns) and bool(row.launches)
+
+
 def _name(row: OperatorReportRow) -> str:
     second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
     return f"{row.name}, {second}" if second else row.name
 
 
 def _cells(row: OperatorReportRow) -> list[str]:
-    times = (row.host_total_ns, row.host_self_ns, row.runtime_ns, row.device_total_ns, row.device_self_ns)
+    on_host: tuple[int | None, ...] = (row.host_total_ns, row.host_self_ns, row.runtime_ns)
+    calls = count(row.calls)
+    if _runs_in_graphs(row):
+        on_host, calls = (None, None, None), UNKNOWN
+    times = (*on_host, row.device_total_ns, row.device_self_ns)
     launches = UNKNOWN if row.launches is None else count(row.launches)
-    return [count(row.calls), *map(_time, times), launches, _time(row.idle_ns), _bytes(row.allocated_bytes)]
+    return [calls, *map(_time, times), launches, _time(row.idle_ns), _bytes(row.allocated_bytes)]
 
 
 def _time(ns: int | None) -> str:

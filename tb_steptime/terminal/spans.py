@@ -15,10 +15,11 @@ from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
-from tb_steptime.trace.reading import ReadProgress, read_trace
-from tb_steptime.trace.steps import as_one_step, only_steps
+from tb_steptime.trace.reading import ReadProgress
+from tb_steptime.trace.steps import only_steps
 
 if TYPE_CHECKING:
+    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.trace.model import Trace
 
@@ -45,10 +46,11 @@ def read_each(
     problems: list[Problem],
     read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
     steps: StepChoice = "found",
+    names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
     """Every span that can be read, one at a time; those that cannot become problems, whose file is the path as the user
     named it or its folder."""
-    yield from read_found(list(find_spans(paths, problems)), problems, read, steps)
+    yield from read_found(list(find_spans(paths, problems)), problems, read, steps, names_from)
 
 
 def read_found(
@@ -56,9 +58,10 @@ def read_found(
     problems: list[Problem],
     read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
     steps: StepChoice = "found",
+    names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
     """`read_each` of spans that were found."""
-    found = [of_steps(span, steps) for span in found]
+    found = [replace(of_steps(span, steps), names_from=names_from) for span in found]
     for number, span in enumerate(found, start=1):
         with ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
             try:
@@ -92,10 +95,17 @@ def measured_span(
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path, leave_out)
-    summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) else None
-    if summary is not None:
+    summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) and not span.names_from else None
+    if summary is not None and not (summary.names.wanted and span.beside):
         return whole(summary, span.path, leave_out)
-    return measure_file(span.trace, on_progress, leave_out, processes=cores(), needed_then=needed_then)
+    return measure_file(
+        span.trace,
+        on_progress,
+        leave_out,
+        processes=cores(),
+        needed_then=needed_then,
+        names=name_places(span),
+    )
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
@@ -110,8 +120,19 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
     if span.trace is None:
         hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
-    trace = read_trace(span.trace, on_progress, cores())
-    return _only(trace, span) if span.only_steps else as_one_step(trace) if span.whole_recording else trace
+    from tb_steptime.ingest.measure import read_file
+
+    trace = read_file(
+        span.trace, on_progress, whole_recording=span.whole_recording, processes=cores(), names=name_places(span)
+    )
+    return _only(trace, span) if span.only_steps else trace
+
+
+def name_places(span: FoundSpan) -> NamePlaces:
+    """Where an eager recording is looked for that names what its graphs run."""
+    from tb_steptime.ingest.graph_names import NamePlaces
+
+    return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
 
 
 def _only(trace: Trace, span: FoundSpan) -> Trace:
@@ -132,5 +153,11 @@ def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[Fo
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
             problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
-        yield from found.spans if isinstance(folder, RemotePath) else (span.under(folder) for span in found.spans)
-    yield from spans_of_files([path for path in paths if path not in folders])
+        spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
+        yield from (replace(span, beside=_others(paths, folder)) for span in spans)
+    for span in spans_of_files([path for path in paths if path not in folders]):
+        yield replace(span, beside=_others(paths, span.trace))
+
+
+def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...]:
+    return tuple(path for path in paths if path != own)

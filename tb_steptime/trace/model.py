@@ -23,6 +23,7 @@ from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,
+    KernelLabels,
     KernelTable,
     MemoryTable,
     SequenceTable,
@@ -84,6 +85,20 @@ class Job:
     sliced_from_ns: int | None = None  # of whole steps cut out of a recording: epoch time where the first one starts
 
 
+@dataclass(frozen=True)
+class NamedFrom:
+    """The recording that was asked what the graphs of another one run. recording: how it is shown; path: its file.
+
+    named_fraction     share of the graphs' kernel time that runs with kernels that both have
+    labelled_fraction  share of it that got a label; 0 where the two do other work, and nothing was carried over
+    """
+
+    recording: str
+    path: str
+    named_fraction: float
+    labelled_fraction: float
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """One span's recording.
@@ -105,6 +120,8 @@ class Trace:
     counters     what GPUs measured of themselves, named by counter_names; empty unless it was asked for
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
+    kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
+    named_from      the recording that was asked for them; None where none was at hand
     whole_recording  the user wants it as one step, whatever marks or repeats
     only_steps       the user wants these alone: the numbers of the first and the last
     repaired         what could not be true in the file and was mended in these columns (`trace.quality`)
@@ -138,6 +155,8 @@ class Trace:
     counter_names: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
+    kernel_labels: KernelLabels | None = None
+    named_from: NamedFrom | None = None
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
     repaired: tuple[Finding, ...] = ()

@@ -20,6 +20,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
@@ -79,6 +80,15 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
     launches, op = find_launches(trace), activity_ops(trace)
     place = np.searchsorted(launches.activity, trace.kernels.event)
     return KernelOrigins(launches.call[place], op[place], _reasons(trace, launches.call, op)[place])
+
+
+def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
+    """Of each of these kernels the name of the innermost op that it works for, as a row of the string table: the op
+    that its label names, or that launched it. Minus the `NoOp` of a kernel without an op."""
+    origins, labels = kernel_origins(trace), kernel_labels(trace)
+    op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
+    named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
+    return named if labels is None else np.where(labels.op[rows] >= 0, labels.op[rows], named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +197,19 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     return np.where(distinct[place] == ids, ops[first[place]], -1)
 
 
+def graph_kernels(trace: Trace) -> Bool:
+    """Which rows of the kernel table a call launched that launches a whole graph."""
+    call = kernel_origins(trace).call
+    result: Bool = (call >= 0) & _launches_graph(trace)[trace.events.name[call]]
+    return result
+
+
+def _launches_graph(trace: Trace) -> Bool:
+    """For each string: is it a call that launches a whole graph?"""
+    return named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+
+
 def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:
-    is_graph = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
-    without = np.where(is_graph[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
+    without = np.where(_launches_graph(trace)[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
     without = np.where(call < 0, NoOp.NO_LAUNCH, without)
     return np.where(op >= 0, NoOp.LINKED, without).astype(np.uint8)

@@ -33,6 +33,16 @@ class Words:
         number = int(self.number[index])
         return self.texts[number] if number >= 0 else None
 
+    def over(self, others: Words) -> Words:
+        """These, and the others' where these have none."""
+        texts = list(dict.fromkeys((*others.texts, *self.texts)))
+        number_of = {text: number for number, text in enumerate(texts)}
+        own, theirs = (
+            np.array([*(number_of[text] for text in words.texts), -1], np.int32)[words.number]
+            for words in (self, others)
+        )
+        return Words(np.where(own >= 0, own, theirs), texts)
+
 
 def sources(trace: Trace, rows: Rows) -> Words:
     """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""

@@ -336,3 +336,30 @@ class KernelTable:
 
     def __len__(self) -> int:
         return len(self.event)
+
+
+#: Between the names of a path of modules.
+MODULE_SEPARATOR = "/"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLabels:
+    """What the kernels of CUDA graphs do, as annotations or an eager recording say it; one row per kernel.
+
+    op       int32, row of the string table: the innermost op; -1 = not known, as in all columns
+    call     int32, number of the call of that op: kernels of one launch of a graph that share it are of one call
+    shapes, dtypes, settings   int32, of that op's inputs, rows of `Trace.inputs`
+    modules  int32, row of `texts`: the names of the modules, the outermost first, with "/" between them
+    line     likewise: the innermost line of the user's code
+    phase    likewise: the id of the phase
+    """
+
+    op: Int32
+    call: Int32
+    shapes: Int32
+    dtypes: Int32
+    settings: Int32
+    modules: Int32
+    line: Int32
+    phase: Int32
+    texts: StringTable

@@ -6,11 +6,14 @@ Decided by the version of the definitions, by the trace's own file and by the re
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath, open_regular
+from tb_steptime.ingest.measured import GraphNames
 from tb_steptime.ingest.recorder_files import are_current
+from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, SummaryHead, TraceStamp
 from tb_steptime.metrics.work.told_peaks import told_text
 
@@ -36,14 +39,32 @@ def _digest(trace: AnyPath, size: int) -> str:
 
 def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
     """Whether it was measured by today's definitions, with the peak rates that are told now, of exactly this trace and
-    the recorder's files that are there now. Raises OSError."""
+    the recorder's files that are there now, and of the recording that names what its graphs run. Raises OSError."""
     return (
         head.definitions == DEFINITIONS
         and head.told_peaks == told_peaks_digest()
         and head.release in ("", __version__)
         and is_of(head.trace, trace)
         and are_current(head.records, trace.absolute().parent)
+        and _names_are_current(head.names, trace)
     )
+
+
+def _names_are_current(names: GraphNames, trace: AnyPath) -> bool:
+    """Whether the recording that named what graphs run is as it was, or gone: then what it said still holds."""
+    if not names.file or not isinstance(trace, Path):
+        return True
+    folder = trace.absolute().parent / names.folder
+    try:
+        named = [name for name in os.listdir(folder) if digest_of(name) == names.file]
+    except OSError:
+        return True
+    return all(_is_same(folder / name, names) for name in named)
+
+
+def _is_same(path: Path, names: GraphNames) -> bool:
+    size = path.stat().st_size
+    return size == names.bytes and _digest(path, size) == names.digest
 
 
 def told_peaks_digest() -> str:

@@ -14,7 +14,7 @@ import zlib
 
 import msgspec
 
-from tb_steptime.ingest.measured import SpanFacts
+from tb_steptime.ingest.measured import GraphNames, SpanFacts
 from tb_steptime.ingest.recorder_files import SeenRecords
 
 SUFFIX = ".steptime"
@@ -53,7 +53,9 @@ class SummaryHead(msgspec.Struct, frozen=True):
 
     definitions: `DEFINITIONS` of the code that measured; 0 in summaries from before there were any. told_peaks: digest
     of the peak rates that the user told, empty where none were. release: the one in which an analysis failed, empty
-    where none did.
+    where none did. names: the recording that named what graphs run. The summary is stale when that file has another
+    content. One that arrives later makes it stale for `tb-steptime index` alone, so that a job that writes one trace
+    after the other does not have all of them read again.
     """
 
     format: int
@@ -65,6 +67,7 @@ class SummaryHead(msgspec.Struct, frozen=True):
     definitions: int = 0
     told_peaks: str = ""
     release: str = ""
+    names: GraphNames = GraphNames()
 
     def place(self, view: str) -> int:
         """Where a view's member begins, counted from the end of the head. Raises KeyError."""

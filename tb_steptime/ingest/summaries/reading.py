@@ -146,7 +146,9 @@ class _Opened(NamedTuple):
 def _span(opened: _Opened, trace: str) -> MeasuredSpan:
     head = opened.head
     facts = msgspec.structs.replace(head.facts, file=head.facts.file or trace)
-    return MeasuredSpan(facts, StoredResults(opened.file, head, opened.head_bytes), head.records, head.keeps_paths)
+    return MeasuredSpan(
+        facts, StoredResults(opened.file, head, opened.head_bytes), head.records, head.keeps_paths, head.names
+    )
 
 
 def _opened(path: AnyPath) -> _Opened:

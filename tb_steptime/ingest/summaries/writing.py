@@ -35,6 +35,7 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
         definitions=DEFINITIONS,
         told_peaks=told_peaks_digest(),
         release=__version__ if facts.gaps else "",
+        names=measured.names,
     )
     return b"".join([member(msgspec.json.encode(head)), *views.values()])
 

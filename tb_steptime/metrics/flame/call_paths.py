@@ -33,8 +33,10 @@ FlameBy = Literal["stack", "module", "op"]
 
 @dataclass(frozen=True, eq=False)
 class CallPaths:
-    """rows: frames and ops of the event table, ascending; node: of each, in the tree; frames: rows of the former."""
+    """by: what is above the ops; rows: frames and ops of the event table, ascending; node: of each, in the tree;
+    frames: rows of the former."""
 
+    by: FlameBy
     rows: Int64
     node: Int64
     frames: Int64
@@ -56,7 +58,7 @@ def call_paths(trace: Trace, by: FlameBy, where: Where, tree: Prefixes, labels: 
     parent = _parents(trace, rows, where)
     below = _below(trace, by, rows, parent, tree, labels) if not len(frames) else np.zeros(len(rows), np.int64)
     node = tree.fold(levels_of(parent), parent, _labels(trace, by, rows, labels), below)
-    return CallPaths(rows, node, frames)
+    return CallPaths(by, rows, node, frames)
 
 
 def _frames(trace: Trace, by: FlameBy) -> Int64:

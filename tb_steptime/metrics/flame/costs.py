@@ -19,14 +19,23 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.memory.births import ops_at, steps_at
 from tb_steptime.metrics.memory.devices import curve, memory_devices
-from tb_steptime.metrics.operators.op_costs import of_activities, outside_ops, own_costs, runtime_in_ops
+from tb_steptime.metrics.operators.op_costs import (
+    Labelled,
+    LabelledWork,
+    labelled_work,
+    of_activities,
+    outside_ops,
+    own_costs,
+    runtime_in_ops,
+)
 from tb_steptime.metrics.operators.op_tree import in_steps, op_tree
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import Groups, exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import activity_ops
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind
 
 #: device: kernels, copies and sets; host: ops and runtime calls in them; idle: of the device, ended by a launch; bytes:
 #: allocated, freed or not.
@@ -79,18 +88,48 @@ class _Spending:
 
     def add_device(self) -> None:
         launches, op = find_launches(self.trace), activity_ops(self.trace)
-        known = np.flatnonzero(op >= 0)
+        named: Labelled = "module" if self.paths.by == "module" else "op"
+        work = labelled_work(self.trace, named)
+        known = np.setdiff1d(np.flatnonzero(op >= 0), work.place, assume_unique=True)
         known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
-        lost = outside_ops(self.trace)
+        lost = outside_ops(self.trace, named)
         around = self.paths.of_calls(self.trace, lost.call)
         if (around == 0).any():
             around[around == 0] = self.outside()
-        place = np.concatenate((known, lost.place))
+        place = np.concatenate((known, lost.place, work.place))
         label = self._activity_labels(launches.activity[place])
-        node = self.tree.children(np.concatenate((self.paths.of_ops(op[known]), around)), label)
+        below = np.concatenate((self.paths.of_ops(op[known]), around, self._labelled(work)))
+        node = self.tree.children(below, label)
         self.called.append(node)
         self.spent["device"] = [(node, of_activities(self.trace, "device")[place])]
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
+
+    def _labelled(self, work: LabelledWork) -> Int64:
+        """The node of the op that each kernel's label names, below its line or its modules. A label without an op has
+        the node of its module."""
+        labels = kernel_labels(self.trace)
+        if labels is None:
+            return np.empty(0, np.int64)
+        above = {"stack": labels.line, "module": labels.modules}.get(self.paths.by)
+        texts = np.full(len(work.kernel), -1) if above is None else above[work.kernel]
+        groups = Groups.of(texts, labels.op[work.kernel])
+        nodes = [
+            self.tree.path([*self._above(int(texts[first])), *self._op(int(labels.op[work.kernel[first]]))])
+            for first in groups.first.tolist()
+        ]
+        return np.array(nodes, np.int64)[groups.place]
+
+    def _op(self, name: int) -> list[int]:
+        return [self.labels.number("op", self.trace.strings[name])] if name >= 0 else []
+
+    def _above(self, text: int) -> list[int]:
+        """What is above an op: lines of code or modules, the outermost first."""
+        labels = kernel_labels(self.trace)
+        if labels is None or text < 0:
+            return []
+        if self.paths.by == "stack":
+            return [self.labels.number("python", labels.texts[text])]
+        return [self.labels.number("module", name) for name in labels.texts[text].split(MODULE_SEPARATOR)]
 
     def _activity_labels(self, rows: Int32) -> Int64:
         events, texts = self.trace.events, self.trace.strings.strings

@@ -252,3 +252,15 @@ def _spaced(*words: str) -> str:
 
 def _typed(word: str, kind: str | None) -> str:
     return f"{word}<{kind}>" if kind else word
+
+
+_KIND_ENDS = re.compile(r"<| \S*\d")
+
+
+def kind_of(short: str) -> str:
+    """What of a kernel's short name stays when type and tile change.
+
+    >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
+    ('conv wgrad', 'batch_norm backward', 'gemm')
+    """
+    return _KIND_ENDS.split(short)[0]

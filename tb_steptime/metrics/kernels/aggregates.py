@@ -17,8 +17,9 @@ from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
@@ -77,6 +78,7 @@ def reason_ids(trace: Trace) -> list[str]:
     is_persistent,
     kernel_answers,
     kernel_bins,
+    kernel_labels,
     kernel_makers,
     kernel_origins,
     rows_in_window,
@@ -87,7 +89,7 @@ def kernel_aggregates(trace: Trace) -> KernelAggregates:
     event = trace.kernels.event[rows]
     keys = (
         events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
-        _op_keys(trace, rows), *(words.number[rows] for words in kernel_makers(trace)), _why_keys(trace, rows),
+        kernel_op_names(trace, rows), *(words.number[rows] for words in kernel_makers(trace)), _why_keys(trace, rows),
     )  # fmt: skip
     groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
     device, name, answer, bins, op, module, line, why = (key[groups.first].astype(np.int64) for key in keys)
@@ -123,11 +125,6 @@ def _weighted(
         weight[column] = groups.total(np.where(known, lengths, 0.0))
         weighted[column] = groups.total(np.where(known, lengths * values[rows], 0.0))
     return weight, weighted
-
-
-def _op_keys(trace: Trace, rows: Int32) -> Int32:
-    op, reason = kernel_origins(trace).op[rows], kernel_origins(trace).reason[rows]
-    return np.where(op >= 0, trace.events.name[op], -reason.astype(np.int32))
 
 
 def _why_keys(trace: Trace, rows: Int32) -> Int32:

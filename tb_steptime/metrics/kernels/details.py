@@ -14,7 +14,7 @@ from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import kernel_op_names
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
@@ -121,13 +121,13 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 
 
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
-    op, dur = kernel_origins(trace).op[rows].astype(np.int64), trace.events.dur_ns[trace.kernels.event[rows]]
+    op, dur = np.maximum(kernel_op_names(trace, rows), -1), trace.events.dur_ns[trace.kernels.event[rows]]
     module, line = (Words(words.number[rows], words.texts) for words in kernel_makers(trace))
-    groups = Groups.of(np.where(op >= 0, trace.events.name[op], -1), module.number, line.number)
+    groups = Groups.of(op, module.number, line.number)
     count, total = groups.count(), groups.sum(dur)
     return [
         LaunchSite(
-            op=trace.strings[int(trace.events.name[op[first]])] if op[first] >= 0 else None,
+            op=trace.strings[int(op[first])] if op[first] >= 0 else None,
             module=module[first],
             source=line[first],
             count=int(count[group]),

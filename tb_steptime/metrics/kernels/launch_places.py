@@ -7,6 +7,7 @@ candidate   aten::addmm [[128,768],[768,3072]]  module Linear_0   sm80_xmma_gemm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -18,9 +19,11 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.whole_steps import step_at
 from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_modules, kernel_origins
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
+from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origins
+from tb_steptime.trace.sources import Words, words_of
+from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Float64, Int32, Int64, UInt8
 
 #: Places with most time are kept one by one; the time of the others is one number.
 PLACES = 400
@@ -70,13 +73,14 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Keys:
-    """What places differ in: one entry per launch; rows of the string table, `shapes` of that of inputs, -1 for none;
-    phase: a place in PHASES."""
+    """What places differ in: one entry per launch; rows of the string table, `shapes` of that of inputs, `module` of
+    `modules`, -1 for none; phase: a place in PHASES."""
 
     name: Int64
     op: Int64
     shapes: Int64
     module: Int64
+    modules: Sequence[str]
     phase: UInt8
     step: Int64
     dur_ns: Int64
@@ -86,12 +90,15 @@ class _Keys:
         events, event = trace.events, trace.kernels.event
         step = step_at(trace, events.start_ns[event], steps)
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
-        op, module = kernel_origins(trace).op[rows].astype(np.int64), kernel_modules(trace)[rows]
+        op, labels = kernel_origins(trace).op[rows].astype(np.int64), kernel_labels(trace)
+        modules = _launching_modules(trace)
+        shapes = np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
-            op=_of(events.name, op),
-            shapes=np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op),
-            module=_of(events.name, module),
+            op=np.maximum(kernel_op_names(trace, rows), -1).astype(np.int64),
+            shapes=shapes if labels is None else np.where(labels.op[rows] >= 0, labels.shapes[rows], shapes),
+            module=modules.number[rows].astype(np.int64),
+            modules=modules.texts,
             phase=kernel_phases(trace)[rows],
             step=step[rows],
             dur_ns=events.dur_ns[event[rows]],
@@ -106,13 +113,24 @@ class _Keys:
             short=kernel_names(trace)[kernel],
             op=None if op < 0 else trace.strings[op],
             shapes="" if shapes < 0 else trace.inputs[shapes],
-            module=None if module < 0 else module_name(trace.strings[module]),
+            module=None if module < 0 else self.modules[module],
             phase=PHASES[int(self.phase[row])],
             count=int(sums.count[group]),
             total_ns=int(sums.total_ns[group]),
             order=int(sums.order[group]),
             deviation_ns=known(float(sums.deviation_ns[group])),
         )
+
+
+def _launching_modules(trace: Trace) -> Words:
+    """For each kernel the innermost module around its launch; in a graph that of the eager launch. The backward pass
+    launches outside of modules, so what a graph runs of it has none either: then both are the same place."""
+    recorded = _of(trace.events.name, kernel_modules(trace)).astype(np.int32)
+    names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
+    if labels is None:
+        return names
+    forward = np.where(kernel_phases(trace) == PHASES.index("backward"), -1, labels.modules).astype(np.int32)
+    return words_of(forward, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2]).over(names)
 
 
 def _of(column: Int32, rows: Int64) -> Int64:

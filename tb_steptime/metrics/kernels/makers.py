@@ -14,10 +14,13 @@ import numpy as np
 
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.sources import Words, modules, sources, words_of
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int64
 
 
 class KernelMakers(NamedTuple):
@@ -30,11 +33,25 @@ class KernelMakers(NamedTuple):
     line: Words
 
 
-@shared(backward_nodes, kernel_origins, module_frames, source_frames)
+@shared(backward_nodes, kernel_labels, kernel_origins, module_frames, source_frames)
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
+    user, labels = _made_by(trace), kernel_labels(trace)
+    module, line = modules(trace, user), sources(trace, user)
+    if labels is None:
+        return KernelMakers(module, line)
+    innermost_module = words_of(labels.modules, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2])
+    return KernelMakers(innermost_module.over(module), words_of(labels.line, labels.texts.strings, str).over(line))
+
+
+def kernel_module_rows(trace: Trace) -> Int64:
+    """For each kernel the row of the innermost module frame around what made it; -1 for none."""
+    return innermost(trace, module_frames(trace), _made_by(trace))
+
+
+def _made_by(trace: Trace) -> Int64:
+    """For each kernel the row of its launch or op, of a backward kernel that of the op which made its node."""
     origins = kernel_origins(trace)
     anchor = np.where(origins.call >= 0, origins.call, origins.op)
     made = forward_of(trace, anchor)
-    user = np.where(made >= 0, made, anchor)
-    return KernelMakers(modules(trace, user), sources(trace, user))
+    return np.where(made >= 0, made, anchor).astype(np.int64)

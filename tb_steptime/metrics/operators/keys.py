@@ -11,13 +11,14 @@ from typing import Literal
 
 import numpy as np
 
+from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.operators.op_tree import OpTree
 from tb_steptime.metrics.operators.stacks import stacks_of
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, phase_labels, site_of
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import Words, modules, sources, words_of
-from tb_steptime.trace.table import Int32
+from tb_steptime.trace.table import Int32, KernelLabels
 
 By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
@@ -46,6 +47,19 @@ class Keys:
         """The shapes, the module and so on; None by name, and where it is not recorded."""
         number = int(self._second[group])
         return self._texts[number] if number >= 0 else None
+
+
+def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
+    """The same of kernels with labels, one entry per row of the kernel table. A label has no call stack."""
+    if by == "shape":
+        return words_of(labels.shapes, trace.inputs.strings, str)
+    if by == "phase":
+        names = {str(phase): label for phase, label in phase_labels(trace).items()}
+        return words_of(labels.phase, labels.texts.strings, names.get)
+    if by in ("module", "line"):
+        makers = kernel_makers(trace)
+        return makers.module if by == "module" else makers.line
+    return Words(np.full(len(labels.op), -1, np.int32), [])
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:

@@ -68,7 +68,7 @@ def module_calls(trace: Trace) -> ModuleCalls:
 
 def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
     """What ops inside the modules cost, and what no op launched."""
-    tree, outside = op_tree(trace, "ran"), outside_ops(trace)
+    tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, made = _modules_of_ops(trace, tree, rows)
     loose = _places(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
@@ -82,7 +82,7 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue
-        values = own_costs(trace, tree, cost)
+        values = own_costs(trace, tree, cost, "module")
         own[cost] = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
         if cost == "device":
             own["backward_device"] = _sum(made, values, len(rows))

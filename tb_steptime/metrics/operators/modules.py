@@ -15,14 +15,22 @@ import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, module_calls
 from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
-from tb_steptime.metrics.operators.op_costs import SOMETIMES, measured_costs, own_costs
+from tb_steptime.metrics.operators.op_costs import (
+    DEVICE_COSTS,
+    SOMETIMES,
+    labelled_work,
+    measured_costs,
+    of_activities,
+    own_costs,
+)
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
-from tb_steptime.trace.frames import module_frames, nested_modules
+from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +47,101 @@ def find_modules(trace: Trace) -> Modules:
     if len(trace.hierarchies) and not len(module_frames(trace)):
         return _scripted(trace)
     calls = module_calls(trace)
-    return Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
+    found = Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
+    labels = kernel_labels(trace)
+    return found if labels is None else _with_labelled(trace, found, labels)
+
+
+def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Modules:
+    """Also the modules that labels name for the kernels of graphs: an entry for each kernel with what it costs, and one
+    for each module that a launch of a graph runs forward, which counts as a call and costs nothing."""
+    work = labelled_work(trace, "module")
+    kernel, place = work.kernel, work.place
+    known = _PathsByName(found)
+    path = known.numbers(labels.modules[kernel], labels.texts.strings)
+    backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
+    launch = kernel_origins(trace).call[kernel].astype(np.int64)
+    begun = _begun_in_graphs(path[~backward], launch[~backward], known.around)
+    begun = begun[~np.isin(begun[:, 0], found.paths.of_call)]  # a recorded call of a module counts once
+    calls, count = found.calls, len(kernel) + len(begun)
+    own = {
+        cost: None if ns is None else np.concatenate((ns, np.zeros(count, np.int64))) for cost, ns in calls.own.items()
+    }
+    for cost in DEVICE_COSTS:
+        if cost in measured_costs(trace):
+            of = of_activities(trace, cost)[place]
+            _add(own, cost, np.where(backward, 0, of), len(calls.row), count)
+            if cost == "device":
+                _add(own, "backward_device", np.where(backward, of, 0), len(calls.row), count)
+    rows = np.concatenate((calls.row, launch, begun[:, 1]))
+    counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(begun), bool)))
+    nowhere = np.full(count, -1, calls.around.dtype)
+    of_call = np.concatenate((found.paths.of_call, path, begun[:, 0]))
+    return Modules(
+        ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, own),
+        ModulePaths(of_call, known.around, known.frame),
+        known.names,
+    )
+
+
+def _row_of(texts: Sequence[str], text: str) -> int:
+    """Row of the text; -2, which no column holds, where it is not among them."""
+    return texts.index(text) if text in texts else -2
+
+
+def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
+    """values: of the entries from `first` on, of which there are `count`."""
+    column = own[cost]
+    result = np.zeros(first + count, np.int64) if column is None else column
+    result[first : first + len(values)] = values
+    own[cost] = result
+
+
+def _begun_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
+    """(calls, 2): each path, and each around it, with each launch that runs it."""
+    pairs = dict.fromkeys(zip(path.tolist(), launch.tolist(), strict=True))
+    every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, around))
+    return np.array(list(every), np.int64).reshape(-1, 2)
+
+
+class _PathsByName:
+    """The paths of recorded modules, and more of them by their names. A path comes after the one around it."""
+
+    def __init__(self, found: Modules) -> None:
+        self._around = found.paths.parent.tolist()
+        self._frame = found.paths.frame.tolist()
+        self.names = list(found.names)
+        self._number = {
+            (around, module_name(self.names[frame])): number
+            for number, (around, frame) in enumerate(zip(self._around, self._frame, strict=True))
+        }
+
+    def numbers(self, rows: Int32, texts: Sequence[str]) -> Int64:
+        """Of each of these rows of texts."""
+        new = np.full(len(texts), -1, np.int64)
+        for each in distinct_in(rows).tolist():
+            new[each] = self._of(texts[each])
+        return new[rows]
+
+    def _of(self, path: str) -> int:
+        number = -1
+        for name in path.split(MODULE_SEPARATOR):
+            key = number, name
+            if key not in self._number:
+                self._number[key] = len(self._around)
+                self._around.append(number)
+                self._frame.append(len(self.names))
+                self.names.append(name)
+            number = self._number[key]
+        return number
+
+    @property
+    def around(self) -> Int64:
+        return np.array(self._around, np.int64)
+
+    @property
+    def frame(self) -> Int64:
+        return np.array(self._frame, np.int64)
 
 
 def _scripted(trace: Trace) -> Modules:

@@ -7,7 +7,8 @@ device    ....idle....kkkkkkkk          device: lengths of the kernels, copies a
                                         idle: how long the device had nothing to do until they began
 
 A kernel belongs to the innermost op around its launch, so each is counted once, and with the ops around that op once in
-each of these.
+each of these. A kernel of a CUDA graph belongs to the op that its label names, where it has one; the op that launched
+the graph has it among what is inside it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
-from tb_steptime.trace.ops import activity_ops
+from tb_steptime.trace.ops import activity_ops, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -40,6 +42,8 @@ DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", 
 #: allocated: bytes, where memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
+#: What the label of a kernel in a graph has to name, so that the kernel counts for that.
+Labelled = Literal["op", "module"]
 #: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
 Cost = Literal["host", "runtime"] | SometimesCost
 
@@ -54,19 +58,22 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
     return (*on_host, *DEVICE_COSTS)
 
 
-def own_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
     """ns, of `launches` their number, of `allocated` bytes, of each op without the ops directly inside it; 0 for those
-    outside the steps. The same for any `where` of the tree."""
-    values = _costs(trace, tree, cost)
+    outside the steps. The same for any `where` of the tree. unless: kernels of graphs whose labels name an op, or a
+    module, are left out."""
+    values = _costs(trace, tree, cost, unless)
     values[~tree.inside] = 0
     return values
 
 
-def _costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+def _costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
     if cost == "allocated":
         return allocated_by_ops(trace, tree.row)
     return (
-        _on_device(trace, tree, cost) if cost not in ("host", "runtime") else _on_host(trace, tree, cost == "runtime")
+        _on_device(trace, tree, cost, unless)
+        if cost not in ("host", "runtime")
+        else _on_host(trace, tree, cost == "runtime")
     )
 
 
@@ -86,10 +93,27 @@ def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
     return calls, np.searchsorted(tree.row, op), inside_ns
 
 
-def _on_device(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    op, values = activity_ops(trace), of_activities(trace, cost)
-    inside = op >= 0
-    return exact_sums(np.searchsorted(tree.row, op[inside]), values[inside], len(tree))
+def _on_device(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
+    own = activity_ops(trace) >= 0
+    own[labelled_work(trace, unless).place] = False
+    return _by_op(trace, tree, np.flatnonzero(own), cost)
+
+
+def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
+    """Of each op what the graphs cost that it launched itself, as far as labels name other ops for their kernels; 0
+    outside the steps, and of costs on the host."""
+    if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
+        return np.zeros(len(tree), np.int64)
+    place = labelled_work(trace).place
+    values = _by_op(trace, tree, place[activity_ops(trace)[place] >= 0], cost)
+    values[~tree.inside] = 0
+    return values
+
+
+def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
+    """place: rows of `find_launches`."""
+    op, values = activity_ops(trace)[place], of_activities(trace, cost)[place]
+    return exact_sums(np.searchsorted(tree.row, op), values, len(tree))
 
 
 def of_activities(trace: Trace, cost: Cost) -> Int64:
@@ -115,9 +139,34 @@ def _of_kernels(trace: Trace, cost: Cost) -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelledWork:
+    """Kernels of graphs, launched in the steps, whose labels name an op, or a module.
+
+    place    row of `find_launches`;  kernel  row of the kernel table
+    """
+
+    place: Int64
+    kernel: Int64
+
+    def costs(self, trace: Trace, cost: Cost) -> Int64:
+        return of_activities(trace, cost)[self.place]
+
+
+def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
+    labels = kernel_labels(trace)
+    if labels is None:
+        return LabelledWork(np.empty(0, np.int64), np.empty(0, np.int64))
+    kernel = np.flatnonzero((labels.op if by == "op" else labels.modules) >= 0)
+    kernel = kernel[in_steps(trace, kernel_origins(trace).call[kernel])]
+    return LabelledWork(np.searchsorted(find_launches(trace).activity, trace.kernels.event[kernel]), kernel)
+
+
+@dataclass(frozen=True, eq=False)
 class OutsideOps:
-    """What no recorded op launched, in the steps. place: row of `find_launches`; call: the launching one, -1: not
-    known."""
+    """What no recorded op launched in the steps, and no label names an op for.
+
+    place  row of `find_launches`;  call  the launching one, -1 where it is not known
+    """
 
     place: Int64
     call: Int64
@@ -126,11 +175,13 @@ class OutsideOps:
         return of_activities(trace, cost)[self.place]
 
 
-def outside_ops(trace: Trace) -> OutsideOps:
+def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
     """What was launched before the recording runs while the host is in the first step, and before the device is: work
     without a launch is of a step where the device is in it."""
     launches, steps = find_launches(trace), find_steps(trace)
-    lost = np.flatnonzero(activity_ops(trace) < 0)
+    without_op = activity_ops(trace) < 0
+    without_op[labelled_work(trace, unless).place] = False
+    lost = np.flatnonzero(without_op)
     call, activity = launches.call[lost], launches.activity[lost]
     start = trace.events.start_ns[activity]
     on_device = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0

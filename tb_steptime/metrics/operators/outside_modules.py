@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost
-from tb_steptime.metrics.operators.op_costs import measured_costs, outside_ops, own_costs
+from tb_steptime.metrics.operators.op_costs import labelled_work, measured_costs, outside_ops, own_costs
 from tb_steptime.metrics.operators.op_memory import allocated_in_steps
 from tb_steptime.metrics.operators.op_tree import op_tree
 from tb_steptime.trace.model import Trace
@@ -29,8 +29,9 @@ def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
     measured = measured_costs(trace)
     device_ns = allocated = None
     if "device" in measured:
-        of_ops, loose = own_costs(trace, op_tree(trace, "ran"), "device"), outside_ops(trace).costs(trace, "device")
-        device_ns = int(of_ops.sum() + loose.sum()) - _of_modules(calls, "device", "backward_device")
+        of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
+        loose, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
+        device_ns = int(of_ops.sum() + loose.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
     if "allocated" in measured:
         allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
     return OutsideModules(device_ns, allocated)

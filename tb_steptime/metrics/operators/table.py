@@ -15,10 +15,18 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.keys import By, Keys
-from tb_steptime.metrics.operators.op_costs import Cost, measured_costs, own_costs
+from tb_steptime.metrics.operators.keys import By, Keys, label_keys
+from tb_steptime.metrics.operators.op_costs import (
+    DEVICE_COSTS,
+    Cost,
+    graph_costs,
+    labelled_work,
+    measured_costs,
+    own_costs,
+)
 from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import Groups, exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64
 
@@ -112,16 +120,61 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
         tables = {sort: _Table(trace, tree, sort.by) for sort in sorts if sort.where == where}
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
-            floats = own.astype(np.float64), tree.with_inside(own).astype(np.float64)  # as sums are made of them
-            del own
+            inside = tree.with_inside(own + graph_costs(trace, tree, cost))
+            floats = own.astype(np.float64), inside.astype(np.float64)  # as sums are made of them
+            del own, inside
             for table in tables.values():
                 table.add(cost, *floats)
-        found |= {sort: _rows(table) for sort, table in tables.items()}
+        found |= {sort: _rows(table, _labelled_rows(trace, sort.by)) for sort, table in tables.items()}
     return [found[sort] for sort in sorts]
 
 
-def _rows(table: _Table) -> list[OperatorRow]:
-    """All with anything in the steps."""
+def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
+    """What the kernels of graphs cost by the ops that their labels name. Such an op ran when the graph was captured, so
+    it has no calls and no time on the host."""
+    work, labels = labelled_work(trace), kernel_labels(trace)
+    if labels is None:
+        return []
+    words, name = label_keys(trace, labels, by), labels.op[work.kernel]
+    groups = Groups.of(name, words.number[work.kernel])
+    sums = {
+        cost: groups.sum(work.costs(trace, cost)).tolist() for cost in DEVICE_COSTS if cost in measured_costs(trace)
+    }
+    return [
+        OperatorRow(
+            name=trace.strings[int(name[first])],
+            key=words[int(work.kernel[first])],
+            calls=0,
+            host_total_ns=0,
+            host_self_ns=0,
+            runtime_ns=0,
+            device_total_ns=sums["device"][group],
+            device_self_ns=sums["device"][group],
+            launches=sums["launches"][group],
+            idle_ns=sums["idle"][group],
+            **{f"{cost}_ns": sums[cost][group] for cost in ("kernel", "tensor", "unknown") if cost in sums},
+        )
+        for group, first in enumerate(groups.first.tolist())
+    ]
+
+
+def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
+    """Two rows of one op: what launched kernels itself, and what graphs ran of it."""
+    sums = {
+        field: (getattr(one, field) or 0) + (getattr(other, field) or 0)
+        for field in one.__struct_fields__[2:]
+        if getattr(one, field) is not None or getattr(other, field) is not None
+    }
+    return msgspec.structs.replace(one, **sums)
+
+
+def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
+    """All with anything in the steps. labelled: what belongs to ops that ran in graphs."""
     rows = [table.row(group) for group in range(table.keys.size)]
-    some = [row for row in rows if row.calls or row.host_total_ns or row.device_total_ns]
-    return sorted(some, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or ""))
+    by_key = {(row.name, row.key): row for row in rows if row.calls or row.host_total_ns or row.device_total_ns}
+    for row in labelled:
+        known = by_key.get((row.name, row.key))
+        by_key[row.name, row.key] = _added(known, row) if known else row
+    return sorted(
+        by_key.values(), key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or "")
+    )

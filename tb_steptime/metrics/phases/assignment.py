@@ -36,6 +36,7 @@ from tb_steptime.metrics.phases.marks import (
     training_threads,
 )
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -145,11 +146,17 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
     return sites
 
 
-@shared(activity_sites, find_launches)
+@shared(activity_sites, find_launches, kernel_labels)
 def kernel_phases(trace: Trace) -> UInt8:
     """The phase of each row of the kernel table, a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
-    return SITE_PHASE[activity_sites(trace)[place]]
+    phase, labels = SITE_PHASE[activity_sites(trace)[place]], kernel_labels(trace)
+    if labels is None:
+        return phase
+    label = np.array([*(PHASES.index(text) if text in PHASES else -1 for text in labels.texts.strings), -1])[
+        labels.phase
+    ]
+    return np.where(label >= 0, label, phase).astype(np.uint8)
 
 
 @shared(host_courses, find_steps, training_threads)

@@ -18,19 +18,20 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import (
     Products,
     alike,
     find_products,
-    input_column,
     input_text,
+    inputs_of,
+    labelled_ops,
 )
 from tb_steptime.metrics.work.least_bytes import MEMORY_OPS, moved_by
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import outermost
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool
+from tb_steptime.trace.table import Bool, distinct_in
 
 
-@shared(find_products, kernel_origins)
+@shared(find_products, kernel_labels, kernel_origins)
 def product_calls(trace: Trace) -> Products:
     """As `find_products`, of products whose operations are known, and none of which is in another one with kernels of
     its own: the gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's backward.
@@ -41,17 +42,20 @@ def product_calls(trace: Trace) -> Products:
     ops, first = np.unique(found.op[mine].astype(np.int64), return_index=True)
     op, place = np.full_like(found.op, -1), np.full_like(found.place, -1)
     if len(mine):
-        root = np.searchsorted(ops, outermost(trace, ops, ops))[np.searchsorted(ops, found.op[mine])]
+        of_ops, rows = np.arange(len(ops)), ops[ops < len(trace.events)]
+        of_ops[: len(rows)] = np.searchsorted(rows, outermost(trace, rows, rows))
+        root = of_ops[np.searchsorted(ops, found.op[mine])]
         op[mine], place[mine] = ops[root], found.place[mine][first][root]
     return Products(op, place, found.distinct)
 
 
-@shared(kernel_origins, product_calls)
+@shared(kernel_labels, kernel_origins, product_calls)
 def kernel_work(trace: Trace) -> Products:
     """For each row of the kernel table the op with a formula, and what one call of it does; -1 for none."""
-    products, own = product_calls(trace), kernel_origins(trace).op.astype(np.int64)
+    products, labelled = product_calls(trace), labelled_ops(trace)
+    own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
     rows = np.flatnonzero(_moves(trace))
-    keys = [input_column(trace, name, own[rows]) for name in ("name", "shapes", "dtypes", "settings")]
+    keys = inputs_of(trace, rows, own[rows])
     key_place, first = alike(*keys)
     moving = [_moving(trace, key) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
     op, place = products.op.copy(), products.place.copy()
@@ -61,10 +65,9 @@ def kernel_work(trace: Trace) -> Products:
 
 def _moves(trace: Trace) -> Bool:
     """Of each kernel: is its innermost op one whose bytes are known?"""
-    own = kernel_origins(trace).op
-    ops = own[own >= 0].astype(np.int64)
-    known = named_in(trace, ops, MEMORY_OPS.__contains__)
-    moves: Bool = (own >= 0) & known[trace.events.name[own]]
+    name = kernel_op_names(trace, np.arange(len(trace.kernels)))
+    known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
+    moves: Bool = np.isin(name, known)
     return moves
 
 

@@ -84,8 +84,16 @@ def computed_ops(trace: Trace, device: int) -> Computed:
         flops=flops[products.place[rows]],
         roof_ns=_roof_ns(trace, device, rows),
         start_ns=trace.events.start_ns[trace.kernels.event[rows]],
-        recomputed=recomputed_ops(trace, ops),
+        recomputed=_recomputed(trace, ops),
     )
+
+
+def _recomputed(trace: Trace, ops: Int64) -> Bool:
+    """Of an op that only a label names it is not known, and it counts as computed once."""
+    recomputed = np.zeros(len(ops), bool)
+    recorded = ops < len(trace.events)
+    recomputed[recorded] = recomputed_ops(trace, ops[recorded])
+    return recomputed
 
 
 def _roof_ns(trace: Trace, device: int, rows: Int64) -> Float64:

@@ -11,12 +11,13 @@ from tb_steptime.metrics.work.convolutions import BACKWARD, convolution_output
 from tb_steptime.metrics.work.flops import OPS, work_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: What computes one of the gradients inside such an op.
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
@@ -32,22 +33,24 @@ class Product(NamedTuple):
 
 
 class Products(NamedTuple):
-    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none."""
+    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that only
+    a label names has a number behind those of the rows, another one for each of its calls."""
 
     op: Int32 | Int64
     place: Int32 | Int64
     distinct: list[Product]
 
 
-@shared(kernel_origins)
+@shared(kernel_labels, kernel_origins)
 def find_products(trace: Trace) -> Products:
     """Of each row of the kernel table. An op inside another one counts, as it is nearer to the kernel."""
     rows = _rows(trace)
     origins = kernel_origins(trace)
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
+    op = _with_labelled(trace, op)
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
-    keys = [input_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes", "settings")]
+    keys = inputs_of(trace, found, op[found])
     keys.append(_gradients(trace, op[found]))
     key_place, first = alike(*keys)
     outputs = _outputs(trace, rows)
@@ -55,6 +58,48 @@ def find_products(trace: Trace) -> Products:
     number = {product: place for place, product in enumerate(dict.fromkeys(products))}
     place[found] = np.array([number[product] for product in products], np.int64)[key_place]
     return Products(op.astype(np.int32), place.astype(np.int32), list(number))
+
+
+def _with_labelled(trace: Trace, op: Int64) -> Int64:
+    """Of kernels with a label the product that it names; where it names another op, none."""
+    labels = kernel_labels(trace)
+    if labels is None:
+        return op
+    return np.where(labels.op < 0, op, np.where(_named(trace, labels.op, OPS), labelled_ops(trace), -1))
+
+
+def labelled_ops(trace: Trace) -> Int64:
+    """For each kernel the number of its op's call, where only a label names it, behind the rows of the event table; -1
+    for none."""
+    labels = kernel_labels(trace)
+    if labels is None:
+        return np.full(len(trace.kernels), -1, np.int64)
+    calls = Groups.of(kernel_origins(trace).call, labels.call)
+    return np.where(labels.op >= 0, len(trace.events) + calls.place, -1)
+
+
+def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
+    """Of the ops of some rows of the kernel table: name, a row of the string table, and shapes, dtypes and settings,
+    rows of the table of inputs; -1 where they are not recorded. ops: as in `Products`."""
+    recorded, labels = np.where(ops < len(trace.events), ops, -1), kernel_labels(trace)
+    columns = [
+        np.where(recorded >= 0, input_column(trace, name, recorded), -1)
+        for name in ("name", "shapes", "dtypes", "settings")
+    ]
+    if labels is None:
+        return columns
+    said = (labels.op, labels.shapes, labels.dtypes, labels.settings)
+    return [
+        np.where(recorded >= 0, column, label[kernels]).astype(np.int64)
+        for column, label in zip(columns, said, strict=True)
+    ]
+
+
+def _named(trace: Trace, name: Int32, wanted: frozenset[str]) -> Bool:
+    """Which of these rows of the string table, or -1 and less for none, are among some names."""
+    known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted]
+    result: Bool = np.isin(name, known)
+    return result
 
 
 def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
@@ -92,10 +137,11 @@ def _gradients(trace: Trace, ops: Int64) -> Int64:
     parts = rows_named(trace, (Kind.CPU_OP,), lambda name: _ONE_GRADIENT.match(name) is not None)
     if not len(parts):
         return np.zeros(len(ops), np.int64)
+    recorded = ops < len(trace.events)
     of_both = rows_named(trace, (Kind.CPU_OP,), BACKWARD.__contains__)
     around = innermost(trace, of_both, parts)
     count = np.bincount(around[around >= 0], minlength=len(trace.events))
-    return count[ops]
+    return np.where(recorded, count[np.where(recorded, ops, 0)], 0)
 
 
 def input_text(trace: Trace, row: int) -> str:

@@ -19,7 +19,7 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_origins
+from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, is_in
 
@@ -106,7 +106,7 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
         products.place[rows],
         found.why[rows],
         found.rates[rows],
-        _op_names(trace, rows),
+        np.maximum(kernel_op_names(trace, rows), -1),
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     totals, gains, counts = (
@@ -167,7 +167,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
     why = found.reasons[found.why[row]]
     rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
-    name = int(_op_names(trace, np.array([row]))[0])
+    name = int(kernel_op_names(trace, np.array([row]))[0])
     kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
         op=product.op if product else trace.strings[name] if name >= 0 else None,
@@ -197,11 +197,11 @@ def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Reason:
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
     rows = _in_window(trace, device)
-    names, reasons = _op_names(trace, rows), kernel_origins(trace).reason[rows]
-    group, first = alike(np.where(names >= 0, names, -1 - reasons.astype(np.int64)))
+    names = kernel_op_names(trace, rows).astype(np.int64)
+    group, first = alike(names)
     splits, counts = _splits(trace, rows, group, len(first))
     table = [
-        OpSplit(_name(trace, int(names[at])), _no_op(int(names[at]), int(reasons[at])), counts[i], splits[i])
+        OpSplit(_name(trace, int(names[at])), _no_op(int(names[at])), counts[i], splits[i])
         for i, at in enumerate(first.tolist())
     ]
     table.sort(key=lambda row: (-row.split.kernel_ns, row.op or ""))
@@ -244,15 +244,9 @@ def _in_window(trace: Trace, device: int) -> Int64:
     return rows[inside]
 
 
-def _op_names(trace: Trace, rows: Int64) -> Int64:
-    """Of these kernels the name of the innermost op of each, as a row of the string table; -1 for none."""
-    op = kernel_origins(trace).op[rows]
-    return np.where(op >= 0, trace.events.name[op], -1).astype(np.int64)
-
-
 def _name(trace: Trace, name: int) -> str | None:
     return trace.strings[name] if name >= 0 else None
 
 
-def _no_op(name: int, reason: int) -> str | None:
-    return None if name >= 0 else NO_OP_WORDS[NoOp(reason)]
+def _no_op(name: int) -> str | None:
+    return None if name >= 0 else NO_OP_WORDS[NoOp(-name)]

@@ -31,6 +31,7 @@ class Task:
     trace: AnyPath
     keep_paths: bool
     topic: str
+    log_directory: AnyPath | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,14 @@ def measure_there(task: Task) -> Outcome:
     ended: SimpleQueue[AnyPath | Problem] = SimpleQueue()
     queue = ReadingQueue(lambda _, outcome: ended.put(outcome), 1)
     try:
-        job = Job(task.id, task.trace, str(task.trace), keep_paths=task.keep_paths, asked=True)
+        job = Job(
+            task.id,
+            task.trace,
+            str(task.trace),
+            keep_paths=task.keep_paths,
+            asked=True,
+            log_directory=task.log_directory,
+        )
         queue.want(job, urgent=False)
         return _outcome(task, _waited(task, queue, ended))
     finally:

@@ -7,9 +7,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_steptime.files.paths import any_path
+from tb_steptime.files.paths import AnyPath, any_path
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -49,6 +50,26 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         help="found: as marked, or as repeated calls show them; recording: the whole recording as one step; 10-20: "
         "these alone; default: found",
     )
+
+
+def add_names_from(parser: argparse.ArgumentParser) -> None:
+    """See `ingest.graph_names`."""
+    parser.add_argument(
+        "--names-from",
+        type=_names_from,
+        metavar="PATH",
+        help="an eager recording of the same job, or a folder with one: it names the ops and modules of what runs in "
+        "captured graphs; default: one in the log directory, if there is any",
+    )
+
+
+def _names_from(named: str) -> AnyPath:
+    path = any_path(named)
+    if not isinstance(path, Path):
+        raise argparse.ArgumentTypeError(f'"{path}" is not on this machine: copy the recording first')
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f'"{named}" is no file or folder')
+    return path
 
 
 def _step_choice(text: str) -> StepChoice:

@@ -8,7 +8,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, add_steps, exit_code
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_names_from,
+    add_paths,
+    add_steps,
+    exit_code,
+)
 
 if TYPE_CHECKING:
     from tb_steptime.comparison.gates import Gate, GateResult
@@ -28,6 +35,7 @@ GATE_FAILED, NOT_COMPARED = 1, 2
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_steps(parser)
+    add_names_from(parser)
     parser.add_argument(
         "--fail-if",
         action="append",
@@ -56,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     try:
         gates = [parse_gate(rule) for rule in options.fail_if]
-        sides = compared_sides(options.paths, problems, options.steps)
+        sides = compared_sides(options.paths, problems, options.steps, options.names_from)
     except (GateError, AskedWronglyError) as error:
         sys.stderr.write(f"{error}\n")
         return NOT_COMPARED

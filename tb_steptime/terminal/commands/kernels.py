@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.commands.base import (
     Command,
     add_format,
+    add_names_from,
     add_paths,
     add_steps,
     exit_code,
@@ -29,6 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: name",
     )
     add_steps(parser)
+    add_names_from(parser)
     add_format(parser, "table", "json", "csv")
 
 
@@ -39,7 +41,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    traces = read_each(options.paths, problems, trace_of, options.steps)
+    traces = read_each(options.paths, problems, trace_of, options.steps, options.names_from)
     spans = (span_kernels(span, trace, options.by) for span, trace in traces)
     if options.format == "json":
         found = list(spans)  # first: reading them finds the problems

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.commands.base import (
     Command,
     add_format,
+    add_names_from,
     add_paths,
     add_steps,
     exit_code,
@@ -50,6 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "ran",
     )
     add_steps(parser)
+    add_names_from(parser)
     add_format(parser, "table", "json", "csv", *_FLAME_GRAPHS)
     parser.add_argument(
         "--measure",
@@ -75,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     choice = OperatorChoice(options.by, options.window, options.backward)
-    traces = read_each(options.paths, problems, trace_of, options.steps)
+    traces = read_each(options.paths, problems, trace_of, options.steps, options.names_from)
     if options.format == "json":
         found = [
             span_operators(span, trace, choice) for span, trace in traces
@@ -104,7 +106,7 @@ def _flame_graphs(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     found, choice = [], FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
-    for span, trace in read_each(options.paths, problems, trace_of, options.steps):
+    for span, trace in read_each(options.paths, problems, trace_of, options.steps, options.names_from):
         try:
             found.append(span_stacks(span, trace, choice))
         except TraceError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.terminal.commands.base import (
     Command,
     add_format,
+    add_names_from,
     add_paths,
     add_steps,
     exit_code,
@@ -40,6 +41,7 @@ _NEEDED_TO_PRINT = {
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_steps(parser)
+    add_names_from(parser)
     add_format(parser, "table", "json")
     parser.add_argument(
         "--details",
@@ -54,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     found = list(find_spans(options.paths, problems))
     measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
-    spans = read_found(found, problems, measure, options.steps)
+    spans = read_found(found, problems, measure, options.steps, options.names_from)
     if options.format == "json":
         _print_json(spans, problems)
     elif options.details or not _are_several_runs(found):

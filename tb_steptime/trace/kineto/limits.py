@@ -19,7 +19,7 @@ from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, 
 
 #: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
 MOST_NS = 86_400 * 10**9
-#: A gap behind events at 0 that may be one of a recording. Where times count from months ago, the others are hours away.
+#: A gap behind events at 0 that may be one of a recording. Where times count from months ago, the rest is hours away.
 _LONG_GAP_NS = 60 * 10**9
 #: A product of three within which a grid stays: hardware has 2**31 x 2**16 x 2**16. So does a block, as it is written:
 #: some profilers write all work-items there (`launch_shapes`).

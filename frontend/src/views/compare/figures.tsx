@@ -30,12 +30,19 @@ export function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
 
 function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>[] {
   const metric = (row: FigureChange) => meanings.metric(row.metric);
-  const missing = ({ why }: FigureChange) => (why ? sentence(meanings.explain(why)) : "It is not measurable there.");
+  const missing = ({ why, ...row }: FigureChange) => {
+    if (why) return sentence(meanings.explain(why));
+    return isRange(row)
+      ? "It is only known to lie in a range; the interval holds both ends."
+      : "It is not measurable there.";
+  };
   const mean = (id: "base" | "candidate", label: string, of: string): Column<FigureChange> => ({
     ...{ id, label, meaning: `Of ${of}.`, width: "120px", numeric: true, missing },
     cell: (row) => {
       const value = row[id];
-      return value === null ? DASH : text(value, metric(row).unit);
+      if (value === null) return DASH;
+      const upper = id === "base" ? row.base_high : row.candidate_high;
+      return upper === null ? text(value, metric(row).unit) : range(value, upper, metric(row).unit);
     },
   });
   return [
@@ -51,7 +58,9 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
       meaning: `Of ${own}, less that of ${name}; of a share in percentage points.`,
       cell: (row) => (
         <span class={row.distinguishable === false ? "faint" : undefined}>
-          {row.base === null || row.candidate === null ? DASH : change(row.base, row.candidate, metric(row).unit)}
+          {row.base === null || row.candidate === null || isRange(row)
+            ? DASH
+            : change(row.base, row.candidate, metric(row).unit)}
         </span>
       ),
     },
@@ -63,6 +72,16 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
       missing: "One side has too few steps to say.",
     },
   ];
+}
+
+const isRange = ({ base_high, candidate_high }: Pick<FigureChange, "base_high" | "candidate_high">): boolean =>
+  base_high !== null || candidate_high !== null;
+
+/** "10 to 80 %" */
+function range(low: number, high: number, unit: Unit): string {
+  const [from, to] = [text(low, unit), text(high, unit)];
+  const [size, written] = from.split("\u00a0");
+  return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
 }
 
 /** "+12.2 to +23.7 points"; one figure where both ends are written alike. */

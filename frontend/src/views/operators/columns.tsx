@@ -26,6 +26,10 @@ export function columnsOf(
     width: `${TIME}px`,
     figures: { of, unit: "ns", adds: "recording", siblings: "time" },
   });
+  const onHost = (id: string, metric: string, of: (row: OperatorRow) => number): Column<OperatorRow> => ({
+    ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
+    missing: IN_GRAPHS,
+  });
   const bytes = (id: string, metric: string, of: (row: OperatorRow) => number | null, extra: boolean) => ({
     id,
     ...columnHead(meanings, metric),
@@ -40,11 +44,11 @@ export function columnsOf(
   });
   const narrow = grouping.id !== "name" || compared; // the second key or the other span takes the room
   const host = [
-    time("host_total", "op_host_total", (row) => row.host_total_ns),
-    time("host_self", "op_host_self", (row) => row.host_self_ns),
+    onHost("host_total", "op_host_total", (row) => row.host_total_ns),
+    onHost("host_self", "op_host_self", (row) => row.host_self_ns),
   ];
   const device: Column<OperatorRow>[] = [
-    { ...time("runtime", "op_runtime", (row) => row.runtime_ns), extra: true },
+    { ...onHost("runtime", "op_runtime", (row) => row.runtime_ns), extra: true },
     time("device_total", "op_device_total", (row) => row.device_total_ns),
     {
       ...time("device_self", "op_device_self", (row) => row.device_self_ns),
@@ -83,7 +87,8 @@ export function columnsOf(
       id: "calls",
       ...columnHead(meanings, "op_calls"),
       width: "64px",
-      figures: { of: (row) => row.calls, unit: "count", adds: "recording" },
+      figures: { of: (row) => (runsInGraphs(row) ? null : row.calls), unit: "count", adds: "recording" },
+      missing: IN_GRAPHS,
     },
     ...(hasDevice
       ? [...host, ...device]
@@ -100,6 +105,12 @@ export function columnsOf(
     ...memory,
   ];
 }
+
+export const IN_GRAPHS = "It runs in captured graphs, where the host calls no op. A note says what it is named after.";
+
+/** Whether graphs alone run it: then nothing of it is on the host. */
+const runsInGraphs = (row: OperatorRow): boolean =>
+  row.calls === 0 && row.host_total_ns === 0 && (row.launches ?? 0) > 0;
 
 function Bar({ share, colour, written }: { share: number; colour: string; written: string }) {
   return (

@@ -12,7 +12,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { comparedColumns } from "../compare/column";
 import { OnlyThere } from "../compare/only_there";
-import { tensorText } from "./columns";
+import { IN_GRAPHS, tensorText } from "./columns";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { type ComparedModules, comparedModules, wholeOf } from "./other";
 import type { OperatorPart } from "./part";
@@ -119,6 +119,10 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
     width: "76px",
     figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
   });
+  const onHost = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
+    ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
+    missing: IN_GRAPHS,
+  });
   const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) => ({
     ...time(id, metric, of),
     figures: {
@@ -170,9 +174,9 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
         extra: other !== null,
       },
     ),
-    time("host_total", "op_host_total", (row) => row.host_total_ns),
-    { ...time("host_self", "op_host_self", (row) => row.host_self_ns), extra: other !== null && onDevice },
-    { ...time("python", "module_python", (row) => row.python_ns), extra: true },
+    onHost("host_total", "op_host_total", (row) => row.host_total_ns),
+    { ...onHost("host_self", "op_host_self", (row) => row.host_self_ns), extra: other !== null && onDevice },
+    { ...onHost("python", "module_python", (row) => row.python_ns), extra: true },
     ...when(
       onDevice,
       time("device_total", "op_device_total", (row) => row.device_total_ns),
@@ -225,6 +229,9 @@ const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules[
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
 /** Mean of a call in the forward pass. */
+/** Whether graphs alone run its forward pass: then nothing of it is on the host. */
+const runsInGraphs = (row: ModuleRow): boolean => row.host_total_ns === 0 && (row.device_total_ns ?? 0) > 0;
+
 const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_total_ns) / Math.max(1, row.occurrences);
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {

@@ -41,6 +41,10 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
         "The two have hardly an op in common, and the shapes of their inputs are not recorded.",
         "Steps may do other work: record both with record_shapes=True.",
     ),
+    "other_kernels": NoteWords(
+        "The two have hardly a kernel in common: {share} of the kernel time.",
+        "One runs in captured graphs, so ops on the CPU say little. By their kernels the steps do other work.",
+    ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",
         "Recording more slows the host: record both alike.",

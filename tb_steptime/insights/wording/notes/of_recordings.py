@@ -87,6 +87,26 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "SM efficiency: est. {estimated}, measured {measured}.",
         "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
+    "graphs_annotated": NoteWords(
+        "Annotations name what runs in captured graphs.",
+        "They were made while the graphs were captured, and tell the modules of {share} of the graphs' kernel time.",
+    ),
+    "graphs_named": NoteWords(
+        "What runs in captured graphs is named after the eager recording {recording}.",
+        "Their kernels were matched by name, launch shape and order: {share} of the graphs' kernel time has the op and "
+        "the module of the eager step.",
+    ),
+    "graphs_run_other_kernels": NoteWords(
+        "What runs in captured graphs has no ops and no modules.",
+        "The eager recording {recording} runs other kernels: only {share} of the graphs' kernel time is spent in "
+        "kernels that it has, too. So nothing is carried over.",
+    ),
+    "graphs_unnamed": NoteWords(
+        "{share} of the kernel time runs in captured graphs, without ops and modules.",
+        "Put an eager recording of the same job into the log directory, and they are taken from it. Or capture with "
+        "{code}, from PyTorch 2.15 on.",
+        code="torch.cuda.graph(…, enable_annotations=True)",
+    ),
     "profiling_slows": NoteWords(
         "The profiler slows the CPU.",
         "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",

@@ -1,0 +1,248 @@
+"""A trace whose kernels run in graphs -> the same with labels from an eager recording of the job, where one is at hand.
+
+    logs/eager/host_4711.1690000000.pt.trace.json.gz        read for its labels
+    logs/graphed/host_4712.1690000900.pt.trace.json.gz      measured
+
+Looked for next to the trace, in what the user named with it, and in its log directory; only files of this machine. The
+nearest in place and time come first, and the first that names half of the graphs' kernel time is taken. A log directory
+may be large, so few are read, none of them is much larger than the trace itself, and a summary that shows that a
+recording cannot be the one spares reading it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, any_path, is_file
+from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
+from tb_steptime.ingest.names import TRACE_NAME, TraceName, passed_on_workers, trace_name
+from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.recorder_files.finding import digest_of
+from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
+from tb_steptime.ingest.summaries.writing import places_for
+from tb_steptime.metrics.replays.labels import LEAST_NAMED_FRACTION, Labelled, labelled
+from tb_steptime.metrics.replays.naming import graph_time
+from tb_steptime.trace.file_names import rank_in_name
+from tb_steptime.trace.model import NamedFrom, Trace
+from tb_steptime.trace.ops import graph_kernels
+from tb_steptime.trace.reading import looks_like_trace, read_trace
+from tb_steptime.trace.table import distinct_in
+
+#: Reading takes time, and what the nearest three do not name the fourth hardly does.
+MOST_READ = 3
+#: So large may each be: in bytes, or as a multiple of the trace itself, but never more than the last.
+USUAL_BYTES, USUAL_MULTIPLE, MOST_BYTES = 16_000_000, 4, 64_000_000
+#: Folders that are looked through, and files of them that are considered.
+MOST_FOLDERS, MOST_FILES = 200, 2_000
+#: Traces of one folder whose names say that they were written so soon after each other are of ranks of one recording.
+_RANKS_WITHIN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class NamePlaces:
+    """Where to look: named are files and folders that the user named for this; without any, beside those that the user
+    named with the trace, and the log directory."""
+
+    named: tuple[AnyPath, ...] = ()
+    beside: tuple[AnyPath, ...] = ()
+    log_directory: AnyPath | None = None
+
+
+def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
+    """The same trace where there is nothing to label, or nothing to label it from, or where that was done already."""
+    if trace.named_from is not None or trace.kernel_labels is not None:
+        return trace
+    places = places or NamePlaces()
+    time = graph_time(trace)
+    if not time.graph_ns or not (places.named or time.is_much):
+        return trace
+    path = any_path(trace.path)
+    if not isinstance(path, Path):
+        return trace
+    nearest: Trace | None = None
+    for other in _worth_reading(trace, path, places):
+        found = _labelled(trace, other)
+        if found is None:
+            continue
+        said = replace(found.trace, named_from=_named_from(path, other, found), memo={})
+        if found.labelled_fraction:
+            return said
+        if nearest is None or nearest.named_from is None or found.named_fraction > nearest.named_from.named_fraction:
+            nearest = said
+    return nearest or trace
+
+
+def graph_names(trace: Trace) -> GraphNames:
+    """What a summary remembers of it."""
+    time = graph_time(trace)
+    if not time.graph_ns:
+        return GraphNames()
+    named = trace.named_from
+    if named is None or not named.labelled_fraction:
+        return GraphNames(graphs=True, wanted=time.is_much)
+    path, other = any_path(trace.path), Path(named.path)
+    folder = os.path.relpath(other.parent, path.absolute().parent) if isinstance(path, Path) else ""
+    known = stamp(other)
+    return GraphNames(True, False, folder.replace(os.sep, "/"), digest_of(other.name), known.bytes, known.digest)
+
+
+def arrived_since(trace: Path, places: NamePlaces, summary_ns: int) -> bool:
+    """Whether a recording that might name what this one's graphs run was written after its summary."""
+    return any(each.mtime_ns > summary_ns for each in _candidates(trace, places))
+
+
+class _Candidate(NamedTuple):
+    """far: how far off it lies, by place, rank and time of recording."""
+
+    far: tuple[bool, bool, int]
+    path: Path
+    bytes: int
+    mtime_ns: int
+
+
+def _candidates(trace: Path, places: NamePlaces) -> list[_Candidate]:
+    """The nearest first."""
+    trace = Path(os.path.realpath(trace))
+    own, here = trace.stat(), _name_of(trace)
+    most = MOST_BYTES if places.named else min(MOST_BYTES, max(USUAL_BYTES, USUAL_MULTIPLE * own.st_size))
+    found: dict[str, _Candidate] = {}
+    for path in _files(trace, places):
+        real = os.path.realpath(path)
+        if real == str(trace) or real in found or len(found) >= MOST_FILES:
+            continue
+        with contextlib.suppress(OSError):
+            stat = os.stat(real)
+            name, apart = _name_of(path), Path(real).parent != trace.parent
+            if stat.st_size > most or (not places.named and not apart and _is_other_rank(here, name)):
+                continue
+            ranks = rank_in_name(here.worker), rank_in_name(name.worker)
+            far = apart, ranks[0] != ranks[1], abs(stat.st_mtime_ns - own.st_mtime_ns)
+            found[real] = _Candidate(far, Path(real), stat.st_size, stat.st_mtime_ns)
+    return sorted(found.values())
+
+
+def _name_of(path: Path) -> TraceName:
+    return trace_name(Place("", path.parent, ""), "", path.name)
+
+
+def _is_other_rank(one: TraceName, other: TraceName) -> bool:
+    """Whether two traces of one folder are of one recording: its ranks do the same, in graphs as this one does."""
+    if one.worker == other.worker:
+        return False
+    ranks = rank_in_name(one.worker), rank_in_name(other.worker)
+    if None not in ranks:
+        return ranks[0] != ranks[1]
+    if min(one.time, other.time) < 0:
+        return False
+    unit = 1e9 if max(one.time, other.time) > 1e15 else 1e3  # names tell ns since 2023, ms before
+    return abs(one.time - other.time) <= _RANKS_WITHIN_SECONDS * unit
+
+
+def _files(trace: Path, places: NamePlaces) -> Iterator[Path]:
+    """Traces by their names, or as the user named them."""
+    if places.named:
+        yield from _of_named(places.named)
+        return
+    yield from _in_folder(trace.parent)
+    yield from _of_named(places.beside)
+    root = places.log_directory
+    if isinstance(root, Path):
+        yield from _below(root)
+
+
+def _of_named(named: Sequence[AnyPath]) -> Iterator[Path]:
+    for path in named:
+        if isinstance(path, Path):
+            yield from _below(path) if path.is_dir() else [path]
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """Links to folders are not followed, as in a scan of a log directory; the flattest first."""
+    pending = [root]
+    for _ in range(MOST_FOLDERS):
+        if not pending:
+            return
+        folder = pending.pop(0)
+        yield from _in_folder(folder)
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            there = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            pending += [folder / name for name in sorted(there) if not name.startswith(".")]
+
+
+def _in_folder(folder: Path) -> Iterable[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if TRACE_NAME.fullmatch(entry.name) and entry.is_file()]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names) if not name.startswith(".")]
+
+
+def _worth_reading(trace: Trace, path: Path, places: NamePlaces) -> Iterator[Path]:
+    try:
+        candidates = _candidates(path, places)
+    except OSError:
+        return
+    read = 0
+    for each in candidates:
+        if read == MOST_READ:
+            return
+        if places.named or _may_name(trace, each.path):
+            read += 1
+            yield each.path
+
+
+def _may_name(trace: Trace, other: Path) -> bool:
+    """By its summary where there is one, else by its first bytes."""
+    for place in places_for(other):
+        with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
+            known = summary_of(other, place) if is_file(place) else None
+            if known is not None:
+                return _has_such_kernels(trace, known)
+    return _name_of(other).sure or looks_like_trace(other)
+
+
+def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
+    if other.names.graphs:
+        return False
+    compared = other.result("compare", CompareResult)
+    known = {place.name for place in compared.kernels}
+    time, rows = _graph_time(trace)
+    more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # many have no name in it
+    return more or sum(each for name, each in zip(rows, time, strict=True) if name in known) >= (
+        LEAST_NAMED_FRACTION * sum(time)
+    )
+
+
+def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
+    """Of each kernel that graphs run its time, and its name."""
+    event = trace.kernels.event[graph_kernels(trace)]
+    names, durations = trace.events.name[event], trace.events.dur_ns[event]
+    distinct = distinct_in(names).tolist()
+    return [int(durations[names == each].sum()) for each in distinct], [trace.strings[each] for each in distinct]
+
+
+def _labelled(trace: Trace, path: Path) -> Labelled | None:
+    """None for a file that is no trace, or no eager one."""
+    try:
+        return labelled(trace, read_trace(path))
+    except TraceError:
+        return None
+
+
+def _named_from(trace: Path, other: Path, found: Labelled) -> NamedFrom:
+    """Its run and worker are said where it is another run, its worker alone in the same folder."""
+    worker = _name_of(other).worker
+    shown = passed_on_workers([("", worker)]).get(worker, worker)
+    folder = other.parent.name
+    apart = other.parent != Path(os.path.realpath(trace)).parent
+    recording = f"{folder}/{shown}" if apart and folder else shown
+    return NamedFrom(recording, str(other), found.named_fraction, found.labelled_fraction)

@@ -1,0 +1,215 @@
+"""Labels for the kernels of CUDA graphs, from an eager recording of the same job.
+
+    eager    aten::addmm in Linear_0, forward     gemm 128x128 [64,2,1]
+    graph    cudaGraphLaunch                      gemm 128x128 [64,2,1]     -> aten::addmm in Linear_0, forward
+
+Whether two recordings are of the same job shows in their kernels: where fewer than half of the graphs' kernel time runs
+with kernels that the eager step has too, nothing is carried over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.metrics.gpu.short_names import kind_of, short_name
+from tb_steptime.metrics.kernels.makers import kernel_makers, kernel_module_rows
+from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
+from tb_steptime.trace.frames import module_frames, module_name
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import graph_kernels, kernel_origins
+from tb_steptime.trace.sources import Words
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import (
+    MODULE_SEPARATOR,
+    Int32,
+    Int64,
+    KernelLabels,
+    StringTable,
+    distinct_in,
+)
+
+#: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
+#: two models or two implementations of one model in less than a fifth of it. Half is far from both.
+LEAST_NAMED_FRACTION = 0.5
+
+
+class Labelled(NamedTuple):
+    """trace: with labels for the kernels of its graphs, or as it was where the two recordings are not of the same job.
+
+    named_fraction     share of the time of these kernels that ran with kernels that the eager step has too
+    labelled_fraction  share of it that has a label; 0 where none was carried over
+    """
+
+    trace: Trace
+    named_fraction: float
+    labelled_fraction: float
+
+
+def labelled(trace: Trace, eager: Trace) -> Labelled | None:
+    """None where the trace has no kernels of graphs, or the other recording is not an eager one."""
+    graph, step = graph_kernels(trace), _typical_step(eager)
+    if not graph.any() or not len(step):
+        return None
+    ours, theirs = _sequences(eager, trace)
+    known: dict[bytes, Alignment] = {}
+    eager_rows = np.full(len(trace.kernels), -1, np.int64)
+    match = np.zeros(len(trace.kernels), np.uint8)
+    for rows in _units(trace):
+        unit = theirs.rows(rows)
+        found = known.setdefault(unit.shape.tobytes(), align(ours.rows(step), unit))
+        eager_rows[rows] = np.where(found.eager >= 0, step[found.eager], -1)
+        match[rows] = found.match
+    eager_rows[~graph], match[~graph] = -1, Match.NONE
+    time = trace.events.dur_ns[trace.kernels.event]
+    named, some = (
+        int(time[match >= least].sum()) / max(1, int(time[graph].sum())) for least in (Match.NAME, Match.PLACE)
+    )
+    if named < LEAST_NAMED_FRACTION:
+        return Labelled(trace, named, 0.0)
+    return Labelled(_with_labels(trace, eager, eager_rows), named, some)
+
+
+def _typical_step(trace: Trace) -> Int64:
+    """Rows of the kernel table of one step, in the order in which they run: of the steps with the most usual number of
+    kernels the one in the middle. None of a recording with graphs, whose kernels have no ops themselves."""
+    if graph_kernels(trace).any():
+        return np.empty(0, np.int64)
+    steps = _by_step(trace)
+    counts = [len(rows) for rows in steps]
+    usual = max(sorted(set(counts)), key=counts.count, default=0)
+    alike = [rows for rows in steps if len(rows) == usual]
+    return alike[len(alike) // 2] if alike else np.empty(0, np.int64)
+
+
+def _units(trace: Trace) -> list[Int64]:
+    """Rows of the kernel table that are aligned together: those of a step; in a recording without steps those of each
+    launch of a graph."""
+    if find_steps(trace).by != "recording":
+        return _by_step(trace)
+    call = kernel_origins(trace).call
+    rows = _in_order(trace, np.flatnonzero(graph_kernels(trace)))
+    return [rows[call[rows] == each] for each in np.unique(call[rows]).tolist()]
+
+
+def _by_step(trace: Trace) -> list[Int64]:
+    """The kernels that the host launches in each step; of those without a recorded launch, those that begin in it."""
+    events, call, steps = trace.events, kernel_origins(trace).call, find_steps(trace)
+    rows = _in_order(trace, np.arange(len(trace.kernels)))
+    launch = call[rows]
+    start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
+    found = []
+    for step in steps.steps:
+        on_host = (start >= step.host_start_ns) & (start < step.host_start_ns + step.host_ns)
+        on_device = (start >= step.start_ns) & (start < step.end_ns)
+        found.append(rows[np.where(launch >= 0, on_host, on_device)])
+    return found
+
+
+def _in_order(trace: Trace, rows: Int64) -> Int64:
+    return rows[np.argsort(trace.events.start_ns[trace.kernels.event[rows]], kind="stable")]
+
+
+def _sequences(*traces: Trace) -> list[Sequence]:
+    """All kernels of each trace, with numbers that the traces share."""
+    names: dict[str, int] = {}
+    number_of = [
+        {text: names.setdefault(trace.strings[text], len(names)) for text in _texts(trace)} for trace in traces
+    ]
+    kinds: dict[str, int] = {}
+    kind = np.array([kinds.setdefault(kind_of(short_name(name)), len(kinds)) for name in names], np.int64)
+    columns = [_shapes(trace, number) for trace, number in zip(traces, number_of, strict=True)]
+    _, shape = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
+    shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(each) for each in columns])[:-1])
+    return [Sequence(each[:, 0], own, kind[each[:, 0]]) for each, own in zip(columns, shapes, strict=True)]
+
+
+def _texts(trace: Trace) -> Iterable[int]:
+    """Rows of the string table that are names of kernels."""
+    return map(int, distinct_in(trace.events.name[trace.kernels.event]))
+
+
+def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
+    """(kernels, 7): number of the name, grid and block."""
+    table = trace.kernels
+    new = np.zeros(max(number, default=0) + 1, np.int64)
+    new[list(number)] = list(number.values())
+    name = new[trace.events.name[table.event]]
+    unknown = np.full((len(table), 3), -1, np.int64)
+    grid, block = (unknown if column is None else column for column in (table.grid, table.block))
+    return np.column_stack((name, grid, block)).astype(np.int64)
+
+
+class _Texts:
+    """Texts of a table, and more behind them."""
+
+    def __init__(self, strings: list[str]) -> None:
+        self.strings = list(strings)
+        self._number = {text: number for number, text in enumerate(strings)}
+
+    def numbers(self, rows: Int64, texts: list[str]) -> Int32:
+        """Of each of these rows of other texts; -1 stays -1."""
+        new = np.full(len(texts) + 1, -1, np.int32)
+        for each in distinct_in(rows[rows >= 0]).tolist():
+            text = texts[each]
+            if text not in self._number:
+                self._number[text] = len(self.strings)
+                self.strings.append(text)
+            new[each] = self._number[text]
+        return new[rows]
+
+
+def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
+    """row: of each kernel the row of the eager kernel table, -1 for none."""
+    strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
+    op = _taken(kernel_origins(eager).op, row)
+
+    def of_op(column: Int32 | None, into: _Texts, texts: list[str]) -> Int32:
+        return into.numbers(np.full(len(row), -1) if column is None else _taken(column, op), texts)
+
+    makers, events = kernel_makers(eager), eager.events
+    paths = _module_paths(eager)
+    label = KernelLabels(
+        op=of_op(events.name, strings, eager.strings.strings),
+        call=op.astype(np.int32),
+        shapes=of_op(events.shapes, inputs, eager.inputs.strings),
+        dtypes=of_op(events.dtypes, inputs, eager.inputs.strings),
+        settings=of_op(events.settings, inputs, eager.inputs.strings),
+        modules=texts.numbers(_taken(paths.number, row), list(paths.texts)),
+        line=texts.numbers(_taken(makers.line.number, row), list(makers.line.texts)),
+        phase=texts.numbers(_taken(kernel_phases(eager), row), list(PHASES)),
+        texts=StringTable(texts.strings),
+    )
+    return replace(
+        trace, kernel_labels=label, strings=StringTable(strings.strings), inputs=StringTable(inputs.strings), memo={}
+    )
+
+
+def _taken(column: npt.NDArray[np.integer], rows: Int64) -> Int64:
+    """The column's values at these rows; -1 stays -1."""
+    return np.where(rows >= 0, column[rows].astype(np.int64), -1)
+
+
+def _module_paths(trace: Trace) -> Words:
+    """For each kernel the modules around the op that made it, the outermost first, with "/" between them."""
+    frames = module_frames(trace)
+    if not len(frames):
+        return kernel_makers(trace).module
+    found = find_modules(trace)
+    path = np.append(found.paths.of_call, -1)[_places(found.calls.row, kernel_module_rows(trace))]
+    texts = list[str]()
+    for parent, frame in zip(found.paths.parent.tolist(), found.paths.frame.tolist(), strict=True):
+        name = module_name(found.names[frame])
+        texts.append(f"{texts[parent]}{MODULE_SEPARATOR}{name}" if parent >= 0 else name)
+    return Words(path.astype(np.int32), texts)
+
+
+def _places(rows: Int64, found: Int64) -> Int64:
+    """Where in the ascending rows each found one is; -1 for none."""
+    return np.where(found >= 0, np.searchsorted(rows, found), -1)

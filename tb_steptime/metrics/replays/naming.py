@@ -1,0 +1,31 @@
+"""How much of the kernel time runs in graphs, and how much of that is named by annotations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.trace.kernel_labels import annotated
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import graph_kernels
+
+#: Graphs that hold less of the kernel time are not worth reading another trace for, nor a word.
+LEAST_GRAPH_FRACTION = 0.1
+
+
+class GraphTime(NamedTuple):
+    """ns of kernels of all devices over the whole recording: those in graphs, of these the annotated ones, and all."""
+
+    graph_ns: int
+    annotated_ns: int
+    all_ns: int
+
+    @property
+    def is_much(self) -> bool:
+        return self.graph_ns > 0 and self.graph_ns >= LEAST_GRAPH_FRACTION * self.all_ns
+
+
+def graph_time(trace: Trace) -> GraphTime:
+    graph, time = graph_kernels(trace), trace.events.dur_ns[trace.kernels.event]
+    labels = annotated(trace)
+    named = 0 if labels is None else int(time[graph & (labels.modules >= 0)].sum())
+    return GraphTime(int(time[graph].sum()), named, int(time.sum()))

@@ -1,0 +1,71 @@
+"""Labels of kernels: the op, module, line and phase of what a CUDA graph runs, which no launch call tells.
+
+Two sources have them. An annotation, which the user made while the graph was captured, names the module and the phase.
+An eager recording of the same job, aligned with the graph's kernels, also names the op and the line. An annotation is
+about this very kernel, so it comes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, StringTable
+
+
+@shared()
+def annotated(trace: Trace) -> KernelLabels | None:
+    """What annotations alone say; None where there are none. A module is named by its qualified name, or by the
+    innermost scope where that is all that was noted."""
+    table, size = trace.annotations, len(trace.kernels)
+    row = np.searchsorted(table.event, trace.kernels.event)
+    row[row == len(table)] = -1
+    row = np.where((row >= 0) & (table.event[row] == trace.kernels.event), row, -1) if len(table) else row
+    module, name, phase = (_taken(column, row) for column in (table.module, table.name, table.phase))
+    modules = np.where(module >= 0, module, name)
+    if not ((modules >= 0) | (phase >= 0)).any():
+        return None
+    none = np.full(size, -1, np.int32)
+    texts = [_path(text) for text in trace.annotation_texts.strings]
+    return KernelLabels(none, none, none, none, none, modules, none, phase, StringTable(texts))
+
+
+@shared(annotated)
+def kernel_labels(trace: Trace) -> KernelLabels | None:
+    """The labels of this recording's kernels; None where no kernel has one."""
+    noted = annotated(trace)
+    if noted is None or trace.kernel_labels is None:
+        return noted or trace.kernel_labels
+    return _over(noted, trace.kernel_labels)
+
+
+def _path(name: str) -> str:
+    """A qualified name as a path of modules.
+
+    >>> _path("layers.0.attention")
+    'layers/0/attention'
+    """
+    return name.replace(".", MODULE_SEPARATOR)
+
+
+def _taken(column: Int32, rows: Int64) -> Int32:
+    return np.where(rows >= 0, np.append(column, -1)[rows], -1).astype(np.int32)
+
+
+def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:
+    """The labels, and the others' where these say nothing."""
+    first = len(labels.texts)
+
+    def chosen(own: Int32, other: Int32) -> Int32:
+        return np.where(own >= 0, own, np.where(other >= 0, other + first, -1)).astype(np.int32)
+
+    return replace(
+        others,
+        modules=chosen(labels.modules, others.modules),
+        line=chosen(labels.line, others.line),
+        phase=chosen(labels.phase, others.phase),
+        texts=StringTable([*labels.texts.strings, *others.texts.strings]),
+    )

@@ -1,0 +1,146 @@
+"""An eager recording as if its steps had been captured in CUDA graphs: what an alignment has to find out again.
+
+    op        |- addmm -|- gelu -|                   .
+    runtime     launch     launch        ->          cudaGraphLaunch
+    kernel         gggg      aa                         ggggaa
+
+One launch of a graph has all kernels of a step. A tenth of the kernels may be replaced by others, as another compiler
+would, or fused in pairs. `python -m benchmarks.graph_labels` prints how much of the kernel time gets its own op and
+modules again, for each real trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from tb_steptime.metrics.kernels.makers import kernel_makers
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.replays.labels import labelled
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import graph_kernels, kernel_op_names, kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelTable, Kind, StringTable
+
+#: Of the kernels.
+CHANGED_FRACTION = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """trace: with graphs;  eager: for each of its kernels the rows of the eager kernel table whose work it does."""
+
+    trace: Trace
+    eager: list[tuple[int, ...]]
+
+
+def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
+    """changed: "replaced" or "fused", or nothing."""
+    events, origins, steps = trace.events, kernel_origins(trace), find_steps(trace)
+    kernel = trace.kernels.event
+    start = events.start_ns[np.where(origins.call >= 0, origins.call, kernel)]
+    begins = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    step = np.clip(np.searchsorted(begins, start, side="right") - 1, 0, len(begins) - 1)
+    kind, name, correlation, external = (
+        column.copy()
+        for column in (events.kind, events.name.astype(np.int32), events.correlation_id, events.external_id)
+    )
+    strings = [*trace.strings.strings, "cudaGraphLaunch", "another_kernel<float>", "fused_kernel<float>"]
+    launch, another, fused = (len(trace.strings) + place for place in range(3))
+    kind[np.isin(kind, (Kind.CPU_OP, Kind.PYTHON))] = Kind.OTHER
+    external[kernel] = -1
+    for each in np.unique(step).tolist():
+        mine = np.flatnonzero((step == each) & (origins.call >= 0))
+        if len(mine):
+            call = int(origins.call[mine].min())
+            name[call], correlation[kernel[mine]] = launch, correlation[call]
+    doing = [(row,) for row in range(len(kernel))]
+    kept = np.ones(len(kernel), bool)
+    chosen = np.random.default_rng(seed).random(len(kernel)) < CHANGED_FRACTION
+    if changed == "replaced":
+        name[kernel[chosen]] = another
+    if changed == "fused":
+        for one, other in _pairs(trace, step, chosen):
+            if kept[one] and kept[other]:
+                name[kernel[one]], kind[kernel[other]], kept[other] = fused, Kind.OTHER, False
+                doing[one] = (one, other)
+    table = KernelTable(
+        *(
+            None if (column := getattr(trace.kernels, each.name)) is None else column[kept]
+            for each in fields(KernelTable)
+        )
+    )
+    graphs = replace(
+        trace,
+        events=replace(events, kind=kind, name=name, correlation_id=correlation, external_id=external),
+        kernels=table,
+        strings=StringTable(strings),
+        memo={},
+    )
+    return Captured(graphs, [doing[row] for row in np.flatnonzero(kept).tolist()])
+
+
+def _pairs(trace: Trace, step: Int64, chosen: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Kernels that follow each other on a stream within a step, where the first one is chosen."""
+    event = trace.kernels.event
+    order = np.lexsort((trace.events.start_ns[event], trace.events.stream[event], step))
+    for one, other in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
+        alike = step[one] == step[other] and trace.events.stream[event[one]] == trace.events.stream[event[other]]
+        if chosen[one] and alike:
+            yield one, other
+
+
+#: Op, innermost module, line and phase of a kernel; None for what is not known.
+Said = tuple[str | None, str | None, str | None, str | None]
+
+
+def right_fraction(trace: Trace, changed: str = "") -> float | None:
+    """The share of the graphs' kernel time that gets its own op, module, line and phase again; None of a recording
+    whose kernels run in graphs already, or that has none."""
+    case = captured(trace, changed)
+    found = labelled(case.trace, trace)
+    if found is None:
+        return None
+    own, given = _recorded(trace), _carried_over(found.trace)
+    graph = graph_kernels(case.trace)
+    right = np.array([said in {own[row] for row in rows} for said, rows in zip(given, case.eager, strict=True)], bool)
+    time = case.trace.events.dur_ns[case.trace.kernels.event]
+    return float(time[graph & right].sum() / max(1, time[graph].sum()))
+
+
+def _recorded(trace: Trace) -> list[Said]:
+    """Of each kernel what the eager recording says itself."""
+    makers, phases = kernel_makers(trace), kernel_phases(trace)
+    names = [
+        trace.strings[name] if name >= 0 else None
+        for name in kernel_op_names(trace, np.arange(len(trace.kernels))).tolist()
+    ]
+    return [(name, makers.module[row], makers.line[row], PHASES[int(phases[row])]) for row, name in enumerate(names)]
+
+
+def _carried_over(trace: Trace) -> list[Said]:
+    """Of each kernel what its label says."""
+    labels = trace.kernel_labels
+    if labels is None:
+        return [(None, None, None, None)] * len(trace.kernels)
+
+    def text(column: Int32, row: int) -> str | None:
+        return labels.texts[int(column[row])] if column[row] >= 0 else None
+
+    return [
+        (
+            trace.strings[int(labels.op[row])] if labels.op[row] >= 0 else None,
+            None if (path := text(labels.modules, row)) is None else path.rpartition(MODULE_SEPARATOR)[2],
+            text(labels.line, row),
+            text(labels.phase, row),
+        )
+        for row in range(len(trace.kernels))
+    ]
+
+
+#: A step of fewer kernels says nothing about tenths of them.
+LEAST_KERNELS = 30
+#: A recording that does not say which op launched a kernel cannot name it.
+MOST_WITHOUT_OP = 0.1
