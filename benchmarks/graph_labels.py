@@ -1,7 +1,8 @@
 """How well kernels of CUDA graphs get the labels of an eager recording: `python -m benchmarks.graph_labels`.
 
 Prints, for each real trace that says which ops launched its kernels, the share of kernel time with the right op,
-module, line and phase after its steps were captured in graphs: as they were, with a tenth of the kernels replaced, and fused.
+module, line and phase after its steps were captured in graphs: as they were, with a tenth of the kernels replaced, and
+with a tenth of them fused.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.comparison.figures import FigureChange, figure_changes
+from tb_steptime.comparison.gates import judge_gate, parse_gate
 from tb_steptime.comparison.sides import Side
 from tb_steptime.text import Reason
 from tests.drawn.timeline import A100, timeline
@@ -56,3 +57,44 @@ def test_what_one_side_did_not_record_has_a_reason():
 def test_what_neither_side_has_is_no_row():
     sides = steps("slow", 4, shapes=False), steps("fast", 0, shapes=False)
     assert {"mfu", "hfu", "model_gflop", "peak_allocated"}.isdisjoint(found(*sides))
+
+
+def tensor_side(name: str, kernels: str, count: int = 3) -> Side:
+    """Steps of ten kernels: `k` on tensor cores, `c` on CUDA cores, `u` of which the name says nothing."""
+    cells = "".join(str(each) * 12 for each in range(count)), ("a" + "." * 11) * count, f".{kernels}." * count
+    drawing = dict(zip(("step", "op", "kernel 7"), cells, strict=True))
+    trace = timeline(
+        "\n".join(f"{label} | {line} |" for label, line in drawing.items()),
+        names={"a": "aten::mm", "k": GEMM, "c": "vectorized_elementwise_kernel", "u": "triton_tem_fused_mm_0"},
+        devices={0: A100},
+        cell_ns=10_000,
+    )
+    return side_of(name, trace)
+
+
+def test_a_range_is_compared_by_both_ends():
+    share = found(tensor_side("a", "kuuuuucccc"), tensor_side("b", "kkkkkkkkkk"))["tensor_core_share"]
+    assert (share.base, share.base_high, share.candidate, share.candidate_high) == pytest.approx((0.1, 0.6, 1.0, None))
+    assert (share.change, share.distinguishable) == (None, True)
+    assert (share.low, share.high) == pytest.approx((0.4, 0.9))
+
+
+def test_a_change_within_what_is_unknown_is_none():
+    share = found(tensor_side("a", "kuuuuucccc"), tensor_side("b", "kkkkcccccc"))["tensor_core_share"]
+    assert (share.low, share.high, share.distinguishable) == (pytest.approx(-0.2), pytest.approx(0.3), False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        ("tensor_core_share<5%", True),
+        ("tensor_core_share<30%", None),
+        ("tensor_core_share<70%", False),
+        ("tensor_core_share>70%", True),
+        ("tensor_core_share>30%", None),
+        ("tensor_core_share>5%", False),
+    ],
+)
+def test_a_gate_holds_where_both_ends_say_so(rule, passed):
+    sides = tensor_side("a", "kkkkkkkkkk"), tensor_side("b", "kuuuuucccc")
+    assert judge_gate(parse_gate(rule), *sides).passed is passed

@@ -102,7 +102,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "kernels that it has, too. So nothing is carried over.",
     ),
     "graphs_unnamed": NoteWords(
-        "{share} of the kernel time runs in captured graphs, without ops and modules.",
+        "Captured graphs run {share} of the kernel time, without ops and modules.",
         "Put an eager recording of the same job into the log directory, and they are taken from it. Or capture with "
         "{code}, from PyTorch 2.15 on.",
         code="torch.cuda.graph(…, enable_annotations=True)",
