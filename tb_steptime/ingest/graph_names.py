@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
@@ -28,13 +28,15 @@ from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
 from tb_steptime.ingest.summaries.writing import places_for
-from tb_steptime.metrics.replays.labels import LEAST_NAMED_FRACTION, Labelled, labelled
-from tb_steptime.metrics.replays.naming import graph_time
+from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION, graph_time
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.model import NamedFrom, Trace
 from tb_steptime.trace.ops import graph_kernels
 from tb_steptime.trace.reading import looks_like_trace, read_trace
 from tb_steptime.trace.table import distinct_in
+
+if TYPE_CHECKING:
+    from tb_steptime.metrics.replays.labels import Labelled
 
 #: Reading takes time, and what the nearest three do not name the fourth hardly does.
 MOST_READ = 3
@@ -232,6 +234,8 @@ def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
 
 def _labelled(trace: Trace, path: Path) -> Labelled | None:
     """None for a file that is no trace, or no eager one."""
+    from tb_steptime.metrics.replays.labels import labelled  # needs most measurements, and few traces have graphs
+
     try:
         return labelled(trace, read_trace(path))
     except TraceError:

@@ -14,6 +14,7 @@ import pytest
 from tb_steptime.metrics.operators.module_tree import module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.trace.mangled.demangling import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import as_one_step
@@ -127,9 +128,9 @@ def test_kernels_by_op_agree(name: str):
     trace, expected, elsewhere = trace_of(name), Counter[tuple[str, str]](), Counter[str]()
     for row in EXPECTED[name]["kernels_by_op"]:
         if row["op"] == "CallTreeRoot" or row["op"].startswith("nn.Module: "):
-            elsewhere[row["name"]] += row["calls"]
+            elsewhere[demangled(row["name"])] += row["calls"]
         else:
-            expected[row["op"], row["name"]] += row["calls"]
+            expected[row["op"], demangled(row["name"])] += row["calls"]
     events, origins, found = trace.events, kernel_origins(trace), Counter[tuple[str, str]]()
     for kernel, op in zip(trace.kernels.event.tolist(), origins.op.tolist(), strict=True):
         if op >= 0:

@@ -21,6 +21,7 @@ from tb_steptime.metrics.kernels.makers import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
+from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_origins
@@ -34,10 +35,6 @@ from tb_steptime.trace.table import (
     StringTable,
     distinct_in,
 )
-
-#: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
-#: two models or two implementations of one model in less than a fifth of it. Half is far from both.
-LEAST_NAMED_FRACTION = 0.5
 
 
 class Labelled(NamedTuple):
