@@ -137,7 +137,8 @@ class LogDirectory:
         known = self._spans.get(found.id)
         if not known or known.found.stamp != found.stamp:
             return open_span(found)
-        if known.measured is None and found.summary_ns != known.found.summary_ns and not self.is_being_read(found.id):
+        is_new = known.measured is None and found.summary_ns != known.found.summary_ns
+        if is_new and not known.is_given_up and not self.is_being_read(found.id):
             known.take(open_span(found))  # `tb-steptime index` was faster, on this machine or another
         known.found = found
         return known

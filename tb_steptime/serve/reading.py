@@ -32,8 +32,6 @@ WHOLE_SECONDS = 10.0
 #: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
 READ_AHEAD_SPANS = 200
 READ_AHEAD_BYTES = 2_000_000_000
-#: A summary that is damaged again and again is not the disk's fault.
-MAX_REREADS = 2
 
 
 class Reader:
@@ -85,7 +83,7 @@ class Reader:
             raise SpanFailed(_damaged(span.found)) from why
         logger.warning("tb_steptime reads %s again: %s", span.found.file, why)
         span.forget()
-        if span.rereads > MAX_REREADS:
+        if span.is_given_up:
             span.problem = Problem("The analysis failed", span.found.file, REPORT)
         return self.wait(span, work=work)
 

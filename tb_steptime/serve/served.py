@@ -16,6 +16,8 @@ from tb_steptime.trace.file_names import rank_in_name
 
 #: Sparks have room for so many spans on either side of the one that is shown.
 NEIGHBOUR_SPANS = 32
+#: A summary that is damaged again and again is not the disk's fault.
+MAX_REREADS = 2
 
 
 @dataclass(eq=False)
@@ -32,6 +34,11 @@ class ServedSpan:
     rereads: int = 0
     events_problem: Problem | None = None
     waits_until: float | None = None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Its summary was of no use each time that the trace was read."""
+        return self.rereads > MAX_REREADS
 
     @property
     def rank(self) -> int | None:
