@@ -47,8 +47,8 @@ REASONS: dict[str, str] = {
     "no_blocks_recorded": "Blocks of kernels are not recorded; on AMD GPUs never.",
     "no_collective": "The trace has no collective.",
     "no_copy_in_steps": "The steps have no copy.",
-    "mostly_unclassified": "Most of kernel time, {share}, is unclassified: the names of these kernels do not tell whether they "
-    "run on tensor cores, and nothing else in the recording does.",
+    "mostly_unclassified": "Most of kernel time, {share}, is unclassified: the names of these kernels do not tell "
+    "whether they run on tensor cores, and nothing else in the recording does.",
     "no_gain_computed": "No gain is computed: the peak rates of this GPU are not known, or these kernels cannot move.",
     "no_gpu_activity": "This trace has no GPU activity.",
     "no_kernel_in_steps": "No kernel runs within the steps.",
