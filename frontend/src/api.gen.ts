@@ -852,7 +852,8 @@ export interface DeviceMemory {
 }
 
 /**
- * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
+ * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high],
+ * unless `unclassified` says that so much kernel time is of unknown kernels that the range tells nothing.
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
@@ -882,6 +883,7 @@ export interface DeviceSplit {
   opportunities_more_gain_ns: number;
   waste: LaunchWaste;
   rates: ProductRates | null;
+  unclassified: number | null;
 }
 
 /**

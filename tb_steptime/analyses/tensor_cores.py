@@ -70,7 +70,8 @@ class KernelRow(msgspec.Struct, frozen=True):
 
 
 class DeviceSplit(msgspec.Struct, frozen=True):
-    """A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
+    """A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high],
+    unless `unclassified` says that so much kernel time is of unknown kernels that the range tells nothing.
 
     profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
     Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
@@ -101,6 +102,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     opportunities_more_gain_ns: int
     waste: LaunchWaste
     rates: ProductRates | None = None
+    unclassified: float | None = None
 
 
 class TensorCoresResult(msgspec.Struct, frozen=True):
@@ -158,6 +160,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         opportunities_more_gain_ns=found.more_gain_ns,
         waste=launch_waste(trace, device),
         rates=product_rates(trace, device) if has else None,
+        unclassified=total.unclassified if has else None,
     )
 
 

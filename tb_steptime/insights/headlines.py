@@ -181,6 +181,8 @@ def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
     more = eligible is not None and eligible >= WARNING_FRACTION
     if not high:
         return filled(_NO_TENSOR_CORES[more], values)
+    if device.unclassified is not None:
+        return filled(_UNCLASSIFIED[more], values | {"unknown": fraction(device.unclassified)})
     bounded = low is not None and high - low >= TELL_APART_FRACTION
     return filled(_ON_TENSOR_CORES[bounded, more], values)
 
@@ -189,6 +191,12 @@ def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
 _NO_TENSOR_CORES = {
     True: "{eligible} of kernel time could use {cores}, and none of it does.",
     False: "No kernel runs on {cores}, and hardly any could.",
+}
+#: Where names of kernels tell so little that bounds of the share would say nothing, and likewise.
+_UNCLASSIFIED = {
+    True: "{unknown} of kernel time is unclassified, as names of kernels do not tell; another {eligible} could use "
+    "{cores}, and does not.",
+    False: "{unknown} of kernel time is unclassified: names of kernels do not tell whether they run on {cores}.",
 }
 #: By whether only bounds are known, and likewise.
 _ON_TENSOR_CORES = {

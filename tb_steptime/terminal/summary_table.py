@@ -267,9 +267,11 @@ def _share(value: float | None) -> str:
 
 
 def _tensor_share(split: DeviceSplit | None) -> str:
-    """A share, or its two bounds where kernel names leave some time open."""
+    """A share, or its two bounds where kernel names leave some time open, or how much they leave open, if most."""
     if split is None or split.share_low is None or split.share_high is None:
         return UNKNOWN
+    if split.unclassified is not None:
+        return f"{percent_exact(split.unclassified)} unclassified"
     low, high = percent_exact(split.share_low), percent_exact(split.share_high)
     return low if low == high else f"{low.removesuffix(GAP + '%')}–{high}"
 

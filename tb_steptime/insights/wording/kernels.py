@@ -98,6 +98,8 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
     cores = {"cores": matrix_units(vendor)}
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)} | cores
     worth_saying = eligible >= WORTH_SAYING_FRACTION
+    if split.unclassified is not None:
+        return filled(_SPLIT_TITLES["unclassified", worth_saying], values | {"unknown": fraction(split.unclassified)})
     if not high and not worth_saying:
         return Phrase("No kernel runs on {cores}, and hardly any could", cores)
     return filled(_SPLIT_TITLES[_use(low, high), worth_saying], values)
@@ -115,6 +117,8 @@ _SPLIT_TITLES = {
     ("share", False): "{low} of kernel time runs on {cores}",
     ("share", True): "{low} of kernel time runs on {cores}, another {eligible} could",
     ("bounds", False): "Between {low} and {high} of kernel time runs on {cores}",
+    ("unclassified", False): "{unknown} of kernel time is unclassified: its kernels' names do not tell",
+    ("unclassified", True): "{unknown} of kernel time is unclassified, another {eligible} could use {cores}",
     ("bounds", True): "Between {low} and {high} of kernel time runs on {cores}, another {eligible} could",
 }
 

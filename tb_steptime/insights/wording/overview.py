@@ -41,6 +41,8 @@ def _steps(result: OverviewResult) -> Phrase:
 
 def _tensor_core_tile(overview: OverviewResult, tensor_cores: TensorCoresResult) -> Titles:
     device = next((each for each in tensor_cores.devices if each.device == overview.device), None)
+    if device and device.unclassified is not None:
+        return {"tile.tensor_core_share": phrase("{unknown} unclassified", unknown=fraction(device.unclassified))}
     eligible = device.matmul_like_share if device else None
     if eligible is None or eligible < WORTH_SAYING_FRACTION:
         return {}

@@ -47,6 +47,8 @@ REASONS: dict[str, str] = {
     "no_blocks_recorded": "The blocks of kernels are not recorded, or not those of all.",
     "no_collective": "The trace has no collective.",
     "no_copy_in_steps": "The steps have no copy.",
+    "mostly_unclassified": "Most of kernel time, {share}, is unclassified: the names of these kernels do not tell "
+    "whether they run on tensor cores, and nothing else in the recording does.",
     "no_counters_in_steps": "The GPU's counters have no sample within the steps.",
     "no_counters_recorded": "The GPU's counters were not sampled.",
     "no_gain_computed": "No gain is computed: the peak rates of this GPU are not known, or these kernels cannot move.",

@@ -22,7 +22,7 @@ from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, res
 from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
-from tb_steptime.text import Reason, Unit
+from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
@@ -37,7 +37,8 @@ TENSOR_CORE_SHARE = Metric(
     "Tensor-core share",
     Unit.FRACTION,
     meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
-    "Kernels whose names do not show it are not counted, so the true share may be higher.",
+    "Kernels whose names do not show it are not counted, so the true share may be higher. Where these are more than "
+    "half of kernel time the share is not known.",
     colour="tensor",
 )
 TENSOR_CORE_SHARE_HIGH = Metric(
@@ -79,6 +80,10 @@ UNKNOWN_KERNEL_TIME = Metric(
 
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
+#: Where names do not tell of more of the kernel time than they tell of, the bounds of the share say nothing: the range
+#: between them is then wider than all that is known.
+MOST_UNCLASSIFIED = 0.5
+
 #: What becomes of a kernel's time, in the order of the columns here and of `Split`.
 BINS: tuple[KernelBin, ...] = ("tensor_core", "matmul_like", "unknown", "other")
 _TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
@@ -108,6 +113,11 @@ class Split(msgspec.Struct, frozen=True):
     def share_high(self) -> float | None:
         """Share on tensor cores if every unknown kernel used them; None without kernels."""
         return (self.tensor_core_ns + self.unknown_ns) / self.kernel_ns if self.kernel_ns else None
+
+    @property
+    def unclassified(self) -> float | None:
+        """Share of which names do not tell, where it is so much that the share on tensor cores is not known."""
+        return self.unknown_ns / self.kernel_ns if self.unknown_ns > MOST_UNCLASSIFIED * self.kernel_ns else None
 
     @property
     def matmul_like_share(self) -> float | None:
@@ -196,8 +206,15 @@ def _share(trace: Trace, device: int, bound: str) -> Figure:
     if not device_has_tensor_cores(trace, device):
         return unknown(trace, NO_TENSOR_CORES)
     total, steps = split_kernel_time(trace, device)
+    if total.unclassified is not None:
+        return unknown(trace, mostly_unclassified(total.unclassified))
     value = getattr(total, bound)
-    return Figure(value, tuple(getattr(step, bound) for step in steps), NO_KERNELS if value is None else None)
+    known = tuple(getattr(step, bound) if step.unclassified is None else None for step in steps)
+    return Figure(value, known, NO_KERNELS if value is None else None)
+
+
+def mostly_unclassified(share: float) -> Reason:
+    return Reason("mostly_unclassified", {"share": fraction(share)})
 
 
 def _time(trace: Trace, device: int, column: str) -> Figure:
@@ -207,8 +224,8 @@ def _time(trace: Trace, device: int, column: str) -> Figure:
 
 def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
     """Share of the kernel time in each bin [edges[i], edges[i+1]) that is on tensor cores, by exact overlap; NaN where
-    no kernel runs, None where the device has no tensor cores."""
-    if not device_has_tensor_cores(trace, device):
+    no kernel runs, None where the device has no tensor cores or most of the time is unclassified."""
+    if not device_has_tensor_cores(trace, device) or split_kernel_time(trace, device).total.unclassified is not None:
         return None
     rows = kernel_rows(trace, device)
     event, on_them = trace.kernels.event[rows], (kernel_bins(trace)[rows] == _TENSOR_CORE).astype(float)

@@ -87,14 +87,21 @@ function OtherBar({ name, device, bins, off, tab }: OtherBarProps) {
 
 /** Ours with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
 function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
-  const { share_low: low, share_high: high, profiler_tab_share: theirs, profiler_tab_why: why } = device;
+  const { share_low: low, share_high: high, unclassified, profiler_tab_share: theirs, profiler_tab_why: why } = device;
   const bounded = low !== null && high !== null && percent(low) !== percent(high);
   return (
     <dl class="counts">
       <dt>On {matrixUnits(tab.meanings)}</dt>
       <dd>
-        <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
-        {bounded && (
+        {unclassified !== null ? (
+          <>
+            <b>{percent(unclassified)} unclassified</b>
+            <span class="quiet"> of kernel time: the names of these kernels do not tell</span>
+          </>
+        ) : (
+          <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
+        )}
+        {bounded && unclassified === null && (
           <span class="quiet"> of kernel time; the higher figure counts every kernel of which it is unknown</span>
         )}
       </dd>

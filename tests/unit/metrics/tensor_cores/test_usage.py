@@ -436,3 +436,16 @@ def test_every_reason_of_a_difference_is_a_share():
         for device in devices_with_activity(recorded(name)):
             why = profiler_tab(recorded(name), device).why
             assert why is None or all(value.unit == Unit.FRACTION for value in why.values.values())
+
+
+@pytest.mark.parametrize(("unknown_cells", "unclassified"), [("uuuu", None), ("uuuuu", 5 / 9)])
+def test_where_names_leave_more_open_than_they_tell_the_share_is_unclassified(unknown_cells, unclassified):
+    trace = timeline(
+        f"""
+        op       | a................ |
+        kernel 7 | tttt.{unknown_cells}...... |""",
+        names={"t": "volta_h884gemm_64x64_ldg8_nn", "u": "my_own_kernel"},
+    )
+    (device,) = ANALYSIS.analyse(trace).devices
+    assert device.unclassified == unclassified
+    assert (tensor_core_share(trace, 0).value is None) == (unclassified is not None)
