@@ -60,7 +60,10 @@ def labelled(trace: Trace, eager: Trace) -> Labelled | None:
     match = np.zeros(len(trace.kernels), np.uint8)
     for rows in _units(trace):
         unit = theirs.rows(rows)
-        found = known.setdefault(unit.shape.tobytes(), align(ours.rows(step), unit))
+        key = unit.shape.tobytes()
+        if key not in known:
+            known[key] = align(ours.rows(step), unit)
+        found = known[key]
         eager_rows[rows] = np.where(found.eager >= 0, step[found.eager], -1)
         match[rows] = found.match
     eager_rows[~graph], match[~graph] = -1, Match.NONE

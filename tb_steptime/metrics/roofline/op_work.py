@@ -28,7 +28,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, distinct_in
+from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 
 @shared(find_products, kernel_labels, kernel_origins)
@@ -67,7 +67,7 @@ def _moves(trace: Trace) -> Bool:
     """Of each kernel: is its innermost op one whose bytes are known?"""
     name = kernel_op_names(trace, np.arange(len(trace.kernels)))
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
-    moves: Bool = np.isin(name, known)
+    moves: Bool = is_in(name, known)
     return moves
 
 

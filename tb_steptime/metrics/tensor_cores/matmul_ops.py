@@ -98,7 +98,7 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
 def _named(trace: Trace, name: Int32, wanted: frozenset[str]) -> Bool:
     """Which of these rows of the string table, or -1 and less for none, are among some names."""
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted]
-    result: Bool = np.isin(name, known)
+    result: Bool = is_in(name, known)
     return result
 
 

@@ -9,8 +9,7 @@ from typing import Protocol, cast
 
 #: Set to anything but 0, events are read by Python alone.
 PURE = "TB_STEPTIME_PURE"
-#: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used. It
-#: stands here so that summaries which were measured by another reader are known by it.
+#: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used.
 SOURCES = "6489f4357dcb9105"
 
 
