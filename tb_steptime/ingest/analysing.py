@@ -1,22 +1,22 @@
-"""A trace -> the result of every analysis. Of a large trace a second process measures half of the views meanwhile.
+"""A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    host, overview, trends, gpu, ...   --->  all results
-  fork   ---->  operators, compare  --- pipe --------^
+this process    host, trends        |  then whoever is free  |--->  all results
+  fork   ---->  operators, compare  |  takes the next view   |- pipe -^
 
-What both need, such as launches and steps, each measures for itself: a tenth to a quarter of the work. What the second
-process does not give, because it failed or was killed, this one measures too; so what is wrong is found, and said, in
-one place.
+What both need, such as launches and steps, each measures for itself: a tenth to a quarter of the work. Which views take
+long depends on the trace, so the two share them out as they go. What the second process does not give, because it
+failed or was killed, this one measures too; so what is wrong is found, and said, in one place.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import select
 import threading
-from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -31,9 +31,13 @@ logger = logging.getLogger(__name__)
 
 #: Rows from which on a second process saves more than it costs.
 LEAST_ROWS = 200_000
-#: What the second process measures: about half of the work, and what shares least with the other half. The second line
-#: is for those who do not ask for operators, which take as long as half of the other views.
-_APART = (("operators", "compare"), ("tensor_cores", "compare", "data_loading", "ranks"))
+#: What the second process measures first: what shares least with the other views. The second line is for those who do
+#: not ask for operators, which take as long as half of the other views.
+_APART = (("operators", "compare"), ("tensor_cores", "compare"))
+#: What this process measures first: trends need much of what host has measured.
+_HERE = ("host", "trends")
+#: Of the others, what takes long is taken first.
+_LONG = ("gpu", "memory", "overview")
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
 _WIDE = ("operators", "host", "compare")
@@ -42,25 +46,35 @@ _WIDE = ("operators", "host", "compare")
 Found = dict[str, Any]
 
 
+class _Shares(NamedTuple):
+    """What each process measures first, and what whoever is free takes then."""
+
+    here: list[Analysis[Any]]
+    apart: list[Analysis[Any]]
+    either: list[Analysis[Any]]
+
+
 def analyse(trace: Trace, wanted: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
     """By view, in the order given; of those that failed a result without values, and the kind of error. processes: how
     many may work, this one included."""
-    apart = _apart(wanted) if processes > 1 and len(trace.events) >= LEAST_ROWS else []
-    with _second_process(trace, apart) as child:
-        found = _analysed_here(trace, [each for each in wanted if child is None or each not in apart])
-        found |= _said(child, apart) if child else {}
-    found |= _analysed_here(trace, [each for each in wanted if each.id not in found])
+    shares = _shares(wanted) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
+    found = _analysed_by_two(trace, shares) if shares else {}
+    found |= _analysed_here(trace, _wide_first(each for each in wanted if each.id not in found))
     failed = {view: type(result).__name__ for view, result in found.items() if isinstance(result, Exception)}
     return {each.id: each.nothing if each.id in failed else found[each.id] for each in wanted}, failed
 
 
-def _analysed_here(trace: Trace, wanted: Sequence[Analysis[Any]]) -> Found:
+def _analysed_here(trace: Trace, wanted: Iterable[Analysis[Any]]) -> Found:
     found = {}
     with trace.bounded():
-        for each in sorted(wanted, key=lambda each: each.id not in _WIDE):
+        for each in wanted:
             found[each.id] = _analysed(each, trace)
             trace.let_go()
     return found
+
+
+def _wide_first(wanted: Iterable[Analysis[Any]]) -> list[Analysis[Any]]:
+    return sorted(wanted, key=lambda each: each.id not in _WIDE)
 
 
 def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
@@ -75,25 +89,52 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
         return error
 
 
-def _apart(wanted: Sequence[Analysis[Any]]) -> list[Analysis[Any]]:
-    """Those for the second process; none where nothing would be left for the first one."""
-    views = next(views for views in (*_APART, ()) if {*views} <= {each.id for each in wanted})
-    return [each for each in wanted if each.id in views] if len(wanted) > len(views) else []
+def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
+    """None where nothing would be left for one of the two."""
+    views = {each.id for each in wanted}
+    first = next((first for first in _APART if {*first} <= views), ())
+    here, apart = ([each for each in wanted if each.id in ids] for ids in (_HERE, first))
+    either = [each for each in wanted if each.id not in (*_HERE, *first)]
+    either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
+    return _Shares(_wide_first(here), _wide_first(apart), either) if apart and (here or either) else None
 
 
-@contextlib.contextmanager
-def _second_process(trace: Trace, views: Sequence[Analysis[Any]]) -> Iterator[Child | None]:
-    """It measures these views, and ends with this block; None where it cannot be started."""
-    child = fork_child(lambda: _say(trace, views)) if views else None
+def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
+    """By this process and a second one, which ends with this call; nothing where it cannot be started."""
     try:
-        yield child
-    finally:
-        if child:
+        places = _places(len(shares.either))
+    except OSError:
+        return {}
+    try:
+        either = _taken(shares.either, places)
+        child = fork_child(lambda: _say(trace, chain(shares.apart, either)), (places,))
+        if child is None:
+            return {}
+        try:
+            found = _analysed_here(trace, chain(shares.here, either))
+            return found | _said(child, [*shares.apart, *shares.either])
+        finally:
             child.kill()
             child.wait()
+    finally:
+        os.close(places)
 
 
-def _say(trace: Trace, views: Sequence[Analysis[Any]]) -> None:
+def _places(count: int) -> int:
+    """A pipe that holds a byte for each place in a list: whoever reads one has it alone."""
+    places, filled = os.pipe()
+    os.write(filled, bytes(range(count)))
+    os.close(filled)
+    return places
+
+
+def _taken(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any]]:
+    """One view after the other, of those that the other process has not taken."""
+    while place := os.read(places, 1):
+        yield views[place[0]]
+
+
+def _say(trace: Trace, views: Iterable[Analysis[Any]]) -> None:
     """The second process. It says nothing of a view that fails, and ends at once when nobody listens any more."""
     threading.Thread(target=_end_unheard, daemon=True).start()
     logging.disable()

@@ -47,10 +47,11 @@ def start_child(module: str, arguments: Sequence[object], passed: Sequence[int])
     return _forked(name, spelled, passed) if _has_one_thread() else _started(name, spelled, passed)
 
 
-def fork_child(main: Callable[[], None]) -> Child | None:
-    """One that runs a function of this process and answers on its stdout; None where it cannot be forked."""
+def fork_child(main: Callable[[], None], passed: Sequence[int] = ()) -> Child | None:
+    """One that runs a function of this process and answers on its stdout; None where it cannot be forked. passed: as in
+    `start_child`."""
     with contextlib.suppress(OSError):
-        return _fork(main, ()) if _has_one_thread() else None
+        return _fork(main, passed) if _has_one_thread() else None
     return None
 
 
