@@ -6,7 +6,7 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -35,13 +35,12 @@ class LoaderSettings(msgspec.Struct, frozen=True):
     iterable: bool | None
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(msgspec.Struct, frozen=True, eq=False):
     """Columns of rows, all int64."""
 
     @property
     def columns(self) -> tuple[Int64, ...]:
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return msgspec.structs.astuple(self)
 
     def of(self: _Rows, rows: Int64 | Bool) -> _Rows:
         return type(self)(*(column[rows] for column in self.columns))
@@ -114,8 +113,7 @@ class Begun(Columns):
     ready_ns: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class LineSamples:
+class LineSamples(msgspec.Struct, frozen=True, eq=False):
     """Source lines of workers that produce batches; int64, a row for each line of each burst of samples, of the whole
     recording. location: row of locations, "data.py(41): __getitem__", or -1; count: of samples.
 
@@ -141,8 +139,7 @@ class Pace(NamedTuple):
     outside: int
 
 
-@dataclass(frozen=True)
-class LoaderRecords:
+class LoaderRecords(msgspec.Struct, frozen=True):
     """What the files of one process hold of the time of its trace.
 
     files: how many were used. cores: that the process may use; None where not known. killed: pids of worker processes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +22,7 @@ ROW = np.dtype(layout.ROW_FIELDS)
 _AHEAD = 1  # of a CLOCK row's values
 
 
-@dataclass(frozen=True, eq=False)
-class RecorderFile:
+class RecorderFile(msgspec.Struct, frozen=True, eq=False):
     """What a file still holds.
 
     loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.recordings`.

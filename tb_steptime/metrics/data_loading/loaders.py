@@ -8,8 +8,6 @@ thread     [train][work.....][train][work.....]      one loader; backward passes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -33,8 +31,7 @@ RECEIVING_NS = 1_500_000
 RECEIVING_FRACTION = 0.08
 
 
-@dataclass(frozen=True)
-class Loader:
+class Loader(msgspec.Struct, frozen=True):
     """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
     so many batches are asked for one right after the other, maybe of as many loaders; 1: it is one for sure."""
 
@@ -44,8 +41,7 @@ class Loader:
     in_a_row: int
 
 
-@dataclass(frozen=True, eq=False)
-class Batches:
+class Batches(msgspec.Struct, frozen=True, eq=False):
     """The batches that the steps take, one entry each, in time order; marks that only end an epoch are left out.
 
     row        of the event table: the wait
@@ -70,8 +66,7 @@ class Batches:
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
-@dataclass(frozen=True)
-class WaitedFor:
+class WaitedFor(msgspec.Struct, frozen=True):
     """The loader that is waited for most. batches: that a step takes of it."""
 
     loader: int

@@ -8,8 +8,9 @@ recorded    0  0              0  0             0  -1          0  0      whose ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.loader_marks import loader_names, loader_rows
@@ -33,8 +34,7 @@ _NO_WORK = {
 _CLOCKS_NS = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Marks:
+class Marks(msgspec.Struct, frozen=True, eq=False):
     """In time order.
 
     row         of the event table

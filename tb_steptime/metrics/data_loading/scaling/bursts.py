@@ -12,7 +12,6 @@ is open, nothing is claimed: a recorder knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -87,8 +86,7 @@ class Burst(msgspec.Struct, frozen=True):
     why: Reason | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Waits:
+class Waits(msgspec.Struct, frozen=True, eq=False):
     """Of one loader's batches in one epoch: when each has arrived, and what it cost."""
 
     arrived_ns: Int64

@@ -9,7 +9,9 @@ needed       the fewest workers whose pace, production / workers, is no slower t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
@@ -36,8 +38,7 @@ ENOUGH = 16
 MOST_WORKERS = 64
 
 
-@dataclass(frozen=True)
-class LoaderThroughput:
+class LoaderThroughput(msgspec.Struct, frozen=True):
     """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
 
     production: of one worker, with the CPU time alone where workers compete for cores. consumer_ns: per batch; batches:
