@@ -6,7 +6,6 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -49,8 +48,7 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
         return self.of(np.argsort(getattr(self, column), kind="stable"))
 
 
-@dataclass(frozen=True, eq=False)
-class BatchRows(Columns):
+class BatchRows(Columns, frozen=True, eq=False):
     """One row for each batch: which one of which pass over the data. keys: a number for each batch of a process."""
 
     loader: Int64
@@ -66,8 +64,7 @@ class BatchRows(Columns):
         return key
 
 
-@dataclass(frozen=True, eq=False)
-class Produced(BatchRows):
+class Produced(BatchRows, frozen=True, eq=False):
     """Batches produced, by start; times in ns from the trace's origin.
 
     worker, pid                            that produced it
@@ -89,8 +86,7 @@ class Produced(BatchRows):
     samples: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Received(BatchRows):
+class Received(BatchRows, frozen=True, eq=False):
     """Batches returned to the training loop, in that order; times as above, UNKNOWN_TIME without; see
     `record.file.format`."""
 
@@ -101,8 +97,7 @@ class Received(BatchRows):
     returned_ns: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Begun(Columns):
+class Begun(Columns, frozen=True, eq=False):
     """Passes over the data: from iter(loader) until it returned; times as above.
 
     New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.

@@ -47,8 +47,8 @@ class ColumnsOnDisk:
         self._maps: list[mmap.mmap] = []
 
     def keep(self, result: T) -> T:
-        """The same value with large columns on disk: those in dataclasses, structs, tuples, lists and dicts, or one itself.
-        Everything else is as it was."""
+        """The same value with large columns on disk: those in records, tuples, lists and dicts, or one itself.
+        Everything else is as it was. Records are dataclasses and structs."""
         kept: T = self._kept(result)
         return kept
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -59,7 +58,7 @@ def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
     """Each recorder of a process counts its loaders from 0."""
     keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
-    return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
+    return [msgspec.structs.replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 
 def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:

@@ -8,8 +8,6 @@ recorded    0  0              0  0             0  -1          0  0      whose ba
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 
@@ -132,7 +130,7 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     meets, mark = meets[inside], mark[inside]
     recorded, begins = marks.recorded.copy(), marks.begins.copy()
     recorded[mark], begins[mark] = taken.loader[meets], taken.batch[meets] == 0
-    known = replace(marks, recorded=recorded, begins=begins)
+    known = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
     return known.of(~_ends(trace, known, records))
 
 

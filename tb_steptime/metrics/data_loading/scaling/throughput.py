@@ -9,8 +9,6 @@ needed       the fewest workers whose pace, production / workers, is no slower t
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
@@ -85,7 +83,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     if main.multiprocess is not False:
         return known or _of_burst(trace, main)
     alone = known or _in_training_process(trace, main)
-    return replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
+    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
 
 
 def production_ns(trace: Trace) -> int | None:
