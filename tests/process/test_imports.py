@@ -49,7 +49,7 @@ def test_summarize_imports_no_view_that_it_does_not_print(format: str, tmp_path:
     assert not unneeded & imported
 
 
-def test_summarize_of_a_trace_with_clocks_and_counters_imports_no_masked_arrays(tmp_path: Path) -> None:
+def test_summarize_of_a_larger_trace_imports_no_masked_arrays(tmp_path: Path) -> None:
     """The small trace above has too few events for some checks of a recording."""
     trace = tmp_path / "worker.1.pt.trace.json"
     benchmark_trace(trace, size_of("1MB"), 1)

@@ -19,7 +19,7 @@ from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_row
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
 MOST_LOADERS = 50
@@ -186,7 +186,7 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
     """The usual wait, if three of four are as short as that for a batch that is ready; batches in a row count as one,
     since workers may have them at the same time. None where batches may be late."""
     waits = batches.wait_ns[batches.of(loader)]
-    usual, most = np.percentile(waits, (50, 75)).tolist() if len(waits) else (0, np.inf)
+    usual, most = (median(waits), percentile(waits, 75)) if len(waits) else (0, np.inf)
     return round(usual) if most * batches.loaders[loader].in_a_row <= unavoidable_ns(trace) else None
 
 
