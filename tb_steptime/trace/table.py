@@ -140,7 +140,7 @@ def percentile(values: npt.ArrayLike, percent: float) -> float:
     3.5
     """
     ordered = np.sort(np.asarray(values, np.float64), axis=None)
-    place = (len(ordered) - 1) * percent / 100
+    place = (len(ordered) - 1) * (percent / 100)
     below, part = int(place), place % 1
     low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
