@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
@@ -32,8 +34,7 @@ RECORDS_PATIENCE_NS = 10_000_000_000
 MAX_PROBLEMS = 20
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What one scan of all places found; spans in the order of the pickers. A scan that finds the same again answers
     with the same object."""
 
@@ -42,8 +43,7 @@ class Found:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Folder:
+class _Folder(msgspec.Struct, frozen=True, eq=False):
     """A folder as it was listed, and what was made of it. opened: its files that were opened to see whether they are
     traces; sure: all of them were."""
 
@@ -181,8 +181,7 @@ class _Scan:
         return tuple([*left_out, *self.problems][:MAX_PROBLEMS])
 
 
-@dataclass(frozen=True)
-class _Where:
+class _Where(msgspec.Struct, frozen=True):
     """A folder of a place, "" or "a/b/", and whose files they are."""
 
     place: Place

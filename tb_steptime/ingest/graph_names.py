@@ -14,9 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
@@ -48,8 +50,7 @@ MOST_FOLDERS, MOST_FILES = 200, 2_000
 _RANKS_WITHIN_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class NamePlaces:
+class NamePlaces(msgspec.Struct, frozen=True):
     """Where to look: named are files and folders that the user named for this; without any, beside those that the user
     named with the trace, and the log directory."""
 

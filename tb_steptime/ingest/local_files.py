@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
+import msgspec
+
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.names import TRACE_NAME
 from tb_steptime.trace.reading import looks_like_trace
@@ -41,8 +43,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MOST_TURNS = 20
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True):
     """A folder as it was listed. same: what tells one state of it from another; settled: what comes and goes later
     changes that."""
 

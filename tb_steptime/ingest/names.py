@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from tb_steptime.ingest.places import Place
 from tb_steptime.text.patterns import expression
@@ -34,8 +35,7 @@ _OF_NO_MACHINE = expression(
 )
 
 
-@dataclass(frozen=True)
-class TraceName:
+class TraceName(msgspec.Struct, frozen=True):
     """time orders a worker's spans, -1 where the name has none. sure: the name says that the file is a trace;
     otherwise the file's first bytes have to."""
 

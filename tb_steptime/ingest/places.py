@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tb_steptime.files.paths import AnyPath, any_path, is_address
 from tb_steptime.files.remote import RemotePath, masked
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A directory that is searched: name as --logdir_spec gives it ("" for --logdir), shown as the user wrote it,
     without secrets."""
 

@@ -4,8 +4,6 @@ A formula returns a Figure: one number for the span, one for each step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -57,8 +55,7 @@ class PartMeaning(msgspec.Struct, frozen=True):
     works: bool = False
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """A figure over the span's window and over each step; None where it is not known, and then `reason`."""
 
     value: float | None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.found import FoundSpan
@@ -28,8 +29,7 @@ _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
 _NAME, _LEAST_CARD = 40, 30
 
 
-@dataclass(frozen=True)
-class SpanLine:
+class SpanLine(msgspec.Struct, frozen=True):
     """What a run's line needs of a span. card: the id of its first card, None without one; said: what it says.
     simulated: it was not recorded."""
 

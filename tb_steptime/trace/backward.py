@@ -11,8 +11,7 @@ its nodes' names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
@@ -29,8 +28,7 @@ _ENDING = expression(r"Backwards?\d*$")
 _MOST_THREADS = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
+class Nodes(msgspec.Struct, frozen=True, eq=False):
     """Of the backward pass; rows of the event table.
 
     event     ascending: the engine's ranges and, inside them, the ops of the same number

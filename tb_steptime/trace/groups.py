@@ -7,8 +7,8 @@ place    0 1 0 0 1        group 0: rows 0, 2, 3; group 1: rows 1, 4
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
@@ -17,8 +17,7 @@ from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 SCATTERED = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(msgspec.Struct, frozen=True, eq=False):
     """place[i] is the group of row i; first[g] the first row of group g."""
 
     place: Int64

@@ -10,15 +10,14 @@ a - b    --      --
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.table import Float64, Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(msgspec.Struct, frozen=True, eq=False):
     """Sorted, disjoint, non-empty, half-open intervals [start, end), in ns. Make them with `union` or `of`."""
 
     start: Int64

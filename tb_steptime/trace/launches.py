@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.model import Trace
@@ -11,8 +10,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import DEVICE_KINDS, Int32, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class Launches:
+class Launches(msgspec.Struct, frozen=True, eq=False):
     """One row per device activity, in time order.
 
     activity   row of the kernel, copy or set in the event table

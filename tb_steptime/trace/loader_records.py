@@ -6,7 +6,6 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -35,13 +34,12 @@ class LoaderSettings(msgspec.Struct, frozen=True):
     iterable: bool | None
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(msgspec.Struct, frozen=True, eq=False):
     """Columns of rows, all int64."""
 
     @property
     def columns(self) -> tuple[Int64, ...]:
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return msgspec.structs.astuple(self)
 
     def of(self: _Rows, rows: Int64 | Bool) -> _Rows:
         return type(self)(*(column[rows] for column in self.columns))
@@ -50,8 +48,7 @@ class Columns:
         return self.of(np.argsort(getattr(self, column), kind="stable"))
 
 
-@dataclass(frozen=True, eq=False)
-class BatchRows(Columns):
+class BatchRows(Columns, frozen=True, eq=False):
     """One row for each batch: which one of which pass over the data. keys: a number for each batch of a process."""
 
     loader: Int64
@@ -67,8 +64,7 @@ class BatchRows(Columns):
         return key
 
 
-@dataclass(frozen=True, eq=False)
-class Produced(BatchRows):
+class Produced(BatchRows, frozen=True, eq=False):
     """Batches produced, by start; times in ns from the trace's origin.
 
     worker, pid                            that produced it
@@ -90,8 +86,7 @@ class Produced(BatchRows):
     samples: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Received(BatchRows):
+class Received(BatchRows, frozen=True, eq=False):
     """Batches returned to the training loop, in that order; times as above, UNKNOWN_TIME without; see
     `record.file.format`."""
 
@@ -102,8 +97,7 @@ class Received(BatchRows):
     returned_ns: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Begun(Columns):
+class Begun(Columns, frozen=True, eq=False):
     """Passes over the data: from iter(loader) until it returned; times as above.
 
     New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.
@@ -114,8 +108,7 @@ class Begun(Columns):
     ready_ns: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class LineSamples:
+class LineSamples(msgspec.Struct, frozen=True, eq=False):
     """Source lines of workers that produce batches; int64, a row for each line of each burst of samples, of the whole
     recording. location: row of locations, "data.py(41): __getitem__", or -1; count: of samples.
 
@@ -141,8 +134,7 @@ class Pace(NamedTuple):
     outside: int
 
 
-@dataclass(frozen=True)
-class LoaderRecords:
+class LoaderRecords(msgspec.Struct, frozen=True):
     """What the files of one process hold of the time of its trace.
 
     files: how many were used. cores: that the process may use; None where not known. killed: pids of worker processes

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -46,8 +47,8 @@ class ColumnsOnDisk:
         self._maps: list[mmap.mmap] = []
 
     def keep(self, result: T) -> T:
-        """The same value with large columns on disk: those in dataclasses, tuples, lists and dicts, or one itself.
-        Everything else is as it was."""
+        """The same value with large columns on disk: those in records, tuples, lists and dicts, or one itself.
+        Everything else is as it was. Records are dataclasses and structs."""
         kept: T = self._kept(result)
         return kept
 
@@ -86,12 +87,20 @@ class ColumnsOnDisk:
             return {key: self._kept(each) for key, each in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
             return self._record(value)
+        if isinstance(value, msgspec.Struct):
+            return self._struct(value)
         return value
 
     def _record(self, value: Any) -> Any:
         kept = copy.copy(value)
         for each in fields(value):
             object.__setattr__(kept, each.name, self._kept(getattr(value, each.name)))
+        return kept
+
+    def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
+        kept = copy.copy(value)
+        for name in value.__struct_fields__:
+            msgspec.structs.force_setattr(kept, name, self._kept(getattr(value, name)))
         return kept
 
     def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

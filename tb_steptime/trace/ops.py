@@ -12,8 +12,8 @@ An activity without an op has a reason for that and is never dropped.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
@@ -53,8 +53,7 @@ NO_OP_WORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class KernelOrigins:
+class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
     """Where kernels come from, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.
 
     call: the launching one. op: the innermost around it; `places` knows what else is. reason: a `NoOp`.
@@ -91,8 +90,7 @@ def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
     return named if labels is None else np.where(labels.op[rows] >= 0, labels.op[rows], named)
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
+class Places(msgspec.Struct, frozen=True, eq=False):
     """What encloses some calls or ops: one entry for each, rows of the event table, -1 for none.
 
     op, outer_op       the innermost op around it, for an op itself, and the outermost

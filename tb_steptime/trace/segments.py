@@ -7,9 +7,9 @@ interval     [--------)          -> 2, 0, 1: three parts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.intervals import Intervals, partition
@@ -25,8 +25,7 @@ class Cut(NamedTuple):
     label: Int32
 
 
-@dataclass(frozen=True, eq=False)
-class Segments:
+class Segments(msgspec.Struct, frozen=True, eq=False):
     """Segment i covers [start[i], start[i + 1]); the last one has no end."""
 
     start: Int64

@@ -8,8 +8,8 @@ forward pass (`forward_of`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import innermost_module, is_source, module_frames, module_name, short_frame, source_frames
@@ -19,8 +19,7 @@ from tb_steptime.trace.ops import Rows, op_at
 from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in, is_in
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
+class Words(msgspec.Struct, frozen=True, eq=False):
     """A text, or none, for each of some rows; alike rows have the same number.
 
     number   int32, row of texts; -1 for none

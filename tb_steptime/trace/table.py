@@ -133,6 +133,19 @@ def median(values: npt.ArrayLike) -> float:
     return float(np.partition(numbers, (half - 1, half))[half - 1 : half + 1].mean())
 
 
+def percentile(values: npt.ArrayLike, percent: float) -> float:
+    """As np.percentile of at least one value, linear between two of them; as `median`, without numpy's masked arrays.
+
+    >>> percentile([4, 1, 3], 75)
+    3.5
+    """
+    ordered = np.sort(np.asarray(values, np.float64), axis=None)
+    place = (len(ordered) - 1) * (percent / 100)
+    below, part = int(place), place % 1
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+
+
 @dataclass(frozen=True, eq=False)
 class EventTable:
     """Complete ("X") events, one row each; all columns have the length of `start_ns`.

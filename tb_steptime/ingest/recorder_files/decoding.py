@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +21,7 @@ ROW = np.dtype(layout.ROW_FIELDS)
 _AHEAD = 1  # of a CLOCK row's values
 
 
-@dataclass(frozen=True, eq=False)
-class RecorderFile:
+class RecorderFile(msgspec.Struct, frozen=True, eq=False):
     """What a file still holds.
 
     loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.recordings`.
@@ -59,7 +58,7 @@ def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
     """Each recorder of a process counts its loaders from 0."""
     keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
-    return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
+    return [msgspec.structs.replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 
 def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:

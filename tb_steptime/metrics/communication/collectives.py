@@ -13,8 +13,8 @@ all are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
@@ -39,8 +39,7 @@ _ARGUMENTS = "record_param_comms"
 _SEND = expression(r"i?send(?:_coalesced)?")
 
 
-@dataclass(frozen=True, eq=False)
-class Collectives:
+class Collectives(msgspec.Struct, frozen=True, eq=False):
     """One entry for each, by start. event: row of the event table, a kernel or, without a GPU, a mark of the host.
 
     kind: place in KINDS. bytes: of the larger of what this rank sends and receives; -1 where the trace does not say.

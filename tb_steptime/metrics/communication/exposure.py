@@ -11,8 +11,7 @@ less what verdicts leave out: work from before the recording, what comes once, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
@@ -35,8 +34,7 @@ COMPUTE_STREAM_FRACTION = 0.10
 FEW_KERNELS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Exposure:
+class Exposure(msgspec.Struct, frozen=True, eq=False):
     """One entry for each of `find_collectives`.
 
     exposed_ns: within what is judged of the steps; alone: all ranges of that, over all collectives. on_compute_stream:

@@ -9,7 +9,6 @@ ops                 aaaa bb          what is neither is Python without an op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -48,8 +47,7 @@ class Activity(msgspec.Struct, frozen=True):
     lines: list[LoaderLine]
 
 
-@dataclass(frozen=True, eq=False)
-class LoaderWork:
+class LoaderWork(msgspec.Struct, frozen=True, eq=False):
     """One entry for each wait and for each op and frame inside one: together their self times are all waits.
 
     op        row of the string table; -1 where Python runs and no op

@@ -8,8 +8,6 @@ thread     [train][work.....][train][work.....]      one loader; backward passes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -21,7 +19,7 @@ from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_row
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
 MOST_LOADERS = 50
@@ -33,8 +31,7 @@ RECEIVING_NS = 1_500_000
 RECEIVING_FRACTION = 0.08
 
 
-@dataclass(frozen=True)
-class Loader:
+class Loader(msgspec.Struct, frozen=True):
     """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
     so many batches are asked for one right after the other, maybe of as many loaders; 1: it is one for sure."""
 
@@ -44,8 +41,7 @@ class Loader:
     in_a_row: int
 
 
-@dataclass(frozen=True, eq=False)
-class Batches:
+class Batches(msgspec.Struct, frozen=True, eq=False):
     """The batches that the steps take, one entry each, in time order; marks that only end an epoch are left out.
 
     row        of the event table: the wait
@@ -70,8 +66,7 @@ class Batches:
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
-@dataclass(frozen=True)
-class WaitedFor:
+class WaitedFor(msgspec.Struct, frozen=True):
     """The loader that is waited for most. batches: that a step takes of it."""
 
     loader: int
@@ -191,7 +186,7 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
     """The usual wait, if three of four are as short as that for a batch that is ready; batches in a row count as one,
     since workers may have them at the same time. None where batches may be late."""
     waits = batches.wait_ns[batches.of(loader)]
-    usual, most = np.percentile(waits, (50, 75)).tolist() if len(waits) else (0, np.inf)
+    usual, most = (median(waits), percentile(waits, 75)) if len(waits) else (0, np.inf)
     return round(usual) if most * batches.loaders[loader].in_a_row <= unavoidable_ns(trace) else None
 
 

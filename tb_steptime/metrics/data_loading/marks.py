@@ -8,8 +8,7 @@ recorded    0  0              0  0             0  -1          0  0      whose ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.loader_marks import loader_names, loader_rows
@@ -33,8 +32,7 @@ _NO_WORK = {
 _CLOCKS_NS = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Marks:
+class Marks(msgspec.Struct, frozen=True, eq=False):
     """In time order.
 
     row         of the event table
@@ -132,7 +130,7 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     meets, mark = meets[inside], mark[inside]
     recorded, begins = marks.recorded.copy(), marks.begins.copy()
     recorded[mark], begins[mark] = taken.loader[meets], taken.batch[meets] == 0
-    known = replace(marks, recorded=recorded, begins=begins)
+    known = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
     return known.of(~_ends(trace, known, records))
 
 

@@ -8,7 +8,6 @@ hidden      hhh                  the device works on what was launched before
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -24,8 +23,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 
-@dataclass(frozen=True, eq=False)
-class LoaderWaits:
+class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
     """ns per step, int64, one entry per step: wait = exposed + hidden."""
 
     wait_ns: Int64

@@ -21,7 +21,7 @@ from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int64, median
 
 NOT_SAMPLED = Reason("no_counters_recorded")
 NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
@@ -110,7 +110,7 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
         return None
     end, value = of.ts[rows], of.value[rows] * wanted.unit
     length = np.diff(end)
-    usual = int(np.median(length)) if len(length) else 0
+    usual = int(median(length)) if len(length) else 0
     length = np.where(np.append(usual, length) > _LONGEST_INTERVAL * usual, usual, np.append(usual, length))
     start = np.maximum(end - length, 0)
     return Samples(start, end, np.minimum(value, 1.0) if wanted.metric.unit is Unit.FRACTION else value)

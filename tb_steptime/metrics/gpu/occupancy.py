@@ -10,8 +10,7 @@ calculator ignores the opt-in limit. So the occupancy is recomputed here from wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
@@ -67,8 +66,7 @@ NO_LAUNCH_SHAPES = Reason("no_launch_shapes")
 NO_KINETO_OCCUPANCY = Reason("no_kineto_occupancy")
 
 
-@dataclass(frozen=True, eq=False)
-class Filling:
+class Filling(msgspec.Struct, frozen=True, eq=False):
     """How each kernel fills its device; one entry per row of the kernel table.
 
     resident            int32, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`

@@ -10,8 +10,7 @@ How full the SMs in use are is measured by `occupancy`; what the device waits fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
@@ -215,8 +214,7 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     return in_items, ~is_in(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(msgspec.Struct, frozen=True, eq=False):
     """A step function of time: value[i] from knots[i] to knots[i+1]; 0 before the first knot and from the last on."""
 
     knots: Int64

@@ -7,8 +7,8 @@ device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sy
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
@@ -47,8 +47,7 @@ class Blocks(enum.IntEnum):
 WAITING = (Blocks.SYNC, Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
-@dataclass(frozen=True, eq=False)
-class BlockingCalls:
+class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
     """Rows of the event table, ascending, and the `Blocks` of each. A call inside another one (the driver's inside the
     runtime's) is left out."""
 

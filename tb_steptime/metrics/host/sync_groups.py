@@ -11,9 +11,9 @@ waited for at once. The profiler's own synchronize, after the last step, is none
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import ASYNC_COPY_CALL, Blocks, blocking_calls
@@ -40,8 +40,7 @@ _BY_WEIGHT = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(msgspec.Struct, frozen=True, eq=False):
     """Groups in the steps, sorted by start; several threads' may overlap. All columns have one entry for each group.
 
     start, end     from its first call's start to its last one's end
@@ -86,11 +85,10 @@ def blocking_groups(trace: Trace) -> Groups:
     steps = find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
     inside = (groups.start >= low) & (groups.start < high)
-    return Groups(*(getattr(groups, column)[inside] for column in Groups.__dataclass_fields__))
+    return Groups(*(getattr(groups, column)[inside] for column in Groups.__struct_fields__))
 
 
-@dataclass(frozen=True, eq=False)
-class _Calls:
+class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls that may be in a group: those that block, and asynchronous copies that are waited for at once. Sorted by
     thread, then by time. op: the innermost one around the call, -1 for none; launched: launches of the thread before
     it."""
@@ -113,7 +111,7 @@ def _calls_of_groups(trace: Trace) -> _Calls:
     calls = _Calls(rows, kind, events.thread[rows], op_at(trace, rows), _launched_before(trace, rows))
     waited = np.append(~_opens(trace, calls)[1:] & (kind[1:] == Blocks.SYNC), False)
     keep = (kind != Blocks.NOT) | waited
-    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__dataclass_fields__))
+    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__struct_fields__))
 
 
 def _host_copies(trace: Trace) -> Int64:

@@ -8,8 +8,7 @@ ended by             k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
@@ -23,8 +22,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Gaps:
+class Gaps(msgspec.Struct, frozen=True, eq=False):
     """Gaps of one device within the span's window, in time order; times between its steps, if any, are in them.
 
     launch   row of `find_launches` of the first activity after the gap; -1: none follows in this recording

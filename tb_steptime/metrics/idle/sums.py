@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
@@ -45,8 +45,7 @@ _OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in SET_ASIDE)]
 _NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 
 
-@dataclass(frozen=True, eq=False)
-class Idle:
+class Idle(msgspec.Struct, frozen=True, eq=False):
     """One device's idle time by reason: ns per step (int64)."""
 
     per_step_ns: Mapping[str, Int64]
@@ -65,8 +64,7 @@ class Idle:
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class IdleSums:
+class IdleSums(msgspec.Struct, frozen=True, eq=False):
     """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
     calls, of which data loading and unrecorded work are no part, nor what judgement leaves out."""
 

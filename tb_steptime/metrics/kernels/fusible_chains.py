@@ -9,8 +9,6 @@ layer launched one after another, and that no compiler generated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -58,8 +56,7 @@ class FusibleChains(msgspec.Struct, frozen=True):
         return sum(each.gain_ns for each in self.kinds)
 
 
-@dataclass(frozen=True, eq=False)
-class _Chains:
+class _Chains(msgspec.Struct, frozen=True, eq=False):
     """row: of the kernel table, chain after chain; number: of its chain; first: place of each chain's first kernel."""
 
     row: Int64

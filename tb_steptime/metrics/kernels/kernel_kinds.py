@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
@@ -74,8 +74,7 @@ _NO_LAYER = expression(
 _NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading"))
 
 
-@dataclass(frozen=True, eq=False)
-class StreamKernels:
+class StreamKernels(msgspec.Struct, frozen=True, eq=False):
     """Kernels of one device that start in the span's window, stream after stream, in time order.
 
     row        of the kernel table

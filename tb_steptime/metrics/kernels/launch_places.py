@@ -8,7 +8,6 @@ candidate   aten::addmm [[128,768],[768,3072]]  module Linear_0   sm80_xmma_gemm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -61,8 +60,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     return [keys.place(trace, groups, sums, group) for group in kept.tolist()], int(total.sum() - total[kept].sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
+class _Sums(msgspec.Struct, frozen=True, eq=False):
     """Of each group; order: rank of its first launch. As `LaunchPlace` has them."""
 
     count: Int64
@@ -71,8 +69,7 @@ class _Sums:
     deviation_ns: Float64
 
 
-@dataclass(frozen=True, eq=False)
-class _Keys:
+class _Keys(msgspec.Struct, frozen=True, eq=False):
     """What places differ in: one entry per launch; rows of the string table, `shapes` of that of inputs, `module` of
     `modules`, -1 for none; phase: a place in PHASES."""
 

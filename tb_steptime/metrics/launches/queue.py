@@ -10,7 +10,6 @@ Where clocks disagree and an activity starts before its call, it was never queue
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -46,8 +45,7 @@ class QueueLevel(msgspec.Struct, frozen=True):
     peak: list[int]
 
 
-@dataclass(frozen=True, eq=False)
-class LaunchCalls:
+class LaunchCalls(msgspec.Struct, frozen=True, eq=False):
     """Calls that launched anything, as rows of the event table in time order, and the first activity that each
     launched."""
 
@@ -55,8 +53,7 @@ class LaunchCalls:
     activity: Int32
 
 
-@dataclass(frozen=True, eq=False)
-class StalledLaunches:
+class StalledLaunches(msgspec.Struct, frozen=True, eq=False):
     """Launch calls that had to wait for room, as rows of the event table in time order, and what each took beyond the
     median of those that found room: its wait."""
 
@@ -64,8 +61,7 @@ class StalledLaunches:
     wait_ns: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Queue:
+class Queue(msgspec.Struct, frozen=True, eq=False):
     """Instants at which the depth goes up and down, each sorted; in ns, as many of one as of the other."""
 
     launched: Int64

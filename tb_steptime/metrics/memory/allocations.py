@@ -6,8 +6,7 @@ address 96   ...... -128                               memory from before the re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.model import Trace
@@ -18,8 +17,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64
 NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, eq=False)
-class Allocations:
+class Allocations(msgspec.Struct, frozen=True, eq=False):
     """Rows of the memory table, ascending by birth.
 
     born   int32, of the allocation

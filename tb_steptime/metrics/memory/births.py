@@ -7,8 +7,7 @@ thread   |---- aten::linear ----|          outer op
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.allocations import allocations
@@ -22,8 +21,7 @@ from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 PHASE = {phase: place for place, phase in enumerate(PHASES)}
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(msgspec.Struct, frozen=True, eq=False):
     """Where the host is at some rows of the memory table.
 
     op, outer_op   rows of the event table: the innermost op on the thread, and the outermost around that; -1 for none

@@ -7,8 +7,6 @@ thread   |------- aten::linear -------|     self 0, with children 12
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -22,8 +20,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 MOST_OPS = 50
 
 
-@dataclass(frozen=True, eq=False)
-class OpBytes:
+class OpBytes(msgspec.Struct, frozen=True, eq=False):
     """What ops allocate on a device, one entry for each op of the trace; a free while it runs counts as a decrease.
 
     op             rows of the event table, ascending: all ops

@@ -14,9 +14,9 @@ allocated   4      13   17         8    0   what the allocator said last, and wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text import Reason
@@ -38,8 +38,7 @@ class Place(NamedTuple):
     device: int
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(msgspec.Struct, frozen=True, eq=False):
     """Over the events of a device, in time order.
 
     row        int64, of the memory table

@@ -16,8 +16,8 @@ Of a launch that is not recorded the phase is unknown. Without marks of steps th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import (
@@ -80,8 +80,7 @@ def phase_labels(trace: Trace) -> dict[PhaseId, str]:
     return PHASE_LABELS if named else PHASE_LABELS | {"forward": "Model"}
 
 
-@dataclass(frozen=True, eq=False)
-class _Course:
+class _Course(msgspec.Struct, frozen=True, eq=False):
     """What a thread does over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
 
     knots: Int64

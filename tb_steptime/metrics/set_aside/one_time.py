@@ -8,9 +8,9 @@ idle    iiiiiiiiiii   iiiiiiiiiiiiiiiiiiiiiiii    iiiiiiii      what of them lea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, has_device_activity
@@ -38,8 +38,7 @@ OneTimeCause = Literal["compilation", "graph_capture", "first_call", "set_up", "
 LEAST_STEPS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class OneTime:
+class OneTime(msgspec.Struct, frozen=True, eq=False):
     """Costs of one cause. rows: of the event table; when: the time that they take, of which no other cause has any."""
 
     cause: OneTimeCause

@@ -8,7 +8,7 @@ The figures of a step keep their definition and hold all of it: what is left out
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
@@ -26,8 +26,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 
-@dataclass(frozen=True, eq=False)
-class SetAside:
+class SetAside(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the recording, as one device has them. before_recording: it runs work that was launched earlier; once:
     it is idle, and the host does what comes once; after_recording: idle after its last recorded work; profiler: idle
     while the profiler itself works."""

@@ -9,8 +9,6 @@ card is a sum of them, so that all agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -38,8 +36,7 @@ class Works(msgspec.Struct, frozen=True):
         return self.kernel + self.communication + self.memory
 
 
-@dataclass(frozen=True, eq=False)
-class StepAggregates:
+class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     """ns of steps, or of the mean one alone: works [step, 3], idle [step, site, reason], and what of that stands behind
     blocking calls, bubble [step, site]."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 #: Raw cannot be optional: a union of it with None takes null only.
 NOT_SAID = msgspec.Raw()
+#: Arrows between nodes of a graph are numbered from here on, those of launches below.
+FIRST_DEPENDENCY = 2**40
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
@@ -153,9 +155,10 @@ class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
 
 
 class FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
-    """An end of an arrow. Those between nodes of a graph are kept, the others are only counted."""
+    """An end of an arrow that is only counted. Those between nodes of a graph have greater ids, and are kept: one is
+    refused here, and its block is read with `PlacedStart`."""
 
-    id: Any = None
+    id: Annotated[int, msgspec.Meta(lt=FIRST_DEPENDENCY)] | None = None
 
 
 class FlowEnd(FlowStart, gc=False, tag="f"):

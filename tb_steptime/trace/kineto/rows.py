@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.further.counters import is_of_gpu
-from tb_steptime.trace.kineto.further.dependencies import FIRST_ID, is_dependency
+from tb_steptime.trace.kineto.further.dependencies import is_dependency
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import Repaired, repair
 from tb_steptime.trace.kineto.row_types import (
@@ -47,7 +48,6 @@ OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
 #: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
 _INSTANT = "cpu_instant_event"
-_ARROWS = frozenset({FlowStart, FlowEnd})
 
 
 class EventBlock(NamedTuple):
@@ -162,19 +162,33 @@ class RowDecoder:
         return block
 
     def _decode(self, events: bytes) -> list[Any]:
-        return _rows(self.exact, self.full).decoder.decode(b"[%b]" % events)
+        try:
+            return _rows(self.exact, self.full).decoder.decode(b"[%b]" % events)
+        except msgspec.ValidationError:
+            return self._decode_full(events, lax=False)
 
     def _decode_lax(self, events: bytes) -> list[Any] | None:
         try:
             return _rows(self.exact, self.full).lax.decode(b"[%b]" % events)
+        except msgspec.ValidationError:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                return self._decode_full(events, lax=True)
+            return None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
+
+    def _decode_full(self, events: bytes, lax: bool) -> list[Any]:
+        """What was refused may be an arrow of a graph; all other values are refused again."""
+        of = _rows(self.exact, True)
+        rows: list[Any] = (of.lax if lax else of.decoder).decode(b"[%b]" % events)
+        self.full = True
+        return rows
 
     def _block(self, rows: list[Any]) -> EventBlock | None:
         """None where they have to be decoded once more, in another way from now on."""
         of = _rows(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
-        if not self.full and (_have_instants(timed) or (not kinds.isdisjoint(_ARROWS) and _have_dependencies(rows))):
+        if not self.full and _have_instants(timed):
             self.full = True
             return None
         block = _block(rows, timed, kinds, self.exact, self.full)
@@ -188,14 +202,6 @@ class RowDecoder:
 
 def _have_instants(timed: list[Any]) -> bool:
     return _INSTANT in {row.cat for row in timed}
-
-
-def _have_dependencies(rows: list[Any]) -> bool:
-    ids = [row.id for row in rows if row.__class__ in _ARROWS]
-    try:
-        return bool(max(ids) >= FIRST_ID)
-    except TypeError:  # some are no numbers
-        return any(map(is_dependency, ids))
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_steptime.trace.mangled.parser import NotReadableError, Parser
 from tb_steptime.trace.table import EventTable, StringTable
 
 #: What compilers append to copies of a function that they specialise, and AMD to the descriptor of a kernel.
@@ -25,6 +24,8 @@ def demangled(name: str) -> str:
     """
     if not name.startswith("_Z"):
         return name
+    from tb_steptime.trace.mangled.parser import NotReadableError, Parser  # few writers mangle names
+
     parser = Parser(name)
     try:
         text = parser.encoding()

@@ -22,7 +22,7 @@ from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, Kind, median
 
 #: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 50 real traces has any.
 TICK_NS = 2_000
@@ -56,7 +56,7 @@ def on_one_clock(trace: Trace) -> Trace:
     shift = _least_shift(trace, begins, early)
     by = shift.at(begins)
     values = {"count": count(number), "share": fraction(number / len(early)), "shift": ns(int(by.max()) + LAUNCH_NS)}
-    left = float(np.median(by - early))
+    left = median(by - early)
     if left > MOST_FRACTION * _length(trace):
         said = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
         return replace(trace, repaired=(*trace.repaired, said))
@@ -97,7 +97,7 @@ def _least_shift(trace: Trace, begins: Int64, early: Int64) -> _Shift:
     most = np.array([some[int(early[some].argmax())] for some in ranges])
     corners = _upper_hull(begins, early)
     lines = [_through(begins, early, *pair) for pair in pairwise(corners)]
-    left = {line: float(np.median(line.at(begins[most]) - early[most])) for line in (same, *lines)}
+    left = {line: median(line.at(begins[most]) - early[most]) for line in (same, *lines)}
     drift = min(left, key=lambda line: left[line])
     return drift if left[same] > GAP_NS and left[drift] < DRIFT_FRACTION * left[same] else same
 

@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.ranges import longest
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in, median
 
 #: An overlap of two rows, and a row, below which nothing is wrong. Both are those of TraceLens.
 OVERLAP_NS, LONG_NS = 1_000, 1_000_000
@@ -107,5 +107,5 @@ def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
     for each in distinct_in(name[place]).tolist():
         alike, mine = length[name == each], name[place] == each
         if len(alike) >= KNOWN_ROWS:
-            unusual[mine] = length[place[mine]] >= TIMES_USUAL * float(np.median(alike))
+            unusual[mine] = length[place[mine]] >= TIMES_USUAL * median(alike)
     return unusual

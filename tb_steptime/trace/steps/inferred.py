@@ -11,9 +11,9 @@ says nothing of the rest. Calls that alternate, such as those of two optimizers,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import module_frames
@@ -44,8 +44,7 @@ MOST_OF_THE_WORK = 0.5
 SURE_SHARE = 0.9
 
 
-@dataclass(frozen=True, eq=False)
-class InferredSteps:
+class InferredSteps(msgspec.Struct, frozen=True, eq=False):
     """Windows of the host, disjoint, in time order; calls of `name` on `thread` show them.
 
     share      of the recorded work that is in them: of the devices' time, or of ops and calls without a device

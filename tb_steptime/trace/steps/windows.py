@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text import Note, count, fraction, ns, text
@@ -41,8 +42,7 @@ FEWEST_OPS = 10
 MOST_STEPS = 5_000
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One step: [start_ns, end_ns) with the device's tail, and the host's own mark. number is None without marks."""
 
     name: str
@@ -177,8 +177,7 @@ def _inferred_steps(trace: Trace, found: InferredSteps) -> Steps:
     return Steps(tuple(steps), (note,), "inferred")
 
 
-@dataclass(frozen=True, eq=False)
-class _Launched:
+class _Launched(msgspec.Struct, frozen=True, eq=False):
     """Device activities by the step whose mark holds their whole launch call."""
 
     count: Int64  # per step

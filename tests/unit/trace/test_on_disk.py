@@ -56,6 +56,8 @@ def columns_in(value: Any) -> list[np.ndarray[Any, Any]]:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.astuple(value)
     members = value if isinstance(value, list | tuple) else list(vars(value).values()) if is_dataclass(value) else []
     return [column for member in members for column in columns_in(member)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.text import Phrase, phrase
@@ -11,8 +11,7 @@ from tb_steptime.text import Phrase, phrase
 NEARLY_FULL = 0.8
 
 
-@dataclass(frozen=True)
-class MemoryCard:
+class MemoryCard(msgspec.Struct, frozen=True):
     """saves: how the bytes in `why` are computed, and what they leave out."""
 
     id: str

@@ -8,8 +8,6 @@ training loop                                              [wait]     from askin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_steptime.metrics.data_loading.marks import in_steps
@@ -20,8 +18,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, median
 
 
-@dataclass(frozen=True, eq=False)
-class Ways(Received):
+class Ways(Received, frozen=True, eq=False):
     """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
 
     step        which of the span's steps asked for it

@@ -6,8 +6,6 @@ share a     75 %        100 %       50 %        how the bursts differ shows how 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -67,8 +65,7 @@ def recorded_lines(
     return RecordedLines(lines, total, bursts, whole, None)
 
 
-@dataclass(frozen=True)
-class LineShare:
+class LineShare(msgspec.Struct, frozen=True):
     """Of the samples of workers that produce batches, those at one location; error: see RecordedLine."""
 
     location: int

@@ -8,8 +8,6 @@ loop       ....[late  received]...                     a wait is for a batch tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 
@@ -180,8 +178,7 @@ def _main_loader(trace: Trace, ways: Ways) -> int:
     return int(np.bincount(ways.loader, later if later.any() else ways.wait_ns).argmax())
 
 
-@dataclass(frozen=True, eq=False)
-class _OfMain:
+class _OfMain(msgspec.Struct, frozen=True, eq=False):
     """The loader that is waited for most: its batches whose production is known, and when that ended."""
 
     loader: int

@@ -7,7 +7,6 @@ worker 2   [c---c---c--][-c---c--]        -: it could, but has no core; core_wai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -108,8 +107,7 @@ def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -
     )
 
 
-@dataclass(frozen=True)
-class SampledShares:
+class SampledShares(msgspec.Struct, frozen=True):
     """Of the production time of sampled batches; batches: how many."""
 
     batches: int

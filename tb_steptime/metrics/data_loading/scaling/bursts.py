@@ -12,7 +12,6 @@ is open, nothing is claimed: a recorder knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -27,7 +26,7 @@ from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, median
+from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
 
 #: A pattern that is seen three times is one.
 PERIODS = 3
@@ -87,8 +86,7 @@ class Burst(msgspec.Struct, frozen=True):
     why: Reason | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Waits:
+class Waits(msgspec.Struct, frozen=True, eq=False):
     """Of one loader's batches in one epoch: when each has arrived, and what it cost."""
 
     arrived_ns: Int64
@@ -264,7 +262,7 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
 
 def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
     """Of waits that are not long; the more a batch's time varies, the more of these are for late batches, too."""
-    short = round(float(np.percentile(others, 10))) if len(others) else None
+    short = round(percentile(others, 10)) if len(others) else None
     return None if short is None or short > READY_FRACTION * usual_ns else short
 
 

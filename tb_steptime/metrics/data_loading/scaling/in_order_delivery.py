@@ -19,9 +19,9 @@ same spread the waits are the same within 5 % of the step up to a spread of 0.4 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.table import Float64, Int64
@@ -50,8 +50,7 @@ MOST_TIMES = 2
 _MOST_WORKERS = 512
 
 
-@dataclass(frozen=True)
-class BatchProduction:
+class BatchProduction(msgspec.Struct, frozen=True):
     """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation;
     prefetch: batches that each worker prefetches. sequence: each batch's time as a share of the mean, in the order of
     taking them; empty where not known, so that the spread counts."""

@@ -9,7 +9,7 @@ needed       the fewest workers whose pace, production / workers, is no slower t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
@@ -36,8 +36,7 @@ ENOUGH = 16
 MOST_WORKERS = 64
 
 
-@dataclass(frozen=True)
-class LoaderThroughput:
+class LoaderThroughput(msgspec.Struct, frozen=True):
     """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
 
     production: of one worker, with the CPU time alone where workers compete for cores. consumer_ns: per batch; batches:
@@ -84,7 +83,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     if main.multiprocess is not False:
         return known or _of_burst(trace, main)
     alone = known or _in_training_process(trace, main)
-    return replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
+    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
 
 
 def production_ns(trace: Trace) -> int | None:

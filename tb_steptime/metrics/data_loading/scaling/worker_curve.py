@@ -13,8 +13,6 @@ what the curve promises is what these waits cost, and the cards say the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from tb_steptime.metrics.data_loading.scaling.throughput import MOST_WORKERS, LoaderThroughput
@@ -58,8 +56,7 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     limits: list[Reason]
 
 
-@dataclass(frozen=True)
-class MeanStep:
+class MeanStep(msgspec.Struct, frozen=True):
     """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
 
     late_ns: exposed waits for batches that come late, often or rarely; epochs_ns: where epochs end and begin, waits or

@@ -14,18 +14,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_steptime.trace.device_tables import DependencyTable, no_dependencies
-from tb_steptime.trace.kineto.row_types import PlacedEnd, PlacedStart
+from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, PlacedEnd, PlacedStart
 from tb_steptime.trace.kineto.times import time_ns
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind
 
-FIRST_ID = 2**40
 _LAST_ID = 2**62
 #: Times of events are rounded by themselves, and those of arrows too.
 _ROUNDING_NS = 1
 
 
 def is_dependency(id: object) -> bool:
-    return isinstance(id, int) and FIRST_ID <= id < _LAST_ID
+    return isinstance(id, int) and FIRST_DEPENDENCY <= id < _LAST_ID
 
 
 class FlowColumns:
@@ -48,7 +47,7 @@ class FlowColumns:
 
     def add_arrows(self, before_ns: Int64, before: Int32, after_ns: Int64, after: Int32) -> None:
         """Arrows of which both ends are known: their times, and the numbers of their threads."""
-        ids = (FIRST_ID + len(self._id) + np.arange(len(before_ns), dtype=np.int64)).tobytes()
+        ids = (FIRST_DEPENDENCY + len(self._id) + np.arange(len(before_ns), dtype=np.int64)).tobytes()
         for ts, thread, is_end in ((before_ns, before, 0), (after_ns, after, 1)):
             self._id.frombytes(ids)
             self._ts.frombytes(ts.astype(np.int64).tobytes())

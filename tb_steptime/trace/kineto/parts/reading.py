@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, NamedTuple
+
+import msgspec
 
 from tb_steptime.trace.kineto.document import Outline, walk_part
 from tb_steptime.trace.kineto.inputs import Texts
@@ -39,8 +40,7 @@ class Learned(NamedTuple):
     counters: list[str]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A part that was read.
 
     process        which process read it: whose numbers its columns have, and in whose file they lie
