@@ -41,7 +41,7 @@ class Nodes:
     forward: Int32
 
 
-@shared()
+@shared
 def backward_nodes(trace: Trace) -> Nodes:
     """Of every thread, in time order."""
     table = trace.sequences

@@ -56,7 +56,7 @@ class BlockingCalls:
     kind: UInt8
 
 
-@shared(find_launches)
+@shared
 def blocking_calls(trace: Trace) -> BlockingCalls:
     """Every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events
