@@ -37,7 +37,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        ignore = shutil.ignore_patterns("__pycache__", "static", "golden", "releases", "browser")
+        ignore = shutil.ignore_patterns("__pycache__", "static", "golden", "browser")
         for name in CARRIED:
             source, target = PROJECT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)

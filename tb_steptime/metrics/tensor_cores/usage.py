@@ -1,6 +1,6 @@
 """Which kernels run on tensor cores (AMD: matrix cores), which could, and of which it is unknown: kernel time in four.
 
-A name's answer comes from `tensor_core_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
+A name's answer comes from `name_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
 product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
 cores, its stages are time that could have gone there.
 
