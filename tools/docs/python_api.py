@@ -11,7 +11,7 @@ from tb_steptime.metrics.kernels.table import KernelGroup
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
-from tb_steptime.notebook.columns import Kind, kinds_of
+from tb_steptime.tables.kinds import Kind, kinds_of
 from tools.docs.markdown import code, paragraphs, plain
 
 #: By attribute: the function that makes it, and the type of its rows, or its columns where they have none.

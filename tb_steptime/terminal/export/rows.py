@@ -13,7 +13,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.module_tree import paths_of_rows
 from tb_steptime.terminal.export.spans import ExportedSpan
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 #: None: not measurable, or not said.
 Value = str | int | float | bool | None

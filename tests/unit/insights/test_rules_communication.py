@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
 from tb_steptime.metrics.communication.summary import communication
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
 from tests.drawn.timeline import timeline

@@ -7,7 +7,7 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Job, Trace
 from tests.drawn.timeline import timeline
 

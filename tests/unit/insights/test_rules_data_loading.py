@@ -14,7 +14,7 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.loader_calls import NAMES, epochs

@@ -10,7 +10,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
 from tests.drawn.cards import said
 from tests.drawn.real_traces import read_real

@@ -20,8 +20,8 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
+from tb_steptime.text.printer import plain
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"

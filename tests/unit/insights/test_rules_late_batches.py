@@ -12,7 +12,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.recorder_files import File, drawn
 
 

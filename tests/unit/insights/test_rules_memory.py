@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.insights.base import Severity
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
 from tests.drawn.memory import with_memory

@@ -11,7 +11,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.job_rules import JOB_RULES, judge_job
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import Cause, CauseId, JobCollective, JobRanks
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.exchanging_ranks import rank
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts
 from tests.truth.simulate.rank_jobs import Declared, run

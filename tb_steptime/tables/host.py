@@ -13,18 +13,6 @@ COLUMNS = (
         "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
         "in the timeline.",
     ),
-    # blocking calls
-    Metric(
-        "blocking_source", "Made by", Unit.TEXT,
-        "The source line or module that makes the call. In the backward pass: that of the forward op to which the "
-        "call belongs.",
-    ),
-    Metric("blocked_ns", "Blocked", Unit.NS, "Time in which the call blocks the host."),
-    Metric(
-        "bubble_ns", "GPU idle", Unit.NS,
-        "Time in which the GPU is idle because of the call: from when it has no work left to the start of the "
-        "next work that is launched after the call.",
-    ),
     # copies
     Metric("copy_rate", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves."),
     Metric("copy_hidden_ns", "Hidden", Unit.NS, "Time in which a kernel runs too."),
