@@ -122,8 +122,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
-    """kernels: rows of `tables.kernels`, over all steps. more: kernels that are not listed; more_ms: their time. why_none:
-    why there are none."""
+    """kernels: rows of `tables.kernels`, over all steps. more: kernels that are not listed; more_ms: their time.
+    why_none: why there are none."""
 
     kernels: list[Line]
     more: int = 0
@@ -132,8 +132,8 @@ class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The ops with most time of their own, on the GPU where there is one: rows of `tables.operators`, without what is not
-    measurable. more: ops that are not listed."""
+    """The ops with most time of their own, on the GPU where there is one: rows of `tables.operators`, without what
+    is not measurable. more: ops that are not listed."""
 
     operators: list[Line]
     more: int = 0

@@ -53,7 +53,9 @@ def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operator
         missing = _NOT_RECORDED.get(by) if result.recorded.ops else "no_ops"
         return contract.Operators([], why_none=plain(MISSING[missing]) if missing else None)
     rows = sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
-    said = [{name: value for name, value in line.items() if value is not None} for line in lines(OPERATORS, rows)]
+    said: list[contract.Line] = [
+        {name: value for name, value in line.items() if value is not None} for line in lines(OPERATORS, rows)
+    ]
     return contract.Operators(said, max(0, len(table.rows) - limit) + table.rest.rows)
 
 

@@ -51,7 +51,7 @@ class Tree(msgspec.Struct):
 
 
 def test_types_become_api():
-    assert interfaces([Tree]) == (
+    assert interfaces([Tree], {}) == (
         'export type Colour = "blue" | "red";\n'
         "\n"
         "/** One leaf. */\n"
