@@ -20,11 +20,12 @@ from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.tables.base import Surface
 from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.kinds import Cell, Kind, kinds_of
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.text.printer import plain
 
 STEPS: dict[str, Kind] = {
     "name": "text",
@@ -48,11 +49,6 @@ IDLE: dict[str, Kind] = {
     "busy_ns": "int",
     **dict.fromkeys((f"{reason}_ns" for reason in IdleNs.__struct_fields__), "int"),
 }
-CARDS: dict[str, Kind] = {
-    "id": "text", "severity": "text", "title": "text", "why": "text", "how": "text", "gain_ns": "int",
-    "gain_fraction": "float", "gain_formula": "text", "confidence": "text", "view": "text", "later_ns": "int",
-    "lowered_from": "text", "why_confidence": "text",
-}  # fmt: skip
 
 
 def steps_table(overview: OverviewResult, loading: DataLoadingResult) -> Table:
@@ -125,10 +121,4 @@ def copies_table(host: HostResult) -> Table:
 
 def cards_table(cards: Sequence[Insight]) -> Table:
     """A row for each card, in their order: what to do, what was measured, setting or code, gain per step at most."""
-    rows = [
-        (card.id, card.severity.value, plain(card.title), plain(card.why), card.how, card.gain_ns, card.gain_fraction,
-         plain(card.gain_formula), card.confidence.value, card.view, card.later_ns,
-         card.lowered_from.value if card.lowered_from else None, plain(card.why_confidence))
-        for card in cards
-    ]  # fmt: skip
-    return Table("cards", CARDS, rows)
+    return Table("cards", CARDS.kinds_on(Surface.ROWS), (CARDS.values(card, Surface.ROWS) for card in cards))

@@ -111,6 +111,10 @@ class Table(Generic[R]):
         assert issubclass(self.row, msgspec.Struct)
         return {**kinds_of(self.row), **{each.id: each.kind or _kind(each.unit) for each in self.derived}}
 
+    def kinds_on(self, surface: Surface) -> dict[str, Kind]:
+        """The columns of one surface, for tables whose rows are not flat."""
+        return {column.name(surface): column.kind or _kind(column.unit) for column in self.on(surface)}
+
     def whole_row(self, row: R) -> tuple[Value, ...]:
         """The values of `kinds()`."""
         return (*_astuple(row), *(column.value(row) for column in self.derived))

@@ -12,6 +12,7 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.base import Surface, Value
+from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.modules import MODULES, placed_modules
 from tb_steptime.tables.operators import OPERATORS
@@ -103,22 +104,7 @@ def modules(span: ExportedSpan) -> Iterator[Row]:
 
 
 def cards(span: ExportedSpan) -> Iterator[Row]:
-    for card in span.judgement.insights:
-        yield (
-            card.id,
-            card.severity.value,
-            plain(card.title),
-            plain(card.why),
-            card.how,
-            card.gain_ns,
-            card.gain_fraction,
-            plain(card.gain_formula),
-            card.confidence.value,
-            card.view,
-            card.later_ns,
-            card.lowered_from.value if card.lowered_from else None,
-            plain(card.why_confidence),
-        )
+    return (CARDS.values(card, Surface.EXPORT) for card in span.judgement.insights)
 
 
 def _overview(span: ExportedSpan) -> OverviewResult:

@@ -12,6 +12,7 @@ from typing import Any
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.base import Table as Declared
+from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.modules import MODULES
 from tb_steptime.tables.operators import OPERATORS
@@ -115,24 +116,5 @@ TABLES: tuple[Table, ...] = (
     Table(KERNELS.id, KERNELS.meaning, _exported(KERNELS), rows.kernels),
     Table(OPERATORS.id, OPERATORS.meaning, _exported(OPERATORS), rows.operators),
     Table(MODULES.id, MODULES.meaning, _exported(MODULES), rows.modules),
-    Table(
-        "cards",
-        "One row for each recommendation.",
-        (
-            Column("id", "", "id of the card"),
-            Column("severity", "", "major, warning or minor"),
-            Column("title", "", "what to do"),
-            Column("why", "", "what was measured"),
-            Column("how", "", "setting or code; empty where there is none"),
-            Column("gain_ns", "ns", "est. gain per step, at most"),
-            Column("gain_fraction", "fraction", "of the step"),
-            Column("gain_formula", "", "how the gain was computed"),
-            Column("confidence", "", "high, medium or low"),
-            Column("view", "", "view with the evidence"),
-            Column("later_ns", "ns", "est. gain per step once something else changed; empty where that is no more"),
-            Column("lowered_from", "", "severity of its gain, where a low confidence lowers it; else empty"),
-            Column("why_confidence", "", "what the confidence rests on"),
-        ),
-        rows.cards,
-    ),
+    Table(CARDS.id, CARDS.meaning, _exported(CARDS), rows.cards),
 )
