@@ -98,7 +98,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
     recorded, kernels of modules where modules are.
 
-    idle: None in a summary of release 0.1.0; roofline: None in one of before it was measured. kineto_zero_fraction:
+    idle, roofline: None in a summary of before they were measured. kineto_zero_fraction:
     share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
     """
 

@@ -11,11 +11,11 @@ import msgspec
 from tb_steptime.comparison.comparison import compare as compare_sides
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.compared import compared_side
-from tb_steptime.notebook.columns import Kind, kinds_of
 from tb_steptime.notebook.opening import open_path
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
 from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.tables.kinds import Kind, kinds_of
 from tb_steptime.terminal.compare_contract import (
     CandidateReport,
     ChangeReport,

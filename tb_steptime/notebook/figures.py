@@ -11,8 +11,8 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.notebook.tables import Table
-from tb_steptime.terminal.printer import GAP, plain, quantity
 from tb_steptime.text import Quantity, did_you_mean
+from tb_steptime.text.printer import GAP, plain, quantity
 from tb_steptime.trace.table import Float64
 
 _METRICS = {metric.id: metric for metric in METRICS}

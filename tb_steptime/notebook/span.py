@@ -26,9 +26,9 @@ from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
 from tb_steptime.terminal.findings import as_one
-from tb_steptime.terminal.printer import GAP, counted, duration, plain
 from tb_steptime.terminal.spans import name_places
 from tb_steptime.text import did_you_mean
+from tb_steptime.text.printer import GAP, counted, duration, plain
 
 if TYPE_CHECKING:
     from tb_steptime.notebook.events import Events

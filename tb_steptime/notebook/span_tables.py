@@ -14,16 +14,18 @@ from tb_steptime.analyses.overview import OverviewResult, StepRow
 from tb_steptime.insights.base import Insight
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.kernels.table import By, KernelGroup, order_of
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
-from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.notebook.columns import Cell, Kind, kinds_of
 from tb_steptime.notebook.tables import Table, table_of
-from tb_steptime.terminal.printer import plain
+from tb_steptime.tables.base import Surface
+from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.kinds import Cell, Kind, kinds_of
+from tb_steptime.tables.operators import OPERATORS
 
 STEPS: dict[str, Kind] = {
     "name": "text",
@@ -47,11 +49,6 @@ IDLE: dict[str, Kind] = {
     "busy_ns": "int",
     **dict.fromkeys((f"{reason}_ns" for reason in IdleNs.__struct_fields__), "int"),
 }
-CARDS: dict[str, Kind] = {
-    "id": "text", "severity": "text", "title": "text", "why": "text", "how": "text", "gain_ns": "int",
-    "gain_fraction": "float", "gain_formula": "text", "confidence": "text", "view": "text", "later_ns": "int",
-    "lowered_from": "text", "why_confidence": "text",
-}  # fmt: skip
 
 
 def steps_table(overview: OverviewResult, loading: DataLoadingResult) -> Table:
@@ -80,7 +77,7 @@ def idle_table(host: HostResult) -> Table:
 
 def kernels_table(rows: Sequence[KernelGroup]) -> Table:
     """A row for each group of kernels of a GPU, those with most time first; see KernelGroup."""
-    return table_of("kernels", KernelGroup, rows)
+    return Table("kernels", KERNELS.kinds(), map(KERNELS.whole_row, rows))
 
 
 def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
@@ -100,7 +97,7 @@ def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
 def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
     """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
     rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
-    return table_of("operators", OperatorRow, rows)
+    return Table("operators", OPERATORS.kinds(), map(OPERATORS.whole_row, rows))
 
 
 def modules_table(operators: OperatorsResult, folded: bool) -> Table:
@@ -114,7 +111,7 @@ def modules_table(operators: OperatorsResult, folded: bool) -> Table:
 
 def blocking_table(host: HostResult) -> Table:
     """A row for calls that are alike, those that cost most first; see BlockingRow."""
-    return table_of("blocking calls", BlockingRow, host.blocking)
+    return Table("blocking calls", BLOCKING.kinds(), map(BLOCKING.whole_row, host.blocking))
 
 
 def copies_table(host: HostResult) -> Table:
@@ -124,10 +121,4 @@ def copies_table(host: HostResult) -> Table:
 
 def cards_table(cards: Sequence[Insight]) -> Table:
     """A row for each card, in their order: what to do, what was measured, setting or code, gain per step at most."""
-    rows = [
-        (card.id, card.severity.value, plain(card.title), plain(card.why), card.how, card.gain_ns, card.gain_fraction,
-         plain(card.gain_formula), card.confidence.value, card.view, card.later_ns,
-         card.lowered_from.value if card.lowered_from else None, plain(card.why_confidence))
-        for card in cards
-    ]  # fmt: skip
-    return Table("cards", CARDS, rows)
+    return Table("cards", CARDS.kinds_on(Surface.ROWS), (CARDS.values(card, Surface.ROWS) for card in cards))

@@ -9,7 +9,7 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import CouldBe
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
-from tb_steptime.terminal.printer import duration, percent_exact
+from tb_steptime.text.printer import duration, percent_exact
 
 
 def step_bar(overview: OverviewResult, could_be: CouldBe | None) -> str:

@@ -16,24 +16,19 @@ from tb_steptime.insights.wording.terms import TERMS, Term
 from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
-from tb_steptime.metrics.communication import columns as communication
-from tb_steptime.metrics.communication import job_columns
-from tb_steptime.metrics.data_loading import columns as data_loading
-from tb_steptime.metrics.host import columns as host
+from tb_steptime.metrics.data_loading.meanings import LIMIT_WORDS, PRODUCTION_PARTS
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.kernels import table as kernels
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
-from tb_steptime.metrics.memory import columns as memory
-from tb_steptime.metrics.operators import columns as operators
+from tb_steptime.metrics.memory.meanings import MEMORY_PARTS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.roofline import columns as roofline
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.metrics.tensor_cores import columns as tensor_cores
+from tb_steptime.metrics.tensor_cores.bins import KERNEL_BINS, BinMeaning
 from tb_steptime.ranks.result import Role
+from tb_steptime.tables.heads import HEADS
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
@@ -70,7 +65,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     bounds: dict[str, str]
     causes: dict[PauseCause, str]
     phases: dict[PhaseId, str]
-    kernel_bins: list[tensor_cores.BinMeaning]
+    kernel_bins: list[BinMeaning]
     production_parts: list[PartMeaning]
     memory_parts: list[PartMeaning]
     limits: dict[str, str]
@@ -81,19 +76,6 @@ class Catalogue(msgspec.Struct, frozen=True):
     terms: list[Term]
 
 
-#: Figures of the views' tables, by view.
-_COLUMNS = (
-    *kernels.COLUMNS,
-    *roofline.COLUMNS,
-    *tensor_cores.COLUMNS,
-    *host.COLUMNS,
-    *HOST_FIGURES,
-    *operators.COLUMNS,
-    *data_loading.COLUMNS,
-    *communication.COLUMNS,
-    *memory.COLUMNS,
-    *job_columns.COLUMNS,
-)
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
 
@@ -110,10 +92,10 @@ def catalogue() -> Catalogue:
         bounds={bound.value: words for bound, words in BOUND_WORDS.items()},
         causes=CAUSE_WORDS,
         phases=PHASE_LABELS,
-        kernel_bins=list(tensor_cores.KERNEL_BINS),
-        production_parts=list(data_loading.PRODUCTION_PARTS),
-        memory_parts=list(memory.MEMORY_PARTS),
-        limits=data_loading.LIMIT_WORDS,
+        kernel_bins=list(KERNEL_BINS),
+        production_parts=list(PRODUCTION_PARTS),
+        memory_parts=list(MEMORY_PARTS),
+        limits=LIMIT_WORDS,
         roles=ROLE_LABELS,
         views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
         amd_labels=AMD_LABELS,
@@ -129,4 +111,6 @@ def _view(id: str, title: str) -> ViewMeaning:
 def _figures() -> list[Metric]:
     """Meanings of time bins and columns that are not among the metrics, each once."""
     known = {metric.id for metric in METRICS}
-    return list({metric.id: metric for metric in (*TIME_BIN_METRICS, *_COLUMNS) if metric.id not in known}.values())
+    return list(
+        {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES) if metric.id not in known}.values()
+    )

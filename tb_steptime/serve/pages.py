@@ -22,6 +22,7 @@ from tb_steptime.serve.wire import (
     SpanPage,
     encode,
 )
+from tb_steptime.tables.derived import with_derived
 from tb_steptime.text import Note
 
 #: The view that shows every insight; another with insights shows those that lead to it.
@@ -52,7 +53,7 @@ def span_page(
     return SpanPage(
         head=_head(span, span_count, notes, judged),
         headline=_headline(span, view, judged),
-        result=msgspec.Raw(encode(result)),
+        result=msgspec.Raw(encode(with_derived(result))),
         titles=judged.titles.get(view, {}),
         notes=judged.notes.get(view, []),
         insights=insights,

@@ -15,12 +15,15 @@ _DOC_WIDTH = 117
 _LINE_WIDTH = 120
 
 
-def interfaces(types: Iterable[Any]) -> str:
+def interfaces(types: Iterable[Any], more: Mapping[str, Mapping[str, Schema]]) -> str:
     """One exported interface per Struct and one union of strings per Enum that `types` are made of, sorted by name.
 
-    Fields with a default are always encoded, so they are required here like any other.
+    Fields with a default are always encoded, so they are required here like any other. more: further fields of a type
+    that is named so.
     """
     _, components = msgspec.json.schema_components(types, ref_template="{name}")
+    for name, fields in more.items():
+        components[name]["properties"].update(fields)
     return "\n".join(_declaration(name, components[name]) for name in sorted(components))
 
 

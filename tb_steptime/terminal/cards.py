@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.wording.card_text import severity_word, why_lowered
-from tb_steptime.terminal.printer import duration, plain, render
+from tb_steptime.text.printer import duration, plain, render
 
 
 def card_head(insight: Insight) -> str:

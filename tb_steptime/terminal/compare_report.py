@@ -23,7 +23,7 @@ from tb_steptime.terminal.compare_contract import (
 )
 from tb_steptime.terminal.compared import WorkerOfRun
 from tb_steptime.terminal.contract import NoteReport
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 
 def side_report(run: WorkerOfRun, side: Side) -> SideReport:

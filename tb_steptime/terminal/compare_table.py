@@ -19,9 +19,9 @@ from tb_steptime.insights.wording.compare import (
     warning_texts,
 )
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.terminal.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
 from tb_steptime.terminal.rows import columns, shortened
 from tb_steptime.text import Quantity, Unit
+from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
 
 #: Rows of kernels, ops, calls and copies each, and how long their names may be.
 ROWS, NAME_LENGTH = 8, 44

@@ -11,8 +11,8 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.wording.card_text import severity_word, why_lowered
-from tb_steptime.terminal.printer import GAP, duration, percent, plain, printable
 from tb_steptime.text import shortened
+from tb_steptime.text.printer import GAP, duration, percent, plain, printable
 from tb_steptime.timeline.evidence import EvidenceEvent, evidence_events
 from tb_steptime.trace.model import Trace
 

@@ -7,8 +7,8 @@ import msgspec
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import FindingText
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Affected, Note, Phrase, Trust, joined
+from tb_steptime.text.printer import plain
 
 
 class FindingReport(msgspec.Struct, frozen=True):

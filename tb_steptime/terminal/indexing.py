@@ -25,8 +25,8 @@ from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.writing import places_for
-from tb_steptime.terminal.printer import counted, nbytes, printable
 from tb_steptime.terminal.progress_bar import StatusLine, time_left
+from tb_steptime.text.printer import counted, nbytes, printable
 
 #: How often the bar is drawn.
 _SECONDS_BETWEEN_LOOKS = 0.1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -16,8 +16,11 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
+from tb_steptime.tables.base import Column, Surface, Value
+from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.terminal.contract import ErrorReport
-from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, number, percent_exact, plain, printable
+from tb_steptime.text import Quantity, Unit
+from tb_steptime.text.printer import GAP, UNKNOWN, count, percent_exact, plain, printable, quantity
 from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
@@ -48,12 +51,10 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
     """A head, then a line for each row of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *KernelGroup.__struct_fields__))
+    yield _csv_line(("run", "worker", "span", "trace", *KERNELS.kinds()))
     for span in spans:
         for row in span.kernels:
-            yield _csv_line(
-                (span.run, span.worker, span.span, span.trace, *map(_csv_value, msgspec.structs.astuple(row)))
-            )
+            yield _csv_line((span.run, span.worker, span.span, span.trace, *map(_csv_value, KERNELS.whole_row(row))))
 
 
 def _csv_line(values: Sequence[object]) -> str:
@@ -98,7 +99,7 @@ _FIRST: dict[By, str] = {
     "name": "Kernel", "name,op": "Kernel, op", "name,module": "Kernel, module", "name,line": "Kernel, line", "op": "Op",
     "module": "Module", "line": "Line",
 }  # fmt: skip
-_HEADS = ("launches", "total", "mean", "share", "tensor cores", "blocks/SM", "waves", "slot eff.", "est. occupancy")
+_HEADS = tuple(column.name(Surface.TEXT) for column in KERNELS.on(Surface.TEXT))
 
 
 def _name(row: KernelGroup, by: By, width: int) -> str:
@@ -112,32 +113,20 @@ def _name(row: KernelGroup, by: By, width: int) -> str:
 
 
 def _cells(row: KernelGroup) -> list[str]:
-    return [
-        count(row.count),
-        duration(row.total_ns),
-        duration(row.mean_ns),
-        percent_exact(row.share),
-        row.tensor_core,
-        _or_unknown(number, row.blocks_per_sm),
-        _or_unknown(number, row.waves),
-        _or_unknown(percent_exact, row.slot_efficiency),
-        _or_unknown(percent_exact, row.est_achieved_occupancy),
-    ]
+    return [_cell(column, column.value(row), UNKNOWN) for column in KERNELS.on(Surface.TEXT)]
 
 
 def _more(rows: list[KernelGroup]) -> list[str]:
     launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
-    cells = [
-        count(launches),
-        duration(total),
-        duration(total / launches),
-        percent_exact(sum(row.share for row in rows)),
-    ]
-    return cells + [""] * (len(_HEADS) - len(cells))
+    share = sum(row.share for row in rows)
+    known = {"count": launches, "total_ns": total, "mean_ns": total / launches, "share": share}
+    return [_cell(column, known.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
 
 
-def _or_unknown(write: Callable[[float], str], value: float | None) -> str:
-    return UNKNOWN if value is None else write(value)
+def _cell(column: Column[KernelGroup], value: Value, missing: str) -> str:
+    if isinstance(value, (int, float)):
+        return percent_exact(value) if column.unit is Unit.FRACTION else quantity(Quantity(value, column.unit))
+    return missing if value is None else value
 
 
 def _shortened(name: str, width: int) -> str:

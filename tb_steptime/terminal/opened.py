@@ -13,8 +13,8 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Index, SpanEntry
-from tb_steptime.terminal.printer import counted, nbytes
 from tb_steptime.terminal.progress_bar import StatusLine
+from tb_steptime.text.printer import counted, nbytes
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 

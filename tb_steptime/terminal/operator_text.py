@@ -21,8 +21,8 @@ from tb_steptime.terminal.operator_report import (
     span_operators,
     windowed,
 )
-from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.terminal.rows import shortened
+from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 
 #: Rows of a table; what is beyond them is one line.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.printer import GAP, counted, nbytes
+from tb_steptime.text.printer import GAP, counted, nbytes
 
 if TYPE_CHECKING:
     from tb_steptime.trace.reading import ReadProgress

@@ -45,7 +45,7 @@ from tb_steptime.terminal.contract import (
     VerdictReport,
 )
 from tb_steptime.terminal.findings import finding_reports
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 
 def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:

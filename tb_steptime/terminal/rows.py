@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tb_steptime.terminal.printer import UNKNOWN, duration, percent_exact
+from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
 
 _BAR_CELLS = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -20,9 +20,9 @@ from tb_steptime.insights.base import Confidence, Insight, Judgement
 from tb_steptime.insights.wording.card_text import severity_word
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.cards import gain_words
-from tb_steptime.terminal.printer import GAP, UNKNOWN, duration, percent, printable, render
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.terminal.summary_table import run_name
+from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent, printable, render
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
 #: Letters of a run's name, which may be a path; and of a card, below which it says nothing.

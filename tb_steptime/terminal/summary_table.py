@@ -26,7 +26,9 @@ from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.cards import card_head, lowered_words
 from tb_steptime.terminal.findings import as_one
-from tb_steptime.terminal.printer import (
+from tb_steptime.terminal.rows import columns, row, share_row, shortened
+from tb_steptime.text import Note, Phrase, Reason
+from tb_steptime.text.printer import (
     GAP,
     UNKNOWN,
     counted,
@@ -37,8 +39,6 @@ from tb_steptime.terminal.printer import (
     printable,
     render,
 )
-from tb_steptime.terminal.rows import columns, row, share_row, shortened
-from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.trace.steps import StepsBy
 from tb_steptime.trace.table import median
 

@@ -39,7 +39,7 @@ class Nodes(msgspec.Struct, frozen=True, eq=False):
     forward: Int32
 
 
-@shared()
+@shared
 def backward_nodes(trace: Trace) -> Nodes:
     """Of every thread, in time order."""
     table = trace.sequences

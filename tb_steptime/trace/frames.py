@@ -23,7 +23,7 @@ _FRAME = expression(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
-@shared()
+@shared
 def module_frames(trace: Trace) -> Int64:
     """Rows of the Python frames that call an nn.Module, in time order; without any those of Lightning's marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
@@ -70,7 +70,7 @@ def innermost_module(hierarchy: str) -> str | None:
     return module_name(nested[-1]) if nested else None
 
 
-@shared()
+@shared
 def source_frames(trace: Trace) -> Int64:
     """Rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)

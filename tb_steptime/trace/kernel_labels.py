@@ -16,7 +16,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, StringTable
 
 
-@shared()
+@shared
 def annotated(trace: Trace) -> KernelLabels | None:
     """What annotations alone say; None where there are none. A module is named by its qualified name, or by the
     innermost scope where that is all that was noted."""
@@ -33,7 +33,7 @@ def annotated(trace: Trace) -> KernelLabels | None:
     return KernelLabels(none, none, none, none, none, modules, none, phase, StringTable(texts))
 
 
-@shared(annotated)
+@shared
 def kernel_labels(trace: Trace) -> KernelLabels | None:
     """The labels of this recording's kernels; None where no kernel has one."""
     noted = annotated(trace)

@@ -22,7 +22,7 @@ class Launches(msgspec.Struct, frozen=True, eq=False):
     call: Int32
 
 
-@shared()
+@shared
 def find_launches(trace: Trace) -> Launches:
     """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
     events = trace.events

@@ -18,13 +18,13 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
 LOADER_MARK = expression(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
 
 
-@shared()
+@shared
 def loader_names(trace: Trace) -> Bool:
     """For each row of the string table: is it the mark of a wait for a batch?"""
     return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
 
 
-@shared(loader_names, step_marks)
+@shared
 def loader_rows(trace: Trace) -> Int64:
     """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
     rows = _marks(trace)
@@ -49,7 +49,7 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
     return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
 
-@shared(loader_rows)
+@shared
 def loader_intervals(trace: Trace) -> Intervals:
     """When the main process waits for a batch."""
     rows = loader_rows(trace)

@@ -64,7 +64,7 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
     reason: UInt8
 
 
-@shared(find_launches)
+@shared
 def activity_ops(trace: Trace) -> Int32:
     """For each row of `find_launches` the innermost op that launched it: the one that its id names, else the one around
     its launch; -1 for none."""
@@ -73,7 +73,7 @@ def activity_ops(trace: Trace) -> Int32:
     return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call))).astype(np.int32)
 
 
-@shared(activity_ops, find_launches)
+@shared
 def kernel_origins(trace: Trace) -> KernelOrigins:
     """The call and the op of every kernel."""
     launches, op = find_launches(trace), activity_ops(trace)

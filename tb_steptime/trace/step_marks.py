@@ -19,7 +19,7 @@ STEP_MARK = expression(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
 MEANINGLESS_FRACTION = 0.05
 
 
-@shared()
+@shared
 def all_marks(trace: Trace) -> Int64:
     """Rows of the marks, whatever they are around; no two at a time."""
     is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
@@ -27,7 +27,7 @@ def all_marks(trace: Trace) -> Int64:
     return _one_at_a_time(trace, rows[is_mark[trace.events.name[rows]]]) if len(rows) else rows
 
 
-@shared(all_marks, find_launches)
+@shared
 def step_marks(trace: Trace) -> Int64:
     """Rows of the host-side step marks, in time order: no two at a time, and none where they mean nothing."""
     marks = all_marks(trace)

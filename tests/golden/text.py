@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.terminal.printer import plain, quantity
 from tb_steptime.text import Phrase, Quantity, Unit
+from tb_steptime.text.printer import plain, quantity
 from tests.golden.figures import digest, figures_of
 
 WIDTH = 118

@@ -28,7 +28,7 @@ from tb_steptime.serve.store import SpanNames
 from tb_steptime.serve.wire import encode
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs, Which
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.small_trace import small_trace, with_allocations
 from tests.fuzz.checks import finding
 

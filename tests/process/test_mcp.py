@@ -14,7 +14,7 @@ from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.devices import NOT_RECORDED
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.small_trace import write_trace
 
 

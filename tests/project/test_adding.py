@@ -37,7 +37,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        ignore = shutil.ignore_patterns("__pycache__", "static", "golden", "releases", "browser")
+        ignore = shutil.ignore_patterns("__pycache__", "static", "golden", "browser")
         for name in CARRIED:
             source, target = PROJECT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 def test_the_page_has_a_file_and_a_line_for_each() -> None:
     found = steps()
     assert len({step.path for step in found if step.language != "diff"}) == 8
-    for room in ("metrics", "analyses", "insights", "terminal"):
+    for room in ("metrics", "analyses", "insights", "terminal", "tables"):
         assert any(step.path.startswith(f"tb_steptime/{room}/") and step.language == "diff" for step in found), room
 
 
@@ -156,6 +156,57 @@ def test_the_command_runs(grown: Copy, tmp_path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.split() == [str(trace), *("30", "µs") * 3]
     assert "print the longest CPU op of each step" in grown.python("-m", "tb_steptime.cli", "--help").stdout
+
+
+SHOWN = """
+import json, sys
+from pathlib import Path
+import tb_steptime
+from tb_steptime.analyses.gpu import GpuResult
+from tb_steptime.files.paths import any_path
+from tb_steptime.serve.api import api
+from tb_steptime.serve.catalogue import catalogue
+from tb_steptime.serve.wire import encode
+from tb_steptime.tables.derived import with_derived
+from tb_steptime.terminal.agent import tables
+from tb_steptime.terminal.agent.logs import Logs, Which
+
+(span,) = tb_steptime.open(sys.argv[1])
+result = span.result("gpu", GpuResult)
+agent = tables.kernels(Logs(any_path(sys.argv[1])), Which(None, None, None), 5)
+print(json.dumps({
+    "tab": json.loads(encode(with_derived(result)))["devices"][0]["tables"][0]["rows"][0],
+    "head": [(each.label, each.unit.value) for each in catalogue().figures if each.id == "spread_ns"],
+    "type": api(),
+    "notebook": span.kernels.to_dict(),
+    "agent": agent.kernels[0],
+}))
+"""
+
+
+def test_the_column_is_on_every_surface(grown: Copy, tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "logs" / "run" / "host.1.pt.trace.json")
+    said = grown.python("-c", SHOWN, str(tmp_path / "logs"))
+    assert said.returncode == 0, said.stderr
+    answer = json.loads(said.stdout)
+    assert answer["tab"]["spread_ns"] == answer["tab"]["max_ns"] - answer["tab"]["min_ns"]
+    assert answer["head"] == [["Spread", "ns"]]
+    assert re.search(r"interface KernelGroup \{[^}]*  spread_ns: number \| null;", answer["type"])
+    assert answer["notebook"]["spread_ns"] == [answer["tab"]["spread_ns"]]
+    assert answer["agent"]["spread_ms"] == answer["tab"]["spread_ns"] / 1e6
+
+    def printed(*arguments: object) -> str:
+        done = grown.python("-m", "tb_steptime.cli", *map(str, arguments))
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert "spread" in printed("kernels", trace).splitlines()[3]
+    assert json.loads(printed("kernels", trace, "--format", "json"))["spans"][0]["kernels"][0]["spread_ns"] == 0
+    assert "spread_ns" in printed("kernels", trace, "--format", "csv").splitlines()[0].split(",")
+    for kind in ("csv", "jsonl"):
+        printed("export", tmp_path / "logs", f"--{kind}", "-o", tmp_path / kind)
+    assert "spread_ns" in (tmp_path / "csv" / "kernels.csv").read_text().splitlines()[0].split(",")
+    assert json.loads((tmp_path / "jsonl" / "kernels.jsonl").read_text().splitlines()[0])["spread_ns"] == 0
 
 
 @pytest.mark.parametrize("program", [("ruff", "check", "--fix"), ("ruff", "format", "--check"), ("mypy", "--strict")])

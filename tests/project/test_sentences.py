@@ -8,7 +8,7 @@ from pathlib import Path
 from tests import PROJECT
 
 PACKAGE = PROJECT / "tb_steptime"
-ROOMS = ("metrics", "analyses", "compare")
+ROOMS = ("metrics", "analyses", "comparison", "ranks")
 
 
 def builds_sentences(path: Path) -> bool:
@@ -17,6 +17,8 @@ def builds_sentences(path: Path) -> bool:
 
 
 def test_what_measures_builds_no_sentence():
-    modules = [path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")]
+    found = {room: list((PACKAGE / room).rglob("*.py")) for room in ROOMS}
+    assert all(found.values())
+    modules = [path for paths in found.values() for path in paths]
     building = {path.relative_to(PACKAGE).as_posix() for path in modules if builds_sentences(path)}
     assert building == set()

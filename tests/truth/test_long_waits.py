@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.metrics.idle.long_gaps import KEPT
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.cards import said
 from tests.truth.simulate.causes import Op, Section, Span, Training
 from tests.truth.simulate.demo import simulate

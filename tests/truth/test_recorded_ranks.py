@@ -16,7 +16,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests import PROJECT
 from tests.drawn.simulated_ranks import MS
 

@@ -15,7 +15,7 @@ from tb_steptime.comparison.fairness import OTHER_WORK
 from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.insights.wording.compare import CHANGE_LABELS, CONTRIBUTION_LABELS, residual_text
 from tb_steptime.terminal.compared import compared_sides
-from tb_steptime.terminal.printer import change, duration, plain
+from tb_steptime.text.printer import change, duration, plain
 
 DEMO = Path(__file__).resolve().parents[2] / "demo_logs"
 #: In the order of the tutorial whose experiments these are.

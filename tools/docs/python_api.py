@@ -11,7 +11,9 @@ from tb_steptime.metrics.kernels.table import KernelGroup
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
-from tb_steptime.notebook.columns import Kind, kinds_of
+from tb_steptime.tables.base import Surface
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.kinds import Kind, kinds_of
 from tools.docs.markdown import code, paragraphs, plain
 
 #: By attribute: the function that makes it, and the type of its rows, or its columns where they have none.
@@ -23,7 +25,7 @@ _TABLES: Mapping[str, tuple[Callable[..., object], type | Mapping[str, Kind]]] =
     "span.modules": (span_tables.modules_table, ModuleRow),
     "span.blocking_calls": (span_tables.blocking_table, BlockingRow),
     "span.copies": (span_tables.copies_table, CopyRow),
-    "span.cards": (span_tables.cards_table, span_tables.CARDS),
+    "span.cards": (span_tables.cards_table, CARDS.kinds_on(Surface.ROWS)),
 }
 _TYPES: Mapping[Kind, str] = {"int": "int64", "float": "float64", "bool": "bool", "text": "text"}
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import inspect as types
 
 from tb_steptime import cli
+from tb_steptime.tables.base import Surface, Table
+from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.agent import contract as agent
+from tb_steptime.terminal.agent.numbers import name_of
 from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
@@ -90,7 +96,14 @@ def mcp_schema() -> str:
         agent.Window,
         agent.Definitions,
     )
-    return "\n\n".join(map(_schema, answers))
+    rows = "\n\n".join(map(_agent_rows, (KERNELS, OPERATORS, BLOCKING)))
+    return "\n\n".join([*map(_schema, answers), rows])
+
+
+def _agent_rows(of: Table[Any]) -> str:
+    """What a row of a table has in an answer to an agent."""
+    rows = ((code(name_of(each)), plain(each.meaning)) for each in of.on(Surface.AGENT))
+    return f"### A row of {of.id}\n\n" + table(("field", "meaning"), rows)
 
 
 def _schema(root: type[msgspec.Struct]) -> str:

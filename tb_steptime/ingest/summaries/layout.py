@@ -19,8 +19,8 @@ from tb_steptime.ingest.recorder_files import SeenRecords
 
 SUFFIX = ".steptime"
 
-#: Which fields the JSON has. A release that changes a result's fields raises it and says in `upgrades` how the format
-#: before becomes this one.
+#: Which fields the JSON has. A published release that renames a field raises it; an optional field that is added needs
+#: no other format. Formats before 2 were never published, and are not read.
 FORMAT = 2
 
 #: What the fields mean. Raise it by one with every change after which a recording gives another result: a figure, a

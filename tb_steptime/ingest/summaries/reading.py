@@ -1,4 +1,4 @@
-"""A summary file -> a measured span. A file of an earlier release is upgraded, one of a later release is refused."""
+"""A summary file -> a measured span. A file of another format is refused: its trace has to be read again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from tb_steptime.ingest.summaries.layout import (
     SummaryHead,
     first_member,
 )
-from tb_steptime.ingest.summaries.upgrades import upgraded, upgraded_head
 from tb_steptime.ingest.summaries.writing import places_for
 
 
@@ -71,9 +70,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
         member = self._member(view)
         try:
             line, _ = first_member(member, MAX_MEMBER_BYTES)
-            if self.head.format == FORMAT:
-                return decoder(_kinds()[view]).decode(line)
-            return upgraded(line, self.head.format, view, _kinds()[view])
+            return decoder(_kinds()[view]).decode(line)
         except (ValueError, zlib.error) as error:
             raise DamagedSummary(f"{self.path}: {error}") from error
 
@@ -104,7 +101,7 @@ def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan
     for place in _places(trace, beside):
         with contextlib.suppress(TraceError):
             opened = _opened(place)
-            if opened.head.format == FORMAT and is_fresh(opened.head, trace):
+            if is_fresh(opened.head, trace):
                 return _span(opened, trace.name)
     return None
 
@@ -157,9 +154,9 @@ def _opened(path: AnyPath) -> _Opened:
         file = local_copy(path)
         line, head_bytes = _head_line(file)
         format = _format(line)
-        if format > FORMAT:
-            raise _newer(str(path), format)
-        return _Opened(upgraded_head(line, format), head_bytes, file)
+        if format != FORMAT:
+            raise _other_format(str(path), format)
+        return _Opened(decoder(SummaryHead).decode(line), head_bytes, file)
     except RemoteProblem as problem:
         raise TraceError(problem.fact, path, problem.hint) from problem
     except (OSError, ValueError, zlib.error) as error:
@@ -175,10 +172,12 @@ def _format(line: bytes) -> int:
     return decoder(_Format).decode(line).format
 
 
-def _newer(path: str, format: int) -> TraceError:
-    problem = f"A newer release of tb-steptime wrote this summary file (format {format}; this one reads up to {FORMAT})"
-    hint = "Update with `pip install --upgrade tb-steptime`, or put the trace next to the summary."
-    return TraceError(problem, path, hint)
+def _other_format(path: str, format: int) -> TraceError:
+    newer = format > FORMAT
+    release = "A newer release" if newer else "A release before 0.2.0"
+    problem = f"{release} of tb-steptime wrote this summary file (format {format}; this one reads format {FORMAT})"
+    first = "Update with `pip install --upgrade tb-steptime`, or put" if newer else "Put"
+    return TraceError(problem, path, f"{first} the trace next to the summary.")
 
 
 def _damaged(path: str) -> TraceError:

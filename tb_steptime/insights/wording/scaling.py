@@ -55,15 +55,3 @@ def same_ranks_text(found: Scaling) -> Phrase:
 
 def _part(part: ScalingPart) -> str:
     return f"exposed {part.kind}" if part.id == "transfers" and part.kind else PART_WORDS[part.id]
-
-
-def held_text(found: Scaling) -> Phrase:
-    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
-    if found.base_ranks != found.ranks:
-        return scaling_text(found)
-    return phrase(
-        "Over all {ranks} ranks a step takes {after}, in the base {before}.",
-        ranks=count(found.ranks),
-        after=ns(found.step_ns),
-        before=ns(found.base_step_ns),
-    )

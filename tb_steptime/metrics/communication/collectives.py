@@ -25,11 +25,9 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in, is_in
 
 #: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
@@ -65,7 +63,7 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
         return len(self.event)
 
 
-@shared(collective_names, find_launches, has_device_activity, loader_names, step_marks)
+@shared
 def find_collectives(trace: Trace) -> Collectives:
     """All of the recording: kernels on any device of the process; without a device, marks of gloo or MPI."""
     on_device = has_device_activity(trace)

@@ -48,7 +48,7 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
     in_a_row: Bool
 
 
-@shared(collective_names, devices_by_activity, find_collectives, find_steps, has_device_activity, set_aside)
+@shared
 def exposure(trace: Trace) -> Exposure:
     """Of the whole process: a kernel on any of its devices hides a collective, as in the step's parts."""
     found, computing = find_collectives(trace), _computing(trace)

@@ -53,7 +53,7 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
     )
 
 
-@shared(device_busy, exposed_waits, find_batches, find_steps, loader_intervals, loader_rows)
+@shared
 def between_epochs_ns(trace: Trace) -> Int64:
     """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
     work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""

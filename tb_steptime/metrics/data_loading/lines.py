@@ -61,7 +61,7 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
     batches: int
 
 
-@shared(find_batches, loader_names, loader_rows, waited_for)
+@shared
 def loader_work(trace: Trace) -> LoaderWork:
     """Of the threads that wait, for the loader that is waited for most. The line of an op or a frame is the innermost
     one of the user's inside the loader, or of torch where none is: `default_collate`, say."""

@@ -15,10 +15,9 @@ from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_rows
+from tb_steptime.trace.loader_marks import iterator_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
@@ -94,7 +93,7 @@ class LoaderRow(msgspec.Struct, frozen=True):
     first_batch_ns: int | None
 
 
-@shared(backward_nodes, exposed_waits, find_steps, loader_names, loader_rows)
+@shared
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     marks = find_marks(trace)
@@ -160,7 +159,7 @@ def most_waited(batches: Batches) -> int | None:
     return -max(cost)[-1] if cost else None
 
 
-@shared(find_batches, loader_waits)
+@shared
 def waited_for(trace: Trace) -> WaitedFor | None:
     """None where no batch is asked for in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)

@@ -31,28 +31,28 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
     hidden_ns: Int64
 
 
-@shared(busy_intervals, devices_with_activity)
+@shared
 def device_busy(trace: Trace) -> Intervals:
     """When any device of this process does anything: kernels, copies, sets, collectives."""
     first, *others = [busy_intervals(trace, device) for device in devices_with_activity(trace)] or [Intervals.empty()]
     return reduce(or_, others, first)
 
 
-@shared(devices_with_activity, set_aside)
+@shared
 def work_from_before(trace: Trace) -> Intervals:
     """When any device runs work that was launched before the recording, seen or not."""
     runs = (set_aside(trace, device).before_recording for device in devices_with_activity(trace))
     return reduce(or_, runs, Intervals.empty())
 
 
-@shared(device_busy, loader_intervals, work_from_before)
+@shared
 def exposed_waits(trace: Trace) -> Intervals:
     """When the main process waits for a batch and no device works, as far as that is judged: not while one runs work
     from before the recording. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
 
-@shared(device_busy, find_steps, loader_intervals, loader_rows)
+@shared
 def loader_waits(trace: Trace) -> LoaderWaits | None:
     """Waits per step, by what is recorded; None where the trace has no loader events (another loader, or none)."""
     if not len(loader_rows(trace)):

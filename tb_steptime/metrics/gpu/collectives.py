@@ -44,7 +44,7 @@ def is_collective_call(name: str) -> bool:
     return COLLECTIVE_CALL.match(name) is not None
 
 
-@shared()
+@shared
 def collective_names(trace: Trace) -> Bool:
     """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)

@@ -97,7 +97,7 @@ class Samples(NamedTuple):
     value: Float64
 
 
-@shared()
+@shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
     """In the metric's unit, in time order; None where they were not recorded."""
     of, wanted = trace.counters, MEASURED[id]

@@ -26,7 +26,7 @@ _NOISE = frozenset(
 )
 
 
-@shared()
+@shared
 def kernel_names(trace: Trace) -> Mapping[str, str]:
     """Name -> short name, of every kernel of the recording: the same in all tables, and no two alike."""
     events = trace.events

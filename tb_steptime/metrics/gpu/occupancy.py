@@ -20,7 +20,6 @@ from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
@@ -118,7 +117,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
     return waves, block_count - (waves - 1) * slots
 
 
-@shared(blocks)
+@shared
 def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file records the launch and of the device's limits."""
     count = len(trace.kernels)
@@ -157,7 +156,7 @@ def _fill_rows(
     result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
 
 
-@shared(filling, find_steps)
+@shared
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)

@@ -49,13 +49,13 @@ WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 FIXED_POINT = 1 << 32
 
 
-@shared()
+@shared
 def has_device_activity(trace: Trace) -> bool:
     """Whether anything of this trace ran on a device."""
     return bool(len(trace.events.rows(*DEVICE_KINDS)))
 
 
-@shared()
+@shared
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
     device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
@@ -82,13 +82,13 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
     return alone
 
 
-@shared()
+@shared
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
     """When at least one kernel runs on the device, over the whole recording."""
     return _union(trace, device, Kind.KERNEL)
 
 
-@shared(kernel_intervals)
+@shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), _union(trace, device, Kind.MEMCPY, Kind.MEMSET)
@@ -108,7 +108,7 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
     return ratio_figure(covered, windows_ns(trace), None)
 
 
-@shared(find_launches)
+@shared
 def blocks(trace: Trace) -> Int64 | None:
     """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
 
@@ -125,7 +125,7 @@ def blocks(trace: Trace) -> Int64 | None:
     return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
 
 
-@shared(blocks)
+@shared
 def blocks_per_sm(trace: Trace) -> Float64:
     """Blocks per SM of each kernel; NaN where it is not known.
 
@@ -149,7 +149,7 @@ def blocks_per_sm(trace: Trace) -> Float64:
     return result
 
 
-@shared(blocks_per_sm)
+@shared
 def sm_levels(trace: Trace, device: int) -> Levels | None:
     """min(1, sum over running kernels of blocks per SM) over the whole recording; kernels that do not say it add
     nothing. None where no kernel says it."""
@@ -161,7 +161,7 @@ def sm_levels(trace: Trace, device: int) -> Levels | None:
     return levels(trace.events.start_ns[event], trace.events.ends(event), height[rows])
 
 
-@shared(find_steps, sm_levels)
+@shared
 def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
     level = sm_levels(trace, device)

@@ -55,7 +55,7 @@ class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
     kind: UInt8
 
 
-@shared(find_launches)
+@shared
 def blocking_calls(trace: Trace) -> BlockingCalls:
     """Every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events

@@ -73,7 +73,7 @@ _NO_GROUPS = Groups(
 )  # fmt: skip
 
 
-@shared(blocking_calls, find_launches, find_steps)
+@shared
 def blocking_groups(trace: Trace) -> Groups:
     """Every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.metrics.idle.reasons import REASONS, SET_ASIDE
@@ -83,20 +83,7 @@ def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = No
     yield from _cut(trace, device, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
 
 
-@shared(
-    activity_sites,
-    autograd_threads,
-    blocking_calls,
-    busy_intervals,
-    collective_names,
-    devices_with_activity,
-    find_launches,
-    find_steps,
-    loader_intervals,
-    set_aside,
-    training_threads,
-    unrecorded_work,
-)
+@shared
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
     """All segments where they are few enough to keep; none where they are not."""
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()

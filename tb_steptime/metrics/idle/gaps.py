@@ -50,7 +50,7 @@ def launch_rows(trace: Trace, device: int) -> Int32:
     return np.flatnonzero(on == device).astype(np.int32)
 
 
-@shared(busy_intervals, find_steps, loader_intervals, set_aside)
+@shared
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
     """When the device is idle within the steps, the loader's waits left out, and what judgement leaves out."""
     steps = find_steps(trace)

@@ -12,11 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches.blocked import blocked_intervals
-from tb_steptime.metrics.launches.queue import all_launch_calls
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Unit
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -36,15 +33,7 @@ def host_floor(trace: Trace) -> Figure:
     return mean_figure(host_floor_ns(trace))
 
 
-@shared(
-    all_launch_calls,
-    blocking_calls,
-    devices_by_activity,
-    devices_with_activity,
-    find_steps,
-    loader_intervals,
-    set_aside,
-)
+@shared
 def host_floor_ns(trace: Trace) -> Int64:
     """Per step, ns: the step's mark on the host less the union of the loader's waits, the blocked time, and the time in
     which the device works off what was launched before the recording. A host that runs ahead is done with a step long

@@ -69,7 +69,7 @@ class IdleNs(msgspec.Struct, frozen=True):
 REASONS = IdleNs.__struct_fields__
 
 
-@shared(busy_intervals)
+@shared
 def devices_by_activity(trace: Trace) -> tuple[int, ...]:
     """Devices with any activity, the one that is busy longest first."""
     ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: the file does not say

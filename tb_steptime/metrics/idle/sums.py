@@ -9,23 +9,14 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
-from tb_steptime.metrics.host.sync_groups import blocking_groups
-from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
-from tb_steptime.metrics.idle.unrecorded import unrecorded_work
-from tb_steptime.metrics.phases.assignment import SITES, activity_sites
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -80,29 +71,13 @@ class Longest(NamedTuple):
     step: str
 
 
-@shared(
-    few_segments,
-    activity_sites,
-    autograd_threads,
-    blocking_calls,
-    blocking_groups,
-    busy_intervals,
-    collective_names,
-    devices_by_activity,
-    find_launches,
-    find_steps,
-    idle_outside_loader,
-    loader_intervals,
-    set_aside,
-    training_threads,
-    unrecorded_work,
-)
+@shared
 def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
     """The partition of each device by step, site and reason."""
     return {device: _sums(trace, device) for device in devices_by_activity(trace)}
 
 
-@shared(idle_sums)
+@shared
 def idle_partition(trace: Trace) -> Mapping[int, Idle]:
     """The partition of each device that has any activity."""
     sums = {device: sums.ns.sum(axis=1) for device, sums in idle_sums(trace).items()}

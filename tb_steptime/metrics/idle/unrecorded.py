@@ -68,7 +68,7 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
     return np.where(calls >= 0, np.clip(reached, gaps.start, gaps.end), gaps.end)
 
 
-@shared(blocking_calls, busy_intervals, devices_with_activity, find_launches, find_steps)
+@shared
 def unrecorded_work(trace: Trace, device: int) -> Intervals:
     """Parts of the device's gaps. None in which another device of the process works: that is waited for."""
     gaps = find_gaps(trace, device)

@@ -49,7 +49,7 @@ class Execution(NamedTuple):
     evidence: list[JobEvidence]
 
 
-@shared()
+@shared
 def compiled_ranges(trace: Trace) -> Int64:
     """Rows of the host's ranges and ops in which compiled code runs, in time order."""
     return rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_COMPILED_RANGE.match(name)))

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.job.evidence import JobEvidence
-from tb_steptime.metrics.job.execution import ExecutionId, compiled_ranges, execution_of
+from tb_steptime.metrics.job.execution import ExecutionId, execution_of
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
 from tb_steptime.metrics.job.purpose import Purpose, purpose_of
-from tb_steptime.metrics.phases.marks import engine_nodes
-from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality import unseen_device
 from tb_steptime.trace.shared import shared
 
 
@@ -42,7 +37,7 @@ class JobKind(msgspec.Struct, frozen=True):
     evidence: tuple[JobEvidence, ...] = ()
 
 
-@shared(collective_names, compiled_ranges, engine_nodes, find_launches, has_device_activity, unseen_device)
+@shared
 def job_kind(trace: Trace) -> JobKind:
     purpose, trains = purpose_of(trace)
     execution, where = execution_of(trace), where_it_runs(trace)

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.occupancy import filling
-from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_op_names, kernel_origins
+from tb_steptime.trace.ops import kernel_op_names
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
@@ -57,7 +54,7 @@ class KernelAggregates:
     weighted: dict[str, Float64]
 
 
-@shared(find_steps)
+@shared
 def rows_in_window(trace: Trace) -> Int32:
     """Rows of the kernel table that start within the span's window, of all devices."""
     start = trace.events.start_ns[trace.kernels.event]
@@ -70,19 +67,7 @@ def reason_ids(trace: Trace) -> list[str]:
     return sorted({reason.id for reason in eligibility(trace).reasons})
 
 
-@shared(
-    blocks,
-    blocks_per_sm,
-    eligibility,
-    filling,
-    is_persistent,
-    kernel_answers,
-    kernel_bins,
-    kernel_labels,
-    kernel_makers,
-    kernel_origins,
-    rows_in_window,
-)
+@shared
 def kernel_aggregates(trace: Trace) -> KernelAggregates:
     """The aggregates of all devices."""
     rows, events = rows_in_window(trace), trace.events

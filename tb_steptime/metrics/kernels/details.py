@@ -170,7 +170,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
     return _shape_of(trace, int(rows[number == most][0]), int(count[most]), int((count > 0).sum()))
 
 
-@shared()
+@shared
 def _shape_numbers(trace: Trace) -> Int32:
     """Of each kernel the number of its launch shape; -1 where the trace does not say its grid."""
     kernels = trace.kernels

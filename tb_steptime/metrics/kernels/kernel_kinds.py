@@ -89,7 +89,7 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
     of_layer: Bool
 
 
-@shared(find_steps, kernel_answers, kernel_origins, kernel_phases)
+@shared
 def stream_kernels(trace: Trace, device: int) -> StreamKernels:
     """In the order in which each stream runs them."""
     events, rows = trace.events, kernel_rows(trace, device)

@@ -62,7 +62,7 @@ def sm_counts(trace: Trace) -> Int64:
     return counts
 
 
-@shared()
+@shared
 def is_persistent(trace: Trace) -> Bool:
     """Of each kernel: do its blocks loop over tiles, by its name? A grid as small as the GPU is no sign of that."""
     name = trace.events.name[trace.kernels.event]

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import module_frames, source_frames
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
@@ -33,7 +32,7 @@ class KernelMakers(NamedTuple):
     line: Words
 
 
-@shared(backward_nodes, kernel_labels, kernel_origins, module_frames, source_frames)
+@shared
 def kernel_makers(trace: Trace) -> KernelMakers:
     """Of all kernels of the recording."""
     user, labels = _made_by(trace), kernel_labels(trace)

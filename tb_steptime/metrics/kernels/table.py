@@ -1,8 +1,8 @@
 """The table of kernels: launches grouped by name, op, module or line of code, with what each group is like.
 
 Kernels counted are those that start within the span's window, as in the tensor-core split, so that the totals of any
-grouping sum to the device's kernel time. What a kernel's columns mean is defined here; occupancy and tensor cores are
-measured by their own modules.
+grouping sum to the device's kernel time. What its columns mean stands in `tables/kernels.py`; occupancy and tensor
+cores are measured by their own modules.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.distinct_names import kernel_names
-from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
-from tb_steptime.text import Unit
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
@@ -32,47 +29,6 @@ ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 By = Literal["name", "name,op", "name,module", "name,line", "op", "module", "line"]
 #: Groups of one kernel each.
 OF_ONE_KERNEL: tuple[By, ...] = ("name", "name,op", "name,module", "name,line")
-
-COLUMNS = (
-    Metric(
-        "tensor_core", "Tensor cores", Unit.TEXT,
-        "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where those of a row differ, "
-        "what holds for most of its time.",
-    ),
-    Metric(
-        "source", "Line", Unit.TEXT,
-        "The line of Python code that launches the kernel: the innermost one outside torch and Python's own library. A "
-        "kernel of the backward pass has the line of the forward pass that made it.",
-    ),
-    Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row are launched."),
-    Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels that run at the same time both count."),
-    Metric("mean_ns", "Mean", Unit.NS, "Mean length of a launch."),
-    Metric("min_ns", "Shortest", Unit.NS, "Length of the shortest launch."),
-    Metric("max_ns", "Longest", Unit.NS, "Length of the longest launch."),
-    Metric("share", "Share", Unit.FRACTION, "Total as a share of the GPU's kernel time in the span."),
-    Metric(
-        "blocks_per_sm", "Blocks per SM", Unit.NUMBER,
-        "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Here and in "
-        "the columns to the right, long launches count more in the mean.", short="Blocks/SM",
-    ),
-    Metric(
-        "waves", "Waves", Unit.NUMBER,
-        "The GPU holds a limited number of blocks at once, so the blocks of a launch run in rounds. This is how "
-        "many rounds.",
-    ),
-    Metric(
-        "tail_fraction", "Last wave", Unit.FRACTION,
-        "How full the last wave is: its blocks / the blocks that the GPU holds at once. While a small last wave "
-        "runs, most of the GPU is empty. This costs most where there are few waves.",
-    ),
-    Metric(
-        "sm_active_share", "SMs with work", Unit.FRACTION,
-        "Share of the SMs that have at least one block, averaged over the waves.",
-    ),
-    SLOT_EFFICIENCY,
-    EST_ACHIEVED_OCCUPANCY,
-    KINETO_ACHIEVED_OCCUPANCY,
-)  # fmt: skip
 
 #: Shown in place of a module's name, and of a line.
 NO_MODULE_WORDS = "outside any module"

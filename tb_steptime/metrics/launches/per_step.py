@@ -51,7 +51,7 @@ def _figure(whole: float | None, steps: list[float | None]) -> Figure:
     return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
 
 
-@shared(find_launches, find_steps)
+@shared
 def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
     """Median run-ahead and starved share of the activities with a launch call that start in each step."""
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events

@@ -94,7 +94,7 @@ def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
     return LaunchCalls(every.call[here], every.activity[here])
 
 
-@shared(find_launches)
+@shared
 def all_launch_calls(trace: Trace) -> LaunchCalls:
     launches = find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
@@ -154,7 +154,7 @@ def _finest(window_ns: int, launches: int) -> int:
     return bins
 
 
-@shared(all_launch_calls, find_steps)
+@shared
 def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     """Mean depth within each step."""
     steps = find_steps(trace)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.launches.queue import all_launch_calls, find_queue, queued_intervals
+from tb_steptime.metrics.launches.queue import find_queue, queued_intervals
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -75,7 +75,7 @@ def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
     return _launched_from(trace, device, SITE_PHASE[activity_sites(trace)], PHASES)
 
 
-@shared(find_launches, find_steps)
+@shared
 def _all_in_steps(trace: Trace) -> Bool:
     events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
     inside = np.empty(len(activity), bool)
@@ -86,7 +86,7 @@ def _all_in_steps(trace: Trace) -> Bool:
     return inside
 
 
-@shared(_all_in_steps, all_launch_calls, find_launches, find_steps)
+@shared
 def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     """Of the activities of the device that start within the steps, and of its queue in the span's window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)

@@ -32,7 +32,7 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
         return len(self.born)
 
 
-@shared()
+@shared
 def allocations(trace: Trace) -> Allocations:
     """Every allocation whose address was recorded; none in a file of 2021."""
     table = trace.memory
@@ -48,7 +48,7 @@ def allocations(trace: Trace) -> Allocations:
     return Allocations(born[by_birth].astype(np.int32), died[by_birth].astype(np.int32))
 
 
-@shared(allocations)
+@shared
 def ends_ns(trace: Trace) -> Int64:
     """When each allocation is freed; NEVER for one that outlives the recording."""
     died = allocations(trace).died

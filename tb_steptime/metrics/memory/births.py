@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, site_at
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import open_at, outermost
 from tb_steptime.trace.shared import shared
@@ -35,7 +35,7 @@ class Moments(msgspec.Struct, frozen=True, eq=False):
     step: Int32
 
 
-@shared(allocations, find_steps, host_courses)
+@shared
 def births(trace: Trace) -> Moments:
     """Of each of `allocations`."""
     return moments(trace, allocations(trace).born)

@@ -21,7 +21,7 @@ import numpy as np
 
 from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
 from tb_steptime.metrics.memory.births import PHASE, births, moments, step_marks_ns
-from tb_steptime.metrics.phases.assignment import host_courses, host_phases
+from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
@@ -31,7 +31,6 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, open_at, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 CategoryId = Literal[
@@ -64,17 +63,7 @@ _MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_
 _PREFETCHED_STEPS = 3
 
 
-@shared(
-    allocations,
-    backward_nodes,
-    backward_passes,
-    births,
-    ends_ns,
-    find_launches,
-    find_steps,
-    host_courses,
-    host_phases,
-)
+@shared
 def categories(trace: Trace) -> UInt8:
     """Of each of `allocations` the place in `CATEGORIES`."""
     return _Deciding(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)

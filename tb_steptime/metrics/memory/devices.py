@@ -83,7 +83,7 @@ def memory_name(trace: Trace, place: Place) -> str:
     return "CPU" if place.type == CPU else trace.device_name(place.device)
 
 
-@shared()
+@shared
 def curve(trace: Trace, place: Place) -> Curve:
     """Of one of `memory_devices`."""
     table = trace.memory

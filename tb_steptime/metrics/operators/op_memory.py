@@ -37,7 +37,7 @@ class Allocated:
     bytes: Int64
 
 
-@shared()
+@shared
 def allocated(trace: Trace) -> Allocated:
     """Empty where memory was not recorded."""
     table = trace.memory

@@ -29,16 +29,13 @@ from tb_steptime.metrics.phases.marks import (
     Site,
     autograd_threads,
     backward_passes,
-    engine_nodes,
     find_marks,
-    node_sites,
     range_sites,
     training_threads,
 )
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
@@ -90,17 +87,7 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
 
-@shared(
-    autograd_threads,
-    backward_passes,
-    engine_nodes,
-    inferred_steps,
-    loader_names,
-    node_sites,
-    range_sites,
-    step_marks,
-    training_threads,
-)
+@shared
 def host_courses(trace: Trace) -> dict[int, _Course]:
     """The course of each thread with marks; -1 is every other thread."""
     unmarked = _unmarked(trace)
@@ -112,7 +99,7 @@ def host_courses(trace: Trace) -> dict[int, _Course]:
     return courses
 
 
-@shared(host_courses, find_launches)
+@shared
 def activity_sites(trace: Trace) -> UInt8:
     """For each row of `find_launches` the place in SITES that it was launched from; unknown without call and op."""
     launches = find_launches(trace)
@@ -145,7 +132,7 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
     return sites
 
 
-@shared(activity_sites, find_launches, kernel_labels)
+@shared
 def kernel_phases(trace: Trace) -> UInt8:
     """The phase of each row of the kernel table, a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
@@ -158,7 +145,7 @@ def kernel_phases(trace: Trace) -> UInt8:
     return np.where(label >= 0, label, phase).astype(np.uint8)
 
 
-@shared(host_courses, find_steps, training_threads)
+@shared
 def host_phases(trace: Trace) -> HostPhases:
     """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
     steps, courses = find_steps(trace), host_courses(trace)

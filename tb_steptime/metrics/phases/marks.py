@@ -153,7 +153,7 @@ def _sorted(marks: list[Marks]) -> Marks:
     return Marks(start[order], end[order], site[order])
 
 
-@shared()
+@shared
 def node_sites(trace: Trace) -> UInt8:
     """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
     its nodes, of their own marks only AccumulateGrad's adds anything."""
@@ -164,7 +164,7 @@ def node_sites(trace: Trace) -> UInt8:
     return sites
 
 
-@shared(node_sites)
+@shared
 def engine_nodes(trace: Trace) -> Int64:
     """Rows of the nodes of the autograd engine."""
     is_node = node_sites(trace) != NO_MARK
@@ -173,7 +173,7 @@ def engine_nodes(trace: Trace) -> Int64:
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
 
 
-@shared(engine_nodes, inferred_steps, step_marks)
+@shared
 def training_threads(trace: Trace) -> tuple[int, ...]:
     """Threads that run the training loop: those of the step marks, that of the calls that show steps; without any, the
     thread of the most ops outside of the autograd engine's nodes. On a CPU the engine runs the nodes on that thread,
@@ -202,7 +202,7 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
     return outside if outside.any() else ops
 
 
-@shared(engine_nodes, training_threads)
+@shared
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
     """Threads of the autograd engine: they run nodes and not the training loop. All they do is backward."""
     training = training_threads(trace)
@@ -211,7 +211,7 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
     )
 
 
-@shared(engine_nodes, training_threads)
+@shared
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""
     nodes = engine_nodes(trace)
@@ -250,7 +250,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))
 
 
-@shared(loader_names)
+@shared
 def range_sites(trace: Trace) -> UInt8:
     """For each string of the table the place that a range of this name marks; NO_MARK for none."""
     named = np.full(len(trace.strings), NO_MARK, np.uint8)

@@ -23,7 +23,6 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import (
     labelled_ops,
 )
 from tb_steptime.metrics.work.least_bytes import MEMORY_OPS, moved_by
-from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
@@ -31,7 +30,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 
-@shared(find_products, kernel_labels, kernel_origins)
+@shared
 def product_calls(trace: Trace) -> Products:
     """As `find_products`, of products whose operations are known, and none of which is in another one with kernels of
     its own: the gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's backward.
@@ -49,7 +48,7 @@ def product_calls(trace: Trace) -> Products:
     return Products(op, place, found.distinct)
 
 
-@shared(kernel_labels, kernel_origins, product_calls)
+@shared
 def kernel_work(trace: Trace) -> Products:
     """For each row of the kernel table the op with a formula, and what one call of it does; -1 for none."""
     products, labelled = product_calls(trace), labelled_ops(trace)

@@ -25,7 +25,6 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -72,7 +71,7 @@ class Computed(NamedTuple):
     recomputed: Bool
 
 
-@shared(backward_nodes, kernel_answers, product_calls)
+@shared
 def computed_ops(trace: Trace, device: int) -> Computed:
     """Products whose operations are known, of kernels of the device."""
     products, rows = product_calls(trace), kernel_rows(trace, device)

@@ -13,21 +13,16 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import devices_with_activity, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.launches.queue import all_launch_calls
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.set_aside.compilation import capture_intervals, captures, compilations
 from tb_steptime.metrics.set_aside.first_calls import first_calls
 from tb_steptime.metrics.set_aside.loading import loading_rows
 from tb_steptime.metrics.set_aside.start_up import set_up_calls, starts_up
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals, loader_names
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -46,22 +41,7 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
     when: Intervals
 
 
-@shared(
-    all_launch_calls,
-    allocation_retries,
-    autograd_threads,
-    blocking_calls,
-    devices_with_activity,
-    find_launches,
-    find_steps,
-    has_device_activity,
-    loader_intervals,
-    loader_names,
-    set_up_calls,
-    starts_up,
-    step_marks,
-    training_threads,
-)
+@shared
 def one_time_costs(trace: Trace) -> tuple[OneTime, ...]:
     """Of every cause that has any, within the steps. The loader's waits are none of them."""
     steps = find_steps(trace)

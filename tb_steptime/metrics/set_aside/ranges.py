@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.set_aside.after_recording import after_recording
 from tb_steptime.metrics.set_aside.before_recording import before_recording
-from tb_steptime.metrics.set_aside.one_time import once, one_time_costs
+from tb_steptime.metrics.set_aside.one_time import once
 from tb_steptime.metrics.set_aside.profiler_time import profiler_time
-from tb_steptime.metrics.set_aside.start_up import starts_up
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -41,16 +38,7 @@ class SetAside(msgspec.Struct, frozen=True, eq=False):
         return self.before_recording | self.once | self.after_recording | self.profiler
 
 
-@shared(
-    blocking_calls,
-    busy_intervals,
-    devices_with_activity,
-    find_launches,
-    find_steps,
-    loader_intervals,
-    one_time_costs,
-    starts_up,
-)
+@shared
 def set_aside(trace: Trace, device: int | None) -> SetAside:
     """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged,
     but for those in which the device runs earlier work."""

@@ -30,7 +30,7 @@ _QUEUES = expression(
 )
 
 
-@shared(blocking_calls)
+@shared
 def set_up_calls(trace: Trace) -> Int64:
     """Rows of these calls, in time order: each the first of its name."""
     events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
@@ -39,7 +39,7 @@ def set_up_calls(trace: Trace) -> Int64:
     return firsts(trace, calls[is_in(calls, blocking_calls(trace).row, invert=True)], LONG_NS)
 
 
-@shared(set_up_calls)
+@shared
 def starts_up(trace: Trace) -> bool:
     """Whether the process begins to use its devices in the recording."""
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names, computing_intervals
+from tb_steptime.metrics.gpu.collectives import computing_intervals
 from tb_steptime.metrics.gpu.utilization import kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
@@ -84,7 +84,7 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
         return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
 
 
-@shared(collective_names, find_steps, idle_sums, kernel_intervals)
+@shared
 def step_aggregates(trace: Trace, device: int) -> StepAggregates:
     """The steps of the device."""
     sums = idle_sums(trace)[device]

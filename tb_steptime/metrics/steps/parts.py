@@ -13,10 +13,9 @@ from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_of, union_where
 from tb_steptime.trace.intervals import Intervals, partition
-from tb_steptime.trace.loader_marks import loader_intervals, loader_names
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 
@@ -98,16 +97,14 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
     return measured
 
 
-@shared(collective_names)
+@shared
 def collective_kernels(trace: Trace) -> Intervals:
     """When a collective's kernel runs on any device of this process."""
     rows = trace.events.rows(Kind.KERNEL)
     return union_of(trace, rows[collective_names(trace)[trace.events.name[rows]]])
 
 
-@shared(
-    collective_kernels, collective_names, find_steps, has_device_activity, loader_intervals, loader_names, step_marks
-)
+@shared
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)

@@ -121,7 +121,7 @@ class _Case(NamedTuple):
     tf32: bool  # another kernel of this trace runs the same kind of op as TF32
 
 
-@shared(find_products, kernel_answers, kernel_bins)
+@shared
 def eligibility(trace: Trace) -> Eligibility:
     """Of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
     place, cases = _cases(trace)

@@ -41,7 +41,7 @@ class Products(NamedTuple):
     distinct: list[Product]
 
 
-@shared(kernel_labels, kernel_origins)
+@shared
 def find_products(trace: Trace) -> Products:
     """Of each row of the kernel table. An op inside another one counts, as it is nearer to the kernel."""
     rows = _rows(trace)

@@ -1,6 +1,6 @@
 """Which kernels run on tensor cores (AMD: matrix cores), which could, and of which it is unknown: kernel time in four.
 
-A name's answer comes from `tensor_core_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
+A name's answer comes from `name_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
 product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
 cores, its stages are time that could have gone there.
 
@@ -19,8 +19,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
-from tb_steptime.metrics.tensor_cores.columns import KernelBin
-from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
+from tb_steptime.metrics.tensor_cores.bins import KernelBin
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
@@ -29,7 +28,6 @@ from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
 
 TENSOR_CORE_SHARE = Metric(
@@ -132,7 +130,7 @@ class Splits(NamedTuple):
     steps: tuple[Split, ...]
 
 
-@shared(find_products)
+@shared
 def kernel_answers(trace: Trace) -> KernelAnswers:
     """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
     events, event = trace.events, trace.kernels.event
@@ -142,7 +140,7 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
     return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
 
 
-@shared(find_launches, kernel_answers)
+@shared
 def kernel_bins(trace: Trace) -> UInt8:
     """The bin of each row of the kernel table, a place in `BINS`."""
     bin_of = [_bin(answer) for answer in kernel_answers(trace).distinct]
@@ -153,7 +151,7 @@ def kernel_bins(trace: Trace) -> UInt8:
     return bins
 
 
-@shared(find_steps, kernel_bins)
+@shared
 def split_kernel_time(trace: Trace, device: int) -> Splits:
     """Each kernel's whole length goes to one bin, in the span and in the step where it starts."""
     rows = kernel_rows(trace, device)

@@ -30,7 +30,7 @@ from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
 from tb_steptime.terminal.findings import as_one
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 #: Recordings in a list, kernels in a comparison; an agent asks for one by name.
 _LISTED, _KERNELS = 100, 10

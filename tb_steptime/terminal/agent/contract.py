@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
+from tb_steptime.tables.base import Value
+
+#: A row of a table of `tb_steptime.tables`: the columns that are for agents.
+Line = dict[str, Value]
+
 
 class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A recording. read: its figures are at hand already; step_ms, the mean step, steps and gpu are known then."""
@@ -116,53 +121,21 @@ class Comparison(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
-class KernelLine(msgspec.Struct, frozen=True):
-    """total_ms: over all steps; share: of the GPU's kernel time. module, line: of the user's code, that with most time;
-    of a backward kernel those of its forward op."""
-
-    device: int
-    kernel: str
-    launches: int
-    total_ms: float
-    share: float
-    tensor_core: str
-    op: str | None
-    module: str | None
-    line: str | None
-    est_occupancy: float | None
-
-
 class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
-    """more: kernels that are not listed; more_ms: their time. why_none: why there are none."""
+    """kernels: rows of `tables.kernels`, over all steps. more: kernels that are not listed; more_ms: their time.
+    why_none: why there are none."""
 
-    kernels: list[KernelLine]
+    kernels: list[Line]
     more: int = 0
     more_ms: float | None = None
     why_none: str | None = None
 
 
-class OperatorLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An op, over all steps; self is without the ops inside. key: what ops are grouped by beside their name. gpu_*: of
-    what it launched; idle_ms: for so long the GPU had nothing to do until that began; allocated_*: what it allocates,
-    where memory was recorded."""
-
-    op: str
-    calls: int
-    host_self_ms: float
-    host_total_ms: float
-    key: str | None = None
-    gpu_self_ms: float | None = None
-    gpu_total_ms: float | None = None
-    launches: int | None = None
-    idle_ms: float | None = None
-    allocated_self_mb: float | None = None
-    allocated_total_mb: float | None = None
-
-
 class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The ops with most time of their own, on the GPU where there is one. more: ops that are not listed."""
+    """The ops with most time of their own, on the GPU where there is one: rows of `tables.operators`, without what
+    is not measurable. more: ops that are not listed."""
 
-    operators: list[OperatorLine]
+    operators: list[Line]
     more: int = 0
     why_none: str | None = None
 
@@ -202,20 +175,10 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
-class BlockingLine(msgspec.Struct, frozen=True):
-    """Calls that are alike, per step. bubble_ms: for so long the GPU idles for them."""
-
-    call: str
-    op: str | None
-    source: str | None
-    phase: str
-    calls: float
-    blocked_ms: float
-    bubble_ms: float
-
-
 class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
-    blocking_calls: list[BlockingLine]
+    """Rows of `tables.blocking`. more: those that are not listed."""
+
+    blocking_calls: list[Line]
     more: int = 0
     why_none: str | None = None
 

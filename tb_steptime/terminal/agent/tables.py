@@ -12,11 +12,14 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.keys import By
+from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
-from tb_steptime.terminal.agent.numbers import maybe_mb, maybe_ms, mb, ms, short, unit_of
-from tb_steptime.terminal.printer import plain
+from tb_steptime.terminal.agent.numbers import lines, mb, ms, unit_of
 from tb_steptime.text import Reason, did_you_mean
+from tb_steptime.text.printer import plain
 
 #: What is missing where there is no table of ops in a grouping; the others are always there.
 _NOT_RECORDED: dict[By, str] = {
@@ -35,18 +38,11 @@ def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
     folded = rows[limit:]
     more_ns = sum(row.total_ns for row in folded) + sum(table.more_ns for _, table in tables)
     return contract.Kernels(
-        kernels=[
-            contract.KernelLine(
-                row.device, row.short or row.name, row.count, ms(row.total_ns), short(row.share), row.tensor_core,
-                row.op, row.module, row.source,
-                None if row.est_achieved_occupancy is None else short(row.est_achieved_occupancy),
-            )
-            for row in rows[:limit]
-        ],
+        kernels=lines(KERNELS, rows[:limit]),
         more=len(folded) + sum(table.more_rows for _, table in tables),
         more_ms=ms(more_ns) if more_ns else None,
         why_none=_why(result.unknown),
-    )  # fmt: skip
+    )
 
 
 def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operators:
@@ -56,27 +52,18 @@ def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operator
     if table is None or not table.rows:
         missing = _NOT_RECORDED.get(by) if result.recorded.ops else "no_ops"
         return contract.Operators([], why_none=plain(MISSING[missing]) if missing else None)
-    lines = [
-        contract.OperatorLine(
-            row.name, row.calls, ms(row.host_self_ns), ms(row.host_total_ns), row.key, maybe_ms(row.device_self_ns),
-            maybe_ms(row.device_total_ns), row.launches, maybe_ms(row.idle_ns), maybe_mb(row.allocated_self_bytes),
-            maybe_mb(row.allocated_bytes),
-        )
-        for row in sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
-    ]  # fmt: skip
-    return contract.Operators(lines, max(0, len(table.rows) - limit) + table.rest.rows)
+    rows = sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
+    said: list[contract.Line] = [
+        {name: value for name, value in line.items() if value is not None} for line in lines(OPERATORS, rows)
+    ]
+    return contract.Operators(said, max(0, len(table.rows) - limit) + table.rest.rows)
 
 
 def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCalls:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("host", HostResult)
     return contract.BlockingCalls(
-        blocking_calls=[
-            contract.BlockingLine(
-                row.call, row.op, row.source, row.phase, short(row.count), ms(row.blocked_ns), ms(row.bubble_ns)
-            )
-            for row in result.blocking[:limit]
-        ],
+        blocking_calls=lines(BLOCKING, result.blocking[:limit]),
         more=max(0, len(result.blocking) - limit) + result.more_blocking,
         why_none=_why(result.unknown),
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tb_steptime import __version__
 from tb_steptime.ingest.summaries.freshness import told_peaks_digest
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT
-from tb_steptime.terminal.printer import counted
+from tb_steptime.text.printer import counted
 
 
 class Release(NamedTuple):

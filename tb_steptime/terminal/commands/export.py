@@ -79,7 +79,7 @@ def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
     from tb_steptime.terminal.export.event_files import write_event_file
     from tb_steptime.terminal.export.scalars import descriptions, scalar_runs
     from tb_steptime.terminal.output import print_lines
-    from tb_steptime.terminal.printer import counted
+    from tb_steptime.text.printer import counted
 
     said = descriptions()
     for run in scalar_runs(spans):
@@ -100,7 +100,7 @@ def _remarks(run: ScalarRun) -> list[str]:
 def _write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> None:
     from tb_steptime.terminal.export.files import write_tables
     from tb_steptime.terminal.output import print_lines
-    from tb_steptime.terminal.printer import counted
+    from tb_steptime.text.printer import counted
 
     print_lines(f"{path}: {counted(rows, 'row')}" for path, rows in write_tables(spans, folder, ending))
 

@@ -84,7 +84,7 @@ def _report(options: argparse.Namespace) -> int:
     from tb_steptime.serve.report import Held, recorded, report_page
     from tb_steptime.serve.scalars.of_folder import scalars_of
     from tb_steptime.terminal.opened import opened_store
-    from tb_steptime.terminal.printer import counted, nbytes
+    from tb_steptime.text.printer import counted, nbytes
 
     folder, output = options.path, options.output
     problems: list[Problem] = []
@@ -104,7 +104,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _said(held: Held) -> str:
-    from tb_steptime.terminal.printer import counted
+    from tb_steptime.text.printer import counted
 
     steps = sum(len(each.held.steps) or 1 for each in held.events.values())
     events = f", events of {counted(steps, 'step')}" if steps else ""

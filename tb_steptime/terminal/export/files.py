@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 
 from tb_steptime.files.whole_file import whole_file
-from tb_steptime.terminal.export.rows import Row, Value
+from tb_steptime.tables.base import Value
+from tb_steptime.terminal.export.rows import Row
 from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Table
 

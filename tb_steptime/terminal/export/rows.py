@@ -11,12 +11,14 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.metrics.operators.module_tree import paths_of_rows
+from tb_steptime.tables.base import Surface, Value
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.modules import MODULES, placed_modules
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.export.spans import ExportedSpan
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
-#: None: not measurable, or not said.
-Value = str | int | float | bool | None
 Row = tuple[Value, ...]
 
 
@@ -78,88 +80,31 @@ def kernels(span: ExportedSpan) -> Iterator[Row]:
 
 def _kernels(device: DeviceGpu) -> Iterator[Row]:
     for table in (each for each in device.tables if each.by == "name"):
-        for row in table.rows:
-            yield (
-                device.device,
-                row.name,
-                row.short,
-                row.count,
-                row.total_ns,
-                row.share,
-                row.min_ns,
-                row.max_ns,
-                row.tensor_core,
-                row.op,
-                row.module,
-                row.blocks_per_sm,
-                row.waves,
-                row.est_achieved_occupancy,
-            )
+        yield from (KERNELS.values(row, Surface.EXPORT) for row in table.rows)
         if table.more_rows:
             share = table.more_ns / device.split.kernel_ns if device.split.kernel_ns else None
-            yield (device.device, None, None, table.more_count, table.more_ns, share, *(None,) * 8)
+            known = {
+                "device": device.device, "count": table.more_count, "total_ns": table.more_ns, "share": share,
+            }  # fmt: skip
+            yield KERNELS.some_values(known, Surface.EXPORT)
 
 
 def operators(span: ExportedSpan) -> Iterator[Row]:
     tables = span.measured.result("operators", OperatorsResult).tables
     for table in (each for each in tables if each.by == "name" and each.where == "ran"):
-        for row in table.rows:
-            yield (
-                row.name,
-                row.calls,
-                row.host_self_ns,
-                row.host_total_ns,
-                row.runtime_ns,
-                row.device_self_ns,
-                row.device_total_ns,
-                row.launches,
-                row.idle_ns,
-                row.allocated_bytes,
-                row.allocated_self_bytes,
-            )
+        yield from (OPERATORS.values(row, Surface.EXPORT) for row in table.rows)
         if table.rest.rows:
-            rest = table.rest
-            known = (None, rest.calls, rest.host_self_ns, None, rest.runtime_ns, rest.device_self_ns)
-            yield (*known, *(None,) * 4, rest.allocated_self_bytes)
+            known = ("calls", "host_self_ns", "runtime_ns", "device_self_ns", "allocated_self_bytes")
+            yield OPERATORS.some_values({id: getattr(table.rest, id) for id in known}, Surface.EXPORT)
 
 
 def modules(span: ExportedSpan) -> Iterator[Row]:
-    found = span.measured.result("operators", OperatorsResult).modules
-    for row, path in zip(found, paths_of_rows(found), strict=True):
-        yield (
-            " / ".join(path),
-            row.occurrences,
-            row.host_total_ns,
-            row.host_self_ns,
-            row.python_ns,
-            row.backward_host_ns,
-            row.device_total_ns,
-            row.device_self_ns,
-            row.backward_device_ns,
-            row.launches,
-            row.idle_ns,
-            row.allocated_bytes,
-            row.allocated_self_bytes,
-        )
+    for placed in placed_modules(span.measured.result("operators", OperatorsResult).modules):
+        yield MODULES.values(placed, Surface.EXPORT)
 
 
 def cards(span: ExportedSpan) -> Iterator[Row]:
-    for card in span.judgement.insights:
-        yield (
-            card.id,
-            card.severity.value,
-            plain(card.title),
-            plain(card.why),
-            card.how,
-            card.gain_ns,
-            card.gain_fraction,
-            plain(card.gain_formula),
-            card.confidence.value,
-            card.view,
-            card.later_ns,
-            card.lowered_from.value if card.lowered_from else None,
-            plain(card.why_confidence),
-        )
+    return (CARDS.values(card, Surface.EXPORT) for card in span.judgement.insights)
 
 
 def _overview(span: ExportedSpan) -> OverviewResult:

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.tables.base import Surface
+from tb_steptime.tables.base import Table as Declared
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.modules import MODULES
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.export import rows
 from tb_steptime.terminal.export.rows import Row
 from tb_steptime.terminal.export.spans import ExportedSpan
+from tb_steptime.text import Unit
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,17 @@ class Table:
     meaning: str
     columns: tuple[Column, ...]
     rows: Callable[[ExportedSpan], Iterator[Row]]
+
+
+_UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
+
+
+def _exported(table: Declared[Any]) -> tuple[Column, ...]:
+    """The columns of a table of `tb_steptime.tables` that are exported."""
+    return tuple(
+        Column(each.name(Surface.EXPORT), _UNIT_WORDS.get(each.unit, each.unit.value), each.meaning)
+        for each in table.on(Surface.EXPORT)
+    )
 
 
 #: What every row begins with.
@@ -94,83 +113,8 @@ TABLES: tuple[Table, ...] = (
         ),
         rows.steps,
     ),
-    Table(
-        "kernels",
-        "Kernels by name, those with most time; the others of a GPU are one row without a name.",
-        (
-            Column("device", "number", "GPU"),
-            Column("name", "", "as the trace has it; empty: all others"),
-            Column("short_name", "", "as the tab has it"),
-            Column("launches", "number", "in all steps"),
-            Column("total_ns", "ns", "sum of their lengths"),
-            Column("share", "fraction", "of the GPU's kernel time"),
-            Column("min_ns", "ns", "shortest"),
-            Column("max_ns", "ns", "longest"),
-            Column("tensor_core", "", "whether it runs on tensor cores, by its name"),
-            Column("op", "", "op with most of its time"),
-            Column("module", "", "nn.Module with most of its time"),
-            Column("blocks_per_sm", "number", "blocks per SM, mean"),
-            Column("waves", "number", "waves of blocks, mean"),
-            Column("est_achieved_occupancy", "fraction", "est. achieved occupancy, mean"),
-        ),
-        rows.kernels,
-    ),
-    Table(
-        "operators",
-        "PyTorch ops by name, those with most time, over all steps; the others are one row without a name.",
-        (
-            Column("name", "", "op; empty: all others"),
-            Column("calls", "number", "in all steps"),
-            Column("host_self_ns", "ns", "on the CPU, without the ops inside"),
-            Column("host_total_ns", "ns", "on the CPU; empty for the others"),
-            Column("runtime_ns", "ns", "of this, in runtime calls of the ops themselves"),
-            Column("device_self_ns", "ns", "of the kernels, copies and sets that it launched; empty without a GPU"),
-            Column("device_total_ns", "ns", "the same with those of the ops inside"),
-            Column("launches", "number", "of kernels, copies and sets, with those of the ops inside"),
-            Column("idle_ns", "ns", "the GPU had nothing to do until what it launched began"),
-            Column("allocated_bytes", "bytes", "allocated with the ops inside, freed or not; empty if not recorded"),
-            Column("allocated_self_bytes", "bytes", "the same without the ops inside"),
-        ),
-        rows.operators,
-    ),
-    Table(
-        "modules",
-        "Modules as they nest, those with most time; what is inside them counts too.",
-        (
-            Column("path", "", "names from the outermost module to its own"),
-            Column("calls", "number", "in all steps"),
-            Column("host_total_ns", "ns", "on the CPU, forward pass"),
-            Column("host_self_ns", "ns", "without the modules inside"),
-            Column("python_ns", "ns", "of this, in no op"),
-            Column("backward_host_ns", "ns", "nodes of the backward pass that its ops made, on the CPU"),
-            Column("device_total_ns", "ns", "what it launches in the forward pass; empty without a GPU"),
-            Column("device_self_ns", "ns", "without the modules inside"),
-            Column("backward_device_ns", "ns", "what its nodes of the backward pass launch"),
-            Column("launches", "number", "of kernels, copies and sets in the forward pass"),
-            Column("idle_ns", "ns", "the GPU had nothing to do until what it launched began"),
-            Column("allocated_bytes", "bytes", "allocated in the forward pass, freed or not; empty if not recorded"),
-            Column("allocated_self_bytes", "bytes", "without the modules inside"),
-        ),
-        rows.modules,
-    ),
-    Table(
-        "cards",
-        "One row for each recommendation.",
-        (
-            Column("id", "", "id of the card"),
-            Column("severity", "", "major, warning or minor"),
-            Column("title", "", "what to do"),
-            Column("why", "", "what was measured"),
-            Column("how", "", "setting or code; empty where there is none"),
-            Column("gain_ns", "ns", "est. gain per step, at most"),
-            Column("gain_fraction", "fraction", "of the step"),
-            Column("gain_formula", "", "how the gain was computed"),
-            Column("confidence", "", "high, medium or low"),
-            Column("view", "", "view with the evidence"),
-            Column("later_ns", "ns", "est. gain per step once something else changed; empty where that is no more"),
-            Column("lowered_from", "", "severity of its gain, where a low confidence lowers it; else empty"),
-            Column("why_confidence", "", "what the confidence rests on"),
-        ),
-        rows.cards,
-    ),
+    Table(KERNELS.id, KERNELS.meaning, _exported(KERNELS), rows.kernels),
+    Table(OPERATORS.id, OPERATORS.meaning, _exported(OPERATORS), rows.operators),
+    Table(MODULES.id, MODULES.meaning, _exported(MODULES), rows.modules),
+    Table(CARDS.id, CARDS.meaning, _exported(CARDS), rows.cards),
 )

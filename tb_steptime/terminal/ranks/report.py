@@ -10,7 +10,6 @@ from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank, MessagePair
 from tb_steptime.terminal.contract import NoteReport
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.ranks.contract import (
     CollectiveReport,
     JobReport,
@@ -23,6 +22,7 @@ from tb_steptime.terminal.ranks.contract import (
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.report import insight_report
+from tb_steptime.text.printer import plain
 
 
 def job_report(found: FoundJob) -> JobReport:

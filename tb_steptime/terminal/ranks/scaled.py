@@ -13,9 +13,9 @@ from tb_steptime.insights.wording.ranks import held_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.terminal.compared import WorkerOfRun
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.ranks.jobs import NEEDED_VIEWS
 from tb_steptime.terminal.spans import find_spans, measured_span, read_found
+from tb_steptime.text.printer import plain
 
 
 def scalings(runs: Sequence[WorkerOfRun], problems: list[Problem]) -> list[Scaling | None]:

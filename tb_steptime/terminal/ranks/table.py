@@ -10,7 +10,11 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import ROLE_LABELS, ranks_headline
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.terminal.cards import card_head, lowered_words
-from tb_steptime.terminal.printer import (
+from tb_steptime.terminal.ranks.contract import CollectiveReport, MessagesReport, RankReport
+from tb_steptime.terminal.ranks.jobs import FoundJob
+from tb_steptime.terminal.ranks.report import collective_report, messages_report, rank_reports
+from tb_steptime.terminal.rows import columns, shortened
+from tb_steptime.text.printer import (
     GAP,
     UNKNOWN,
     counted,
@@ -22,10 +26,6 @@ from tb_steptime.terminal.printer import (
     rate,
     render,
 )
-from tb_steptime.terminal.ranks.contract import CollectiveReport, MessagesReport, RankReport
-from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.ranks.report import collective_report, messages_report, rank_reports
-from tb_steptime.terminal.rows import columns, shortened
 
 #: Rows of a table; what is beyond them is one line.
 TABLE_ROWS = 16

@@ -45,7 +45,7 @@ class KernelLaunches(NamedTuple):
     lost: Int64
 
 
-@shared(find_launches)
+@shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
     """Of any thread and time."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)

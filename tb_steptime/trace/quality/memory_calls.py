@@ -49,7 +49,7 @@ class Retries(NamedTuple):
         return len(self.start_ns)
 
 
-@shared()
+@shared
 def allocation_retries(trace: Trace) -> Retries:
     """Within one op a call for memory, calls that give back, and a call for memory, with nothing else between."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)

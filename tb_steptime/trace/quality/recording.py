@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from tb_steptime.text import Finding, count, ns
-from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality.lost_launches import kernel_launches, lost_findings
-from tb_steptime.trace.quality.memory_calls import allocation_retries, memory_findings
+from tb_steptime.trace.quality.lost_launches import lost_findings
+from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.quality.unnamed_device import unnamed_findings
-from tb_steptime.trace.quality.unrecorded_device import device_findings, unseen_device
+from tb_steptime.trace.quality.unrecorded_device import device_findings
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, step_marks
 from tb_steptime.trace.table import DEVICE_KINDS
@@ -17,7 +16,7 @@ from tb_steptime.trace.table import DEVICE_KINDS
 _ORDER = ("repaired", "left_out", "said")
 
 
-@shared(all_marks, allocation_retries, find_launches, kernel_launches, step_marks, unseen_device)
+@shared
 def recording_findings(trace: Trace) -> tuple[Finding, ...]:
     found = [
         *trace.repaired,

@@ -55,7 +55,7 @@ class UnseenDevice(msgspec.Struct, frozen=True):
     longest_ns: int = 0
 
 
-@shared()
+@shared
 def unseen_device(trace: Trace) -> UnseenDevice | None:
     """None where the device's work is recorded, the file is cut before it, or nothing shows that there is one."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):

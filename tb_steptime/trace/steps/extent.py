@@ -35,7 +35,7 @@ class Extent(NamedTuple):
     end_ns: int
 
 
-@shared(find_launches)
+@shared
 def recorded_extent(trace: Trace) -> Extent:
     """By ops, ranges and calls; by all events where the host is not recorded; 0, 0 without events."""
     rows = np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))

@@ -16,9 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps.calls import StepCalls, loop_calls, step_calls
@@ -67,7 +65,7 @@ class Inference(NamedTuple):
     little: InferredSteps | None
 
 
-@shared(find_launches, loader_names, module_frames, recorded_extent)
+@shared
 def inference(trace: Trace) -> Inference:
     """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
 
@@ -89,7 +87,7 @@ def inference(trace: Trace) -> Inference:
     return Inference(first, None if first else little)
 
 
-@shared(inference)
+@shared
 def inferred_steps(trace: Trace) -> InferredSteps | None:
     return inference(trace).steps
 

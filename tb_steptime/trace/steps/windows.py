@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality.lost_launches import kernel_launches, last_launch_ns
+from tb_steptime.trace.quality.lost_launches import last_launch_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
 from tb_steptime.trace.steps.extent import launched_before, recorded_extent
@@ -79,7 +79,7 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared(all_marks, find_launches, inference, inferred_steps, kernel_launches, recorded_extent, step_marks)
+@shared
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
     recording, and a note."""

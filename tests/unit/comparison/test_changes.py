@@ -12,7 +12,7 @@ from tb_steptime.comparison.comparison import compare
 from tb_steptime.comparison.predictions import Residual
 from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.insights.wording.compare import residual_text
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.timeline import A100, timeline
 from tests.unit.comparison.sides import side_of
 

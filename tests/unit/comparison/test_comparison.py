@@ -9,7 +9,7 @@ from tb_steptime.comparison.fairness import unfair
 from tb_steptime.comparison.sides import ExpectedGain
 from tb_steptime.comparison.tables import table_of, tables
 from tb_steptime.insights.wording.compare import comparison_headline
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import REAL, cases, read_real
 from tests.drawn.timeline import A100, V100, timeline
 from tests.unit.comparison.sides import side_of

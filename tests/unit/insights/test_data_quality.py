@@ -14,8 +14,8 @@ from tb_steptime.insights.base import Confidence, Judgement, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.terminal.findings import as_one, finding_reports
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Affected, Finding, Trust, count, fraction, ns
+from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEP, host_result, site
 from tests.drawn.timeline import timeline
 

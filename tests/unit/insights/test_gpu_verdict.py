@@ -8,8 +8,8 @@ from tb_steptime.analyses import ANALYSES, gpu
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.gpu_verdict import gpu_headline
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Reason
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import V100, timeline
 

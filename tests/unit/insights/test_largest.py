@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.insights.base import EvidenceRow, Severity
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged
 from tests.drawn.timeline import V100, timeline

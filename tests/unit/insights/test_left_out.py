@@ -10,7 +10,7 @@ from tb_steptime.analyses.quality import notes
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged
 from tests.drawn.timeline import timeline

@@ -9,8 +9,8 @@ import pytest
 from tb_steptime.analyses.quality import notes
 from tb_steptime.insights.base import JobText
 from tb_steptime.serve.catalogue import catalogue
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Note
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.cards import judged
 from tests.drawn.timeline import V100, timeline

@@ -11,8 +11,8 @@ import pytest
 
 import tb_steptime
 from tb_steptime.insights.wording.notes import NOTE_WORDS, worded
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Note, count, text
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.kineto.notes import Damage, notes_of
 
 PACKAGE = Path(tb_steptime.__file__).parent

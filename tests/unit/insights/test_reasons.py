@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tb_steptime
 from tb_steptime.insights.wording.reasons import REASONS, explain
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Reason, count
+from tb_steptime.text.printer import plain
 
 PACKAGE = Path(tb_steptime.__file__).parent
 

@@ -11,7 +11,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import A100, timeline
 

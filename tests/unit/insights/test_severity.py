@@ -9,8 +9,8 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
+from tb_steptime.text.printer import plain
 from tests.drawn.card_order import contradictions
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 

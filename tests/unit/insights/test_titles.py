@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.gpu import OLDER
 from tb_steptime.insights.wording.kernels import kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 

@@ -10,7 +10,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.steps.sites import PhaseRow
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEPS, US, blocking, copy, host_result, judged
 
 #: Of a step of 1 ms.

@@ -9,7 +9,7 @@ from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeG
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import MessagePair
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.exchanging_ranks import rank
 
 STAGES = (ExchangeGroup("3", 3, "mesh_pp", [0, 1, 2]),)

@@ -8,7 +8,7 @@ from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.simulated_ranks import MS, with_parts
 from tests.truth.simulate.rank_jobs import Declared, run
 

@@ -12,12 +12,12 @@ import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.kernels.table import COLUMNS
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.serve.api import api
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.typescript import interfaces
 from tb_steptime.serve.wire import Neighbour, encode
+from tb_steptime.tables.heads import HEADS
 from tests import PROJECT
 
 GENERATED = PROJECT / "frontend" / "src" / "api.gen.ts"
@@ -51,7 +51,7 @@ class Tree(msgspec.Struct):
 
 
 def test_types_become_api():
-    assert interfaces([Tree]) == (
+    assert interfaces([Tree], {}) == (
         'export type Colour = "blue" | "red";\n'
         "\n"
         "/** One leaf. */\n"
@@ -134,4 +134,4 @@ def test_the_catalogue_says_what_every_strip_and_column_of_a_table_is_and_says_i
     said = catalogue()
     ids = [metric.id for metric in (*said.metrics, *said.figures)]
     assert len(ids) == len(set(ids))
-    assert {metric.id for metric in (*TIME_BIN_METRICS, *COLUMNS)} <= set(ids)
+    assert {metric.id for metric in (*TIME_BIN_METRICS, *HEADS)} <= set(ids)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.terminal.printer import (
+from tb_steptime.text import Quantity, Unit, code, count, fraction, ns, phrase, text
+from tb_steptime.text.printer import (
     GAP,
     duration,
     nbytes,
@@ -17,7 +18,6 @@ from tb_steptime.terminal.printer import (
     quantity,
     render,
 )
-from tb_steptime.text import Quantity, Unit, code, count, fraction, ns, phrase, text
 
 
 @pytest.mark.parametrize(

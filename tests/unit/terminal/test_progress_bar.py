@@ -14,8 +14,8 @@ import pytest
 
 from tb_steptime.terminal import progress_bar
 from tb_steptime.terminal.indexing import _IndexBar
-from tb_steptime.terminal.printer import GAP
 from tb_steptime.terminal.progress_bar import ProgressBar, SpansBar, status_line
+from tb_steptime.text.printer import GAP
 from tb_steptime.trace.kineto import ReadProgress
 
 

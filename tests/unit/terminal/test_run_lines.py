@@ -9,8 +9,8 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
-from tb_steptime.terminal.printer import UNKNOWN
 from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
+from tb_steptime.text.printer import UNKNOWN
 from tests.drawn.small_trace import write_trace
 
 FOUND = FoundSpan("id", "a", "w", 1, "a/w.json", Path("logs/a/w.json"), None)

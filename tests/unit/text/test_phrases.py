@@ -3,8 +3,8 @@
 import pytest
 
 from tb_steptime.insights.wording.card_text import CARD_LENGTH, fitted, length
-from tb_steptime.terminal.printer import plain
 from tb_steptime.text import Phrase, agreeing, code, filled, joined, label, ns, phrase, shortened, text
+from tb_steptime.text.printer import plain
 
 STEPS = "{n} (step is|steps are) slow (in | )all"
 

@@ -35,7 +35,7 @@ class Ways(Received, frozen=True, eq=False):
     wait_ns: Int64
 
 
-@shared(find_steps)
+@shared
 def find_ways(trace: Trace) -> Ways | None:
     """None without a recorder's files, or where these hold no batch of the steps."""
     records = trace.loader_records

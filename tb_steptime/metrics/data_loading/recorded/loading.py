@@ -101,7 +101,7 @@ class Recorded(msgspec.Struct, frozen=True):
         return next(each for each in self.loaders if each.loader == self.main)
 
 
-@shared(between_epochs_ns, exposed_waits, find_batches, find_steps, find_ways, waited_for)
+@shared
 def what_is_recorded(trace: Trace) -> Recorded | None:
     """Of the batches that the steps received; None where nothing is."""
     records, ways = trace.loader_records, find_ways(trace)

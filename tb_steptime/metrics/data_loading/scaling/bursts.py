@@ -94,7 +94,7 @@ class Waits(msgspec.Struct, frozen=True, eq=False):
     exposed_ns: Int64
 
 
-@shared(between_epochs_ns, find_batches, find_steps, waited_for, work_from_before)
+@shared
 def find_burst(trace: Trace) -> Burst | None:
     """Of the loader that is waited for most; None where there is none, or the main process is the loader."""
     batches, main = find_batches(trace), waited_for(trace)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, settled_batches, what_is_recorded
@@ -22,11 +21,9 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     USUAL_PREFETCH,
     BatchProduction,
 )
-from tb_steptime.metrics.data_loading.waits import work_from_before
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 TOO_FEW_STEPS = Reason("record_more_steps")
@@ -71,9 +68,7 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
 
 
-@shared(
-    between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded, work_from_before
-)
+@shared
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
     """None where nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
     main, recorded = waited_for(trace), recorded_of_main(trace)

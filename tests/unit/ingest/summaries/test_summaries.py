@@ -208,7 +208,7 @@ def test_a_summary_of_a_newer_release_is_refused_in_one_line(trace):
     with pytest.raises(TraceError) as refusal:
         read_summary(path)
     assert str(refusal.value) == (
-        f"{path}: A newer release of tb-steptime wrote this summary file (format 3; this one reads up to 2). "
+        f"{path}: A newer release of tb-steptime wrote this summary file (format 3; this one reads format 2). "
         "Update with `pip install --upgrade tb-steptime`, or put the trace next to the summary."
     )
 
@@ -225,12 +225,16 @@ def test_a_summary_of_a_newer_release_is_not_overwritten(trace, cache):
     assert (found.facts.file, found.results.path) == (trace.name, made)
 
 
-def test_a_format_that_no_release_wrote_is_damaged(trace, monkeypatch):
+def test_a_format_from_before_the_first_published_one_is_refused_in_one_line(trace, monkeypatch):
     measured, path = write(trace)
-    monkeypatch.setattr(writing, "FORMAT", 0)
+    monkeypatch.setattr(writing, "FORMAT", 1)
     path.write_bytes(encode_summary(stamp(trace), measured))
-    with pytest.raises(TraceError, match="damaged"):
+    with pytest.raises(TraceError) as refusal:
         read_summary(path)
+    assert str(refusal.value) == (
+        f"{path}: A release before 0.2.0 of tb-steptime wrote this summary file (format 1; this one reads format 2). "
+        "Put the trace next to the summary."
+    )
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])

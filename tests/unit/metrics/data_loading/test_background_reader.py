@@ -14,9 +14,9 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.terminal.contract import DataLoadingReport
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Reason
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline

@@ -20,7 +20,7 @@ from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, find_jitter, shared_out
 from tb_steptime.metrics.data_loading.waits import judged_exposed_ns
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import NAMES, SEEDS, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait

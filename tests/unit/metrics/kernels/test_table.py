@@ -17,12 +17,13 @@ from tb_steptime.metrics.gpu.occupancy import filling, rounds
 from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity, kernel_rows
 from tb_steptime.metrics.kernels.details import LaunchLengths, kernel_details, lengths
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns, sm_active
-from tb_steptime.metrics.kernels.table import COLUMNS, By, KernelGroup, kernel_table
+from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.waste import _Kernels
 from tb_steptime.metrics.operators.op_costs import outside_ops, own_costs
 from tb_steptime.metrics.operators.op_tree import op_tree
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
+from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.trace.groups import Groups, numbered
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import modules, sources
@@ -475,12 +476,13 @@ def test_kernels_of_lines_and_modules_are_those_of_the_table_of_ops(name: str, b
 
 def test_every_column_has_a_meaning_and_is_a_field():
     fields = set(KernelGroup.__struct_fields__)
-    assert {column.id for column in COLUMNS} <= fields
+    columns = {column.id for column in KERNELS.columns}
+    assert columns <= fields
     numbers = {
         name for name in fields if name.endswith(("_ns", "share", "fraction", "occupancy", "efficiency", "waves"))
     }
     split = {"tensor_core_ns", "matmul_like_ns", "unknown_ns", "other_ns", "gain_ns"}
-    assert numbers - split <= {column.id for column in COLUMNS}
+    assert numbers - split <= columns
 
 
 def test_an_op_without_a_name_has_an_empty_one():

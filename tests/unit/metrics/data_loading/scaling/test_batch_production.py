@@ -16,9 +16,9 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.terminal.contract import DataLoadingReport
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Phrase, Reason
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
 from tests.drawn.loader_waits import steps_that_wait

@@ -28,7 +28,7 @@ def test_workers_that_kept_up_are_enough_however_uneven_batches_are(
     trace = with_records(drawn(tmp_path))[0]
     recorded = what_is_recorded(trace)
     assert recorded is not None
-    trace.memo[what_is_recorded.measure, ()] = msgspec.structs.replace(
+    trace.memo[what_is_recorded.__wrapped__, ()] = msgspec.structs.replace(
         recorded, production_ns=production, production_spread_ns=9_000, consumer_ns=4_000, late_ns=late
     )
     throughput = find_throughput(trace)

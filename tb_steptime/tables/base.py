@@ -1,0 +1,146 @@
+"""Table and Column: one declaration from which every surface takes what it shows."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tb_steptime.metrics.base import Metric
+from tb_steptime.tables.kinds import Kind, kinds_of
+from tb_steptime.text import Unit
+
+#: None: not measurable, or not said.
+Value = str | int | float | bool | None
+R = TypeVar("R")
+
+
+class Surface(enum.Flag):
+    """Where a table is shown.
+
+    TAB       a head of the tab's tables and its tooltip; a column that no field holds is also put into the tab's JSON
+    TEXT      a command's table
+    ROWS      JSON and CSV of a command, and the DataFrame of a notebook: every field of a row, and what is declared
+    EXPORT    the files of `export --csv` and `--jsonl`
+    AGENT     a tool's answer to a coding agent
+    """
+
+    TAB = enum.auto()
+    TEXT = enum.auto()
+    ROWS = enum.auto()
+    EXPORT = enum.auto()
+    AGENT = enum.auto()
+
+
+EVERYWHERE = Surface.TAB | Surface.TEXT | Surface.ROWS | Surface.EXPORT | Surface.AGENT
+
+
+@dataclass(frozen=True)
+class Column(Generic[R]):
+    """One column.
+
+    id        the field of a row that it shows, or, with `of`, a name of its own
+    label     its head in the tab; `short` where room is scarce
+    unit      of its values: ns, fractions 0 to 1, bytes, ...
+    meaning   one or two sentences for someone who has never seen the figure
+    of        its value of a row; None: the field `id`
+    on        the surfaces that show it
+    names     by surface, what it is called there where that is not the id (TEXT: not the label)
+    figure    its id in the catalogue of the tab, where that is not the id
+    kind      what the values are, where neither a field nor the unit says it
+    """
+
+    id: str
+    label: str
+    unit: Unit
+    meaning: str
+    of: Callable[[R], Value] | None = None
+    on: Surface = EVERYWHERE
+    names: Mapping[Surface, str] = field(default_factory=dict)
+    figure: str = ""
+    short: str = ""
+    colour: str = "ink"
+    kind: Kind | None = None
+
+    def value(self, row: R) -> Value:
+        return self.of(row) if self.of else operator.attrgetter(self.id)(row)
+
+    def name(self, surface: Surface) -> str:
+        """What the column is called there."""
+        return self.names.get(surface) or (self.label.lower() if surface is Surface.TEXT else self.id)
+
+    @property
+    def metric(self) -> Metric:
+        """The head of the tab's table, as the catalogue serves it."""
+        return Metric(self.figure or self.id, self.label, self.unit, self.meaning, self.colour, self.short)
+
+
+def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:
+    """The column of a figure that the catalogue measures too: the row's field has its id."""
+    return Column(
+        metric.id, metric.label, metric.unit, metric.meaning, None, on, names or {},
+        short=metric.short, colour=metric.colour,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """One table. id: of its file where it is exported, and of its DataFrame; row: the type of its rows."""
+
+    id: str
+    meaning: str
+    row: type[R]
+    columns: tuple[Column[R], ...]
+
+    def on(self, surface: Surface) -> list[Column[R]]:
+        """The columns that a surface shows, in the order of their declaration."""
+        return [column for column in self.columns if surface in column.on]
+
+    @property
+    def derived(self) -> list[Column[R]]:
+        """Columns that no field of a row holds, and that belong to its JSON."""
+        fields = _fields(self.row)
+        return [column for column in self.on(Surface.ROWS) if column.id not in fields]
+
+    def kinds(self) -> dict[str, Kind]:
+        """The whole rows' columns: the fields of a row, then what is derived."""
+        assert issubclass(self.row, msgspec.Struct)
+        return {**kinds_of(self.row), **{each.id: each.kind or _kind(each.unit) for each in self.derived}}
+
+    def kinds_on(self, surface: Surface) -> dict[str, Kind]:
+        """The columns of one surface, for tables whose rows are not flat."""
+        return {column.name(surface): column.kind or _kind(column.unit) for column in self.on(surface)}
+
+    def whole_row(self, row: R) -> tuple[Value, ...]:
+        """The values of `kinds()`."""
+        return (*_astuple(row), *(column.value(row) for column in self.derived))
+
+    def values(self, row: R, surface: Surface) -> tuple[Value, ...]:
+        return tuple(column.value(row) for column in self.on(surface))
+
+    def some_values(self, known: Mapping[str, Value], surface: Surface) -> tuple[Value, ...]:
+        """A row of which only some columns are known, by id, such as that of all rows that are not shown."""
+        return tuple(known.get(column.id) for column in self.on(surface))
+
+    def as_json(self, rows: Iterable[R]) -> Sequence[Any]:
+        """Rows for a JSON encoder; they stay what they are where every column is a field."""
+        if not self.derived:
+            return list(rows)
+        return [dict(zip(self.kinds(), self.whole_row(row), strict=True)) for row in rows]
+
+
+def _fields(row: type) -> tuple[str, ...]:
+    return row.__struct_fields__ if issubclass(row, msgspec.Struct) else ()
+
+
+def _astuple(row: Any) -> tuple[Value, ...]:
+    found: tuple[Value, ...] = msgspec.structs.astuple(row)
+    return found
+
+
+def _kind(unit: Unit) -> Kind:
+    return "text" if unit in (Unit.TEXT, Unit.CODE) else "int" if unit is Unit.COUNT else "float"

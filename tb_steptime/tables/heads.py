@@ -1,0 +1,20 @@
+"""The heads of the tab's tables, with what they mean."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.base import Metric
+from tb_steptime.tables import collectives, data_loading, host, memory, ranks, roofline, tensor_cores
+from tb_steptime.tables.base import Surface
+from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.modules import MODULES
+from tb_steptime.tables.operators import OPERATORS
+
+_TABLES = (KERNELS, OPERATORS, MODULES, BLOCKING)
+#: Those that only the tab shows.
+_ROOMS = (roofline, tensor_cores, host, data_loading, collectives, memory, ranks)
+
+HEADS: tuple[Metric, ...] = (
+    *(column.metric for table in _TABLES for column in table.on(Surface.TAB)),
+    *(metric for room in _ROOMS for metric in room.COLUMNS),
+)

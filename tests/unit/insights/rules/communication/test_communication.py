@@ -1,0 +1,342 @@
+"""Each rule about communication: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
+from tb_steptime.metrics.communication.summary import communication
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged, said, sure
+from tests.drawn.timeline import timeline
+
+US, MS = 1_000, 1_000_000
+CARDS = {"exposed_communication", "many_small_collectives", "collectives_on_compute_stream", "between_layers"}
+ALL_REDUCE = ("allreduce", "Float", 250_000, "0", 8)
+NODE = "autograd::engine::evaluate_function: AddmmBackward0"
+#: The host launches a step's work in a tenth of it, then waits for the GPU.
+HOST = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | b.........b.........b.........b......... |
+    runtime  | kyyyyyyyyykyyyyyyyyykyyyyyyyyykyyyyyyyyy |"""
+
+
+def drawn(device: str, **given: Any) -> Trace:
+    """A training of four steps of 10 ms."""
+    defaults = {"names": {"b": NODE}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": MS}
+    return timeline(HOST + device, **(defaults | given))
+
+
+def fired(trace: Trace) -> list[str]:
+    return [insight.id for insight in judged(trace).insights if insight.id in CARDS]
+
+
+HIDDEN_HALF = """
+    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+    nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
+
+
+def test_exposed_collectives_are_worth_what_computation_could_hide():
+    insight = sure(drawn(HIDDEN_HALF, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, insight.severity, insight.part) == (2 * MS, Severity.MAJOR, "communication")
+    assert (insight.later_ns, insight.confidence, insight.view) == (None, Confidence.MEDIUM, "overview")
+    assert plain(insight.title) == "Overlap communication with computation"
+    assert said(insight) == (
+        "For 2.0 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 250 MB/s, waits for the "
+        "slowest rank included."
+    )
+    assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
+    assert insight.how is not None
+    assert "bucket_cap_mb" in insight.how
+
+
+def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
+    """Launched before the backward pass begins, not in it."""
+    device = """
+        kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
+    host = HOST.replace("b.........", ".......b..").replace("kyyyyyyyyy", "kcyyyyyyyy")
+    trace = timeline(host + device, names={"b": NODE}, calls={"y": "cudaStreamSynchronize"}, cell_ns=MS)
+    insight = sure(trace, "exposed_communication")
+    assert insight.how is not None
+    assert "_micro_pipeline_tp" in insight.how
+
+
+def test_without_bytes_the_card_says_how_many_there_are():
+    assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
+        "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, waits for the slowest rank included."
+    )
+
+
+@pytest.mark.parametrize(("cells", "fires"), [(1, []), (2, ["exposed_communication"])])
+def test_it_needs_a_hundredth_of_the_step(cells: int, fires: list[str]):
+    trace = timeline(
+        f"""
+        step     | {"9" * 200} |
+        op       | b{"." * 199} |
+        runtime  | k{"y" * 199} |
+        kernel 7 | .{"k" * 150}{"." * 49} |
+        nccl 40  | {"." * 151}{"c" * cells}{"." * (49 - cells)} |""",
+        names={"b": NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    assert fired(trace) == fires
+
+
+@pytest.mark.parametrize(
+    ("exchange", "title", "how"),
+    [
+        (("allreduce", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "bf16_compress_hook"),
+        (("allreduce", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "no_sync"),
+        (("_reduce_scatter_base", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "reshard"),
+        (("_allgather_base", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "mp_policy"),
+        (("allreduce", "Float", 1_000_000, "0", 8), "Check the links between ranks, or send less", "NCCL_DEBUG"),
+    ],
+)
+def test_where_little_is_left_to_hide_them_less_is_sent(exchange: tuple[Any, ...], title: str, how: str):
+    """5 ms of exposed time, 1 ms of computing: half of the bytes take half of the time."""
+    device = """
+        kernel 7 | .k.........k.........k.........k........ |
+        nccl 40  | ..ccccc.....ccccc.....ccccc.....ccccc... |"""
+    insight = sure(drawn(device, exchanges={"c": exchange}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (2_500 * US, title)
+    assert insight.how is not None
+    assert how in insight.how
+
+
+def test_a_host_that_never_waits_leaves_nothing_now():
+    trace = drawn(HIDDEN_HALF, calls={"y": "cudaLaunchKernel"})
+    insight = sure(trace, "exposed_communication")
+    assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, 2 * MS, Severity.MINOR)
+    assert plain(insight.title) == "After the first fix: overlap communication with computation"
+
+
+LONGER = """
+    kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+    nccl 40  | .....c.........cccc......cccc......cccc. |"""
+
+
+def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
+    """Three of four steps wait 3 ms; 1 ms of each is the exchange itself, which computation could hide."""
+    insight = sure(drawn(LONGER, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (3_250 * US, "Find the rank that the others wait for")
+    assert insight.confidence is Confidence.LOW
+    assert said(insight) == (
+        "For 3.2 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 308 MB/s. Est. 2.2 ms may be "
+        "waits for slower ranks."
+    )
+    assert [(each.step, each.end_ns - each.start_ns) for each in insight.evidence] == [(step, 4 * MS) for step in "234"]
+
+
+def test_stages_of_a_pipeline_wait_for_its_schedule():
+    insight = sure(drawn(LONGER, exchanges={"c": ("send", "Float", 250_000, "0", 2)}), "exposed_communication")
+    assert insight.how is not None
+    assert "n_microbatches" in insight.how
+
+
+def test_waits_that_are_less_than_half_are_told_and_not_part_of_the_gain():
+    device = """
+        kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+        nccl 40  | .....ccc.......ccc.......cc........ccc.. |"""
+    insight = sure(drawn(device, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (2 * MS, "Overlap communication with computation")
+    assert said(insight) == (
+        "For 2.8 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 364 MB/s. Est. 750 µs may be "
+        "waits for slower ranks."
+    )
+
+
+def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
+    device = """
+        kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+        nccl 40  | .....cccc......c.........c.........c.... |"""
+    insight = sure(drawn(device, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (1 * MS, "Overlap communication with computation")
+
+
+def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Trace:
+    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with some kernels between two of them."""
+    between = "lmno"[:kernels_between]
+    width = 101 + count * (1 + kernels_between)
+    return timeline(
+        f"""
+        step     | {"7" * width} |
+        op       | b{"." * (width - 1)} |
+        runtime  | k{"y" * (width - 1)} |
+        kernel 7 | .{"k" * 100}{("." + between) * count} |
+        nccl 40  | {"." * 101}{("c" + "." * kernels_between) * count} |""",
+        names={"b": NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": ("allreduce", "Float", elements, "0", 8)},
+        cell_ns=MS // 10,
+    )
+
+
+def test_many_small_collectives_in_a_row_could_be_one():
+    insight = sure(rows_of_small(1, MANY_IN_A_ROW), "many_small_collectives")
+    assert said(insight) == (
+        "30 collectives (all-reduce) a step, half of them with at most 4 kB, follow one another: for 3.0 ms only "
+        "they run."
+    )
+    assert (insight.gain_ns, insight.later_ns, insight.confidence) == (2_900 * US, None, Confidence.LOW)
+    assert plain(insight.title) == "All-reduce gradients in buckets, not one by one"
+    assert "exposed_communication" not in fired(rows_of_small(1, MANY_IN_A_ROW))
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (rows_of_small(1, MANY_IN_A_ROW - 1), "too few"),
+        (rows_of_small(3, MANY_IN_A_ROW), "a layer between two of them"),
+        (rows_of_small(1, MANY_IN_A_ROW, 250_000), "large ones"),
+    ],
+)
+def test_others_are_no_unbucketed_gradients(trace: Trace, why: str):
+    assert "many_small_collectives" not in fired(trace), why
+
+
+def test_collectives_on_the_stream_of_the_model():
+    device = """
+        kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 7   | ......cc........cc........cc........cc.. |"""
+    insight = sure(drawn(device), "collectives_on_compute_stream")
+    assert (insight.gain_ns, fired(drawn(device))) == (2 * MS, ["collectives_on_compute_stream"])
+    assert said(insight) == (
+        "Collectives (all-reduce) of 2.0 ms a step run on the stream of the model's kernels, so no later kernel can "
+        "overlap them."
+    )
+
+
+def test_in_inference_the_next_layer_needs_the_result():
+    """Ten layers without a gradient, each followed by an exchange on the stream of the model."""
+    layers = timeline(
+        f"""
+        step     | {"5" * 80} |
+        op       | {"m." * 10 + "." * 60} |
+        runtime  | {"k" + "y" * 79} |
+        kernel 7 | {"." + ("kkk...." * 10) + "." * 9} |
+        nccl 7   | {"." + ("...cc.." * 10) + "." * 9} |""",
+        names={"m": "aten::addmm", "k": "gemm"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert fired(layers) == ["between_layers"]
+    assert (insight.gain_ns, insight.severity, said(insight)) == (
+        0,
+        Severity.MINOR,
+        "For 20.0 ms a step only collectives run, most of it all-reduce: 10 a step, 2.0 ms for each.",
+    )
+
+
+def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
+    trace = timeline(
+        """
+        step                    | 11111222223333344444 |
+        op                      | bbb..bbb..bbb..bbb.. |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""",
+        names={"b": NODE},
+        cell_ns=MS,
+    )
+    insight = sure(trace, "exposed_communication")
+    assert (insight.gain_ns, fired(trace)) == (2 * MS, ["exposed_communication"])
+
+
+def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
+    """What looks like much to send may all be waits for one rank, which one rank's trace does not show."""
+    trace = timeline(
+        """
+        step                    | 11111222223333344444 |
+        op                      | b....b....b....b.... |
+        user gloo:all_reduce @1 | .cccc.cccc.cccc.cccc |""",
+        names={"b": NODE},
+        cell_ns=MS,
+    )
+    insight = sure(trace, "exposed_communication")
+    assert plain(insight.title) == "Find the late rank, or send less"
+    assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
+    assert insight.how is not None
+    assert "every rank into one folder" in insight.how
+    assert "no_sync" in insight.how
+    found = communication(trace)
+    assert found is not None
+    assert [row.wait_ns for row in found.rows] == [None]
+
+
+def test_without_ops_nobody_knows_what_they_hide():
+    trace = timeline("""
+        step                    | 11111222223333344444 |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""")
+    assert fired(trace) == []
+
+
+def test_a_job_of_one_rank_has_no_such_card():
+    trace = drawn("\n    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |")
+    assert fired(trace) == []
+
+
+SEARCH, MAP = "torch.distributed.ddp.reducer::search_unused_parameters", '["int"]'
+
+
+def ddp_on_cpus(gradients: str = "gg", types: str = MAP, search: str = "s") -> Trace:
+    """Two steps of 20 us: DDP searches, puts gradients into its bucket, and tells the ranks which of two it used."""
+    step = f"ff{search}ffffbb.{gradients}........"
+    return timeline(
+        f"""
+        step      | {"0" * 20}{"1" * 20} |
+        op        | {step}{step} |
+        op worker | {"..............mm...." * 2} |
+        """,
+        names={
+            "s": SEARCH, "g": "torch::distributed::reducer::mul_out", "h": "torch::distributed::reducer::mul_out",
+            "m": "gloo:all_reduce", "b": NODE,
+        },
+        inputs={"m": ("[[2]]", types)},
+    )  # fmt: skip
+
+
+def test_a_search_for_unused_parameters_is_not_needed_where_all_are_used():
+    insight = sure(ddp_on_cpus("gh"), "unused_parameters")
+    assert (insight.gain_ns, insight.confidence) == (3 * US, Confidence.LOW)  # of two steps
+    assert said(insight) == (
+        "In each step DDP searches for unused parameters (1 µs) and ranks exchange which were used (2 µs), but all 2 "
+        "got a gradient."
+    )
+    assert insight.how is not None
+    assert "static_graph=True" in insight.how
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (ddp_on_cpus("g."), "one of two parameters gets no gradient: the search is needed"),
+        (ddp_on_cpus("gh", search="f"), "there is no search"),
+    ],
+)
+def test_a_search_that_is_needed_or_is_not_there_is_no_card(trace: Trace, why: str):
+    assert "unused_parameters" not in [insight.id for insight in judged(trace).insights], why
+
+
+def test_where_the_trace_does_not_tell_what_is_used_the_card_says_only_that_it_searches():
+    insight = sure(ddp_on_cpus("gh", types='["float"]'), "unused_parameters")
+    assert said(insight) == "In each step DDP searches the graph for unused parameters: 1 µs on the CPU."
+    assert (insight.gain_ns, insight.confidence) == (US, Confidence.LOW)
+
+
+def test_gradients_are_copied_out_of_buckets_on_cpus():
+    copied = timeline(
+        """
+        step      | 00000000001111111111 |
+        op        | ff.bb...c.ff.bb...c. |
+        op worker | .....mm........mm... |
+        """,
+        names={"c": "torch.distributed.ddp.reducer::copy_bucket_to_grad", "m": "gloo:all_reduce", "b": NODE},
+    )
+    insight = sure(copied, "gradient_copies")
+    assert (insight.gain_ns, plain(insight.title)) == (US, "Keep gradients in DDP's buckets")
+    assert said(insight) == "DDP copies 1 gradient a step out of its buckets: 1 µs."

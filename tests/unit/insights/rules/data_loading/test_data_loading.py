@@ -1,0 +1,431 @@
+"""Each rule about loaders: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.data_loading import analyse
+from tb_steptime.ingest.recorder_files import with_records
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.loader_calls import NAMES, epochs
+from tests.drawn.loader_waits import simulated, steps_that_wait
+from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
+from tests.drawn.timeline import timeline
+
+LOADER_CARDS = (
+    "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead",
+)  # fmt: skip
+
+
+def cards(trace: Trace) -> set[str]:
+    return {insight.id for insight in judged(trace).insights} & set(LOADER_CARDS)
+
+
+BURSTS = [9, 1, 1] * 4
+
+
+def test_no_workers_is_worth_all_of_the_exposed_wait():
+    trace = steps_that_wait([6] * 6, work=4, loader="loader single")
+    insight = sure(trace, "no_workers")
+    assert (insight.gain_ns, insight.part, insight.view) == (6_000, "data_loader", "data_loading")
+    assert said(insight) == (
+        "A step waits 6 µs (60 %). The main process produces each batch itself, in 6 µs; worker processes do so "
+        "while it computes."
+    )
+    assert insight.how == "DataLoader(..., num_workers=2)"
+    assert cards(trace) == {"no_workers"}
+
+
+def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
+    results = {a.id: a.analyse(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000)) for a in ANALYSES}
+    on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
+    unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
+    for judgement, expected in (
+        (judge(results), (Severity.MAJOR, "Every step waits: the loader marks that itself.")),
+        (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
+    ):
+        (insight,) = (each for each in judgement.insights if each.id == "no_workers")
+        assert (insight.severity, plain(insight.why_confidence)) == expected
+        assert plain(insight.gain_formula) == "Mean over the steps of the time in which the loader is waited for."
+
+
+def test_no_workers_needs_a_hundredth_of_the_step():
+    assert card(steps_that_wait([1] * 3, work=100, loader="loader single"), "no_workers") is None
+    assert card(steps_that_wait([1] * 3, work=99, loader="loader single"), "no_workers") is not None
+
+
+def test_a_batch_that_workers_make_calls_for_others():
+    assert card(steps_that_wait([6] * 6), "no_workers") is None
+
+
+def test_more_workers_are_worth_what_late_batches_cost():
+    trace = steps_that_wait(BURSTS, work=2)
+    insight = sure(trace, "more_workers")
+    assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # of which each wait is 1 us of the loader's own
+    assert plain(insight.title) == "Use 6 workers"
+    assert said(insight) == "A step waits 3 µs (47 %). 3 workers need 17 µs per batch, the rest of the step 3 µs."
+    assert insight.how == "DataLoader(..., num_workers=6)"
+    assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
+    assert insight.confidence is Confidence.MEDIUM
+    assert cards(trace) == {"more_workers", "loader_overhead"}
+
+
+def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
+    """One slow batch in twelve looks like twelve workers."""
+    few, many = (sure(steps_that_wait([9 * n, *[1] * (n - 1)] * 6, work=2), "more_workers") for n in (8, 12))
+    assert (few.confidence, few.severity, few.how) == (
+        Confidence.MEDIUM, Severity.MAJOR,
+        f"DataLoader(..., num_workers=min({few.title.values['workers'].value}, os.cpu_count()))",
+    )  # fmt: skip
+    assert (many.confidence, many.severity) == (Confidence.LOW, Severity.MINOR)
+    assert plain(many.title) == "Record the workers before you change their number"
+    assert "If `num_workers` is not 12, one batch in 12 is slow instead." in plain(many.why)
+    assert many.how is not None
+    assert "LoaderRecorder" in many.how
+
+
+def test_more_workers_than_most_machines_have_cores_are_asked_for_on_that_condition():
+    usual, beyond = (sure(steps_that_wait([late, *[1] * 3] * 6, work=2), "more_workers") for late in (20, 80))
+    assert (plain(usual.title), usual.how) == ("Use 11 workers", "DataLoader(..., num_workers=11)")
+    assert plain(beyond.title) == "Use more workers, up to 31 if there are cores for them"
+    assert beyond.how == "DataLoader(..., num_workers=min(31, os.cpu_count()))"
+
+
+def test_more_workers_need_a_stall_of_a_twentieth():
+    assert card(steps_that_wait([2, 1] * 6, work=29), "more_workers") is None
+    assert card(steps_that_wait([3, 1] * 6, work=29), "more_workers") is not None
+
+
+def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path):
+    write_two_workers(tmp_path)
+    insight = sure(with_records(drawn(tmp_path))[0], "more_workers")
+    assert (plain(insight.title), insight.steps) == ("Use 3 workers", [])
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}")
+        for batch in range(worker, 5, 2):
+            file.produced(batch, 7 * batch - 3, 7 * batch - 1, 7 * batch + 1)
+        file.write()
+    trace = with_records(drawn(tmp_path))[0]
+    assert card(trace, "more_workers") is None
+    assert "Workers keep up on average" in said(sure(trace, "input_bound"))
+
+
+@pytest.mark.parametrize(("persistent", "level"), [(True, Confidence.HIGH), (False, Confidence.MEDIUM)])
+def test_more_workers_are_less_sure_where_they_are_respawned(tmp_path: Path, persistent: bool, level: Confidence):
+    write_two_workers(tmp_path, persistent_workers=persistent)
+    assert sure(with_records(drawn(tmp_path))[0], "more_workers").confidence is level
+
+
+def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguous():
+    trace = steps_that_wait([8] * 9, work=2)
+    insight = sure(trace, "input_bound")
+    assert insight.gain_ns == 8_000
+    assert insight.how is not None
+    assert insight.how.startswith("LoaderRecorder(")
+    assert said(insight) == (
+        "A step waits 8 µs (80 %). Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. "
+        "Record the workers."
+    )
+    assert cards(trace) == {"input_bound"}
+
+
+def test_short_waits_are_no_late_batches():
+    assert cards(steps_that_wait([8] * 3, work=92)) == set()
+    assert cards(steps_that_wait([8] * 3, work=91)) == {"input_bound"}
+
+
+def test_waits_with_a_period_are_not_only_input_bound():
+    assert card(steps_that_wait(BURSTS, work=2), "input_bound") is None
+
+
+def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: Path):
+    main = File(tmp_path, "main", num_workers=6)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in range(6):
+        file = File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=14, core_wait=14)
+        file.met(1, "lib/data.py(41): decode" if worker % 3 else "lib/data.py(7): open", 10).write()
+    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
+    assert said(insight).endswith(
+        "The workers compute, and for 50 % of their time they wait for a core (4 sampled batches)."
+    )
+    assert (plain(insight.title), insight.how) == ("Make the dataset cheaper", "# data.py(41): 67% of a batch, est.")
+
+
+JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
+
+
+def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
+    insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
+    assert said(insight) == "A step waits 2 µs (18 %). 1 batch comes late: a wait of 30 µs, of the others 1 µs."
+    assert (plain(insight.title), insight.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
+    assert [evidence.step for evidence in insight.evidence] == ["4"]
+
+
+def test_jitter_needs_a_hundredth_of_the_step():
+    assert card(steps_that_wait(JITTER, work=250), "loader_jitter") is None
+    assert card(steps_that_wait(JITTER, work=200), "loader_jitter") is not None
+
+
+def test_waits_that_are_long_again_and_again_are_no_jitter():
+    assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
+
+
+def in_epochs(work: int = 10, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
+    return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
+
+
+def test_the_start_of_an_epoch_is_worth_its_waits():
+    insight = sure(in_epochs(), "epoch_starts")
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.LOW)
+    assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
+    assert said(insight) == (
+        "A step waits 3 µs (19 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
+        "are not kept."
+    )
+    assert insight.how == "DataLoader(..., persistent_workers=True)"
+    assert [evidence.step for evidence in insight.evidence] == ["6"]
+    assert cards(in_epochs()) == {"epoch_starts"}
+
+
+def test_the_start_of_the_training_is_no_start_of_another_epoch():
+    assert card(epochs([[30, *[1] * 5]], work=6), "epoch_starts") is None
+    assert sure(epochs([[30, *[1] * 5]] * 3, work=6), "epoch_starts").severity is Severity.MAJOR
+
+
+def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
+    assert card(in_epochs(work=255), "epoch_starts") is None
+    assert card(in_epochs(work=250), "epoch_starts") is not None
+
+
+def test_without_workers_an_epoch_starts_like_any_batch():
+    assert cards(in_epochs(loader="loader single")) == {"no_workers"}
+
+
+def test_first_batches_are_no_gain_of_more_workers():
+    """All steps but the first of an epoch find their batch ready: more workers end nothing."""
+    trace = epochs([[1] * 6, [60, *[1] * 5], [60, *[1] * 5]], work=40)
+    assert cards(trace) == {"epoch_starts"}
+
+
+def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
+    """After the last batch of an epoch a first one that is waited for 30 us, which its worker produces in 14; the
+    others are prefetched."""
+    waits = [1, 30, 1, 1, 1, 1]
+    main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
+    main.received(9, asked=0, there=0, returned=1)
+    at = 7
+    for batch, wait in enumerate(waits[1:]):
+        main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
+        if worker == 0 or batch:
+            made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
+        at += wait + 6
+    main.write()
+    made.write()
+    trace = steps_that_wait(waits, work=6)
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
+def test_workers_that_stay_make_the_first_batch_too(tmp_path: Path):
+    insight = sure(recorded_epoch(tmp_path, persistent=False), "epoch_starts")
+    assert plain(insight.title) == "Keep the workers between epochs"
+    assert (insight.gain_ns, insight.severity) == (30_000 // 6 - 14_000 // 6, Severity.MINOR)  # once in these steps
+    assert said(insight).endswith(
+        "Workers start again for each epoch. Its first batch takes 30 µs, 14 µs of it to be produced."
+    )
+
+
+def test_longer_epochs_wait_for_none_of_a_first_batch(tmp_path: Path):
+    insight = sure(recorded_epoch(tmp_path, persistent=True), "epoch_starts")
+    assert (plain(insight.title), insight.gain_ns, insight.how) == ("Make epochs longer", 30_000 // 6, None)
+
+
+def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tmp_path: Path):
+    """On a GPU it is a matter of the host's cards."""
+    results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
+    loading, overview = results["data_loading"], results["overview"]
+    starts = msgspec.structs.replace(loading.causes.starts, setup_ns=500)  # type: ignore[attr-defined]
+    causes = msgspec.structs.replace(loading.causes, starts=starts)  # type: ignore[attr-defined]
+
+    def gain_ns(has_device: bool) -> int:
+        changed = {
+            "data_loading": msgspec.structs.replace(loading, causes=causes),
+            "overview": msgspec.structs.replace(overview, has_device=has_device),
+        }
+        return next(each.gain_ns for each in judge(results | changed).insights if each.id == "epoch_starts")
+
+    assert (gain_ns(False), gain_ns(True)) == (3_167, 2_667)
+
+
+def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps: int = 5, first: int = 3) -> Trace:
+    """Each step waits 2 us for a training batch; the second evaluates batches, too, the first of which takes `first`.
+
+    op     ..bbb..bbbs...a....a....a...bbb
+    loader ll...oo....fff.vvvv.wwww.e.ll...
+    """
+    own = "loader" if workers else "loader single"
+    rows = dict.fromkeys(dict.fromkeys(("step", "loader", own, "op")), "")
+
+    def add(loader: str, cells: str, op: str) -> None:
+        for label in rows:
+            rows[label] += {"op": op, loader: cells, "step": "xy"[step % 2] * len(op)}.get(label, "." * len(op))
+
+    for step in range(steps):
+        add("loader", "lo"[step % 2] * 2 + "." * work, ".." + "b" * work)
+        if step == 1:
+            add(own, "." + "f" * first + ".", "s" + "." * first + "a")
+            for number, wait in enumerate(waits):
+                add(own, "vw"[number % 2] * wait + ".", "." * wait + "a")
+            add(own, "e.", "..")
+    return timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), names=NAMES)
+
+
+def test_cards_say_which_loader_they_are_of():
+    trace = evaluating([8, 8])
+    assert cards(trace) == {"epoch_starts", "input_bound"}
+    assert said(sure(trace, "input_bound")).startswith("Training loader: A step waits 2 µs")
+
+
+def test_other_loaders_are_a_share_of_the_wait():
+    def others_ns(trace: Trace) -> int:
+        causes = analyse(trace).causes
+        assert causes is not None
+        return causes.shares.others_ns
+
+    assert others_ns(evaluating([8, 8])) == 16_000 // 5
+    assert others_ns(evaluating([], first=9)) == 0
+    assert others_ns(steps_that_wait([8] * 9, work=2)) == 0
+
+
+def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
+    insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
+    assert insight.gain_ns == 1_000 - 453  # 8 % of a step
+    assert said(insight).endswith(
+        "The main process needs 1 µs for a batch that is ready: to unpickle it, to map its memory, and to draw the "
+        "indices of a later one."
+    )
+    assert plain(insight.title) == "Return fewer, larger tensors"
+
+
+@pytest.mark.parametrize(
+    ("unpickled", "title", "why"),
+    [
+        (1, "Make the sampler faster",
+         "The main process needs 6 µs for a batch that is ready, 5 µs of it to draw the indices of a later one."),
+        (5, "Return fewer, larger tensors",
+         "The main process needs 6 µs for a batch that is ready: to unpickle it, to map its memory."),
+    ],
+)  # fmt: skip
+def test_a_recorder_knows_a_slow_sampler(tmp_path: Path, unpickled: int, title: str, why: str):
+    main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
+    for batch in range(12):
+        asked = 8 * batch
+        worker.produced(batch, asked - 9, asked - 7, asked - 6)
+        main.unpickled(batch, asked, asked, asked + unpickled, asked + 6)
+    main.write()
+    worker.write()
+    trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
+    insight = sure(with_records(trace)[0], "loader_overhead")
+    assert plain(insight.title) == title
+    assert said(insight).endswith(why)
+
+
+def bursts_on_a_gpu(copied_from: str = "Pinned", work: int = 4) -> Trace:
+    """One wait of three is long, the others last 2 us; a batch is copied, then a kernel runs."""
+    rows = {"step": "", "loader": "", "runtime": "", "memcpy 9": "", "kernel 7": ""}
+    for number, wait in enumerate([30, 2, 2] * 4):
+        rows["step"] += "ab"[number % 2] * (wait + work)
+        rows["loader"] += "l" * wait + "." * work
+        rows["runtime"] += "." * wait + "ck" + "." * (work - 2)
+        rows["memcpy 9"] += "." * wait + ".c" + "." * (work - 2)
+        rows["kernel 7"] += "." * wait + ".." + "k" * (work - 2)
+    drawing = "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
+    return timeline(drawing, names={"c": f"Memcpy HtoD ({copied_from} -> Device)"})
+
+
+def test_overhead_is_no_cost_where_any_batch_takes_as_long():
+    assert card(bursts_on_a_gpu(), "loader_overhead") is not None
+    assert card(bursts_on_a_gpu(work=14), "loader_overhead") is None
+
+
+def test_pinning_moves_overhead_to_a_thread_where_it_is_not_done_yet():
+    assert sure(bursts_on_a_gpu("Pageable"), "loader_overhead").how == "DataLoader(..., pin_memory=True)"
+    assert plain(sure(bursts_on_a_gpu("Pinned"), "loader_overhead").title) == "Return fewer, larger tensors"
+
+
+def test_late_batches_are_no_overhead():
+    assert card(steps_that_wait([8] * 9, work=2), "loader_overhead") is None
+
+
+COPIED = """
+    step     | 1111111122222222 |
+    loader   | l.......m....... |
+    runtime  | .ck......dq..... |
+    memcpy 9 | ..cc......dd.... |
+    kernel 7 | ...kkkk.....qqqq |"""
+PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
+
+
+def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
+    insight = sure(timeline(COPIED, names={"c": PAGEABLE, "d": PAGEABLE}), "pageable_batch_copies")
+    assert (insight.gain_ns, insight.part) == (1_500, "memcpy")
+    said(insight)
+
+
+def test_a_pinned_batch_is_left_alone():
+    assert card(timeline(COPIED), "pageable_batch_copies") is None
+
+
+def test_a_pageable_batch_beside_kernels_costs_nothing():
+    trace = timeline("""
+        step     | 1111111122222222 |
+        loader   | l.......m....... |
+        runtime  | .kc.....q.d..... |
+        memcpy 9 | ...cc......dd... |
+        kernel 7 | ..kkkkkkqqqqqqqq |""", names={"c": PAGEABLE, "d": PAGEABLE})  # fmt: skip
+    assert card(trace, "pageable_batch_copies") is None
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        steps_that_wait(BURSTS, work=2), steps_that_wait(JITTER, work=10), steps_that_wait([8] * 9, work=2),
+        steps_that_wait([6] * 6, loader="loader single"), simulated(3, 0.1)[1], simulated(1, 0.1)[1],
+        epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2), evaluating([8, 9, 8]),
+    ],
+    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs", "evaluation"],
+)  # fmt: skip
+def test_the_cards_share_one_exposed_wait(trace: Trace):
+    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
+    loading = results["data_loading"]
+    shares = loading.causes.shares  # type: ignore[attr-defined]
+    gains |= {"loader_overhead": shares.overhead_ns, "others": shares.others_ns}
+    assert sum(gains.values()) <= loading.mean.exposed_ns  # type: ignore[attr-defined]
+    assert sum(gains.values()) >= 0.97 * loading.mean.exposed_ns  # type: ignore[attr-defined] # parts worth no card
+
+
+def test_the_headline_names_the_cause_that_costs_most():
+    def verdict(trace: Trace) -> str:
+        return plain(judged(trace).headlines["data_loading"].verdict).replace("\xa0", " ")
+
+    assert verdict(in_epochs()) == "A step waits 3 µs because no batch is ready when an epoch begins."
+    assert verdict(steps_that_wait([8] * 9, work=2)).endswith("because batches of the worker processes come late.")
+
+
+def test_the_headline_says_what_to_type():
+    headline = judged(steps_that_wait(BURSTS, work=2)).headlines["data_loading"]
+    assert headline.code == "loader = DataLoader(dataset, num_workers=6,\n                    persistent_workers=True)"
+    assert judged(steps_that_wait([8] * 9, work=2)).headlines["data_loading"].code is None

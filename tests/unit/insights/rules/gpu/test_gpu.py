@@ -1,0 +1,305 @@
+"""Each rule about kernels: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Device, Job
+from tests.drawn.cards import said
+from tests.drawn.real_traces import read_real
+from tests.drawn.timeline import A100, V100, timeline
+
+US = 1_000
+SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
+TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"
+REDUCE = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)"
+LAYOUT = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, true, false, (cudnnKernelDataType_t)0>(int)"
+HALVES, FLOATS = '["c10::Half","c10::Half"]', '["float","float"]'
+FITS, ODD = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,4096]]"
+HIGH = 'torch.set_float32_matmul_precision("high")'
+
+#: The host waits for the GPU, so that what the GPU saves shortens the step, down to the 300 us that the host needs.
+#: Four steps of 1 ms, in each of which the GPU works for 700 us.
+WORKING = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | aaa.......aaa.......aaa.......aaa....... |
+    runtime  | .k.yyyyyyy.k.yyyyyyy.k.yyyyyyy.k.yyyyyyy |
+    kernel 7 | ...kkkkkkk...kkkkkkk...kkkkkkk...kkkkkkk |"""
+#: The same kernels, and a host that needs the whole step.
+HOST_BOUND = WORKING.replace("y", ".")
+
+
+def found(id: str, drawing: str, **kwargs: Any) -> Insight | None:
+    kwargs = {"devices": {0: A100}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": 100 * US} | kwargs
+    trace = timeline(drawing, **kwargs)
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return next((insight for insight in judgement.insights if insight.id == id), None)
+
+
+#: What the GPU works longer than the host needs.
+ABOVE_FLOOR = 400 * US
+
+
+def up_to(insight: Insight) -> int:
+    """The gain before the host's floor cuts it."""
+    assert insight.gain_ns == min(insight.later_ns or insight.gain_ns, ABOVE_FLOOR)
+    return insight.gain_ns if insight.later_ns is None else insight.later_ns
+
+
+def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
+    return {"names": {"a": "aten::mm", "k": kernel}, "inputs": {"a": (shapes, dtypes)}}
+
+
+# Tensor cores unused: what the card says of each reason.
+
+
+@pytest.mark.parametrize(
+    ("given", "device", "saved", "words", "setting"),
+    [
+        (
+            product(SGEMM, FITS, FLOATS),
+            A100,
+            1 - 19.5 / 156,
+            "without tensor cores: FP32 inputs, TF32 off, above all aten::mm 4096×4096.",
+            HIGH,
+        ),
+        (
+            product(SGEMM, FITS, FLOATS),
+            V100,
+            1 - 15.7 / 125,
+            "without tensor cores: its inputs are FP32, above all aten::mm 4096×4096.",
+            "torch.autocast",
+        ),
+        (
+            product(HGEMM, FITS, HALVES),
+            A100,
+            1 - 78 / 312,
+            "700 µs kernel time a step is matrix work without tensor cores, above all aten::mm 4096×4096.",
+            None,
+        ),
+    ],
+)
+def test_unused_tensor_cores_name_the_reason_and_the_setting(
+    given: dict[str, Any], device: Device, saved: float, words: str, setting: str | None
+):
+    insight = found("tensor_cores_unused", WORKING, **given, devices={0: device})
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * saved)
+    assert words in said(insight)
+    assert insight.how == setting
+
+
+def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
+    insight = found("tensor_cores_unused", HOST_BOUND, **product(SGEMM, FITS, FLOATS))
+    assert insight is not None
+    assert (insight.gain_ns, insight.later_ns) == (0, round(700 * US * (1 - 19.5 / 156)))
+
+
+def test_the_resnet_without_tensor_cores():
+    """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
+    trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
+    assert (insight.gain_ns, insight.how) == (0, "torch.autocast")
+    assert insight.why.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
+    assert insight.later_ns == pytest.approx(58.3e6, abs=5e4)
+
+
+def test_what_cannot_move_is_no_unused_tensor_core():
+    assert (
+        found("tensor_cores_unused", WORKING, **product("volta_dgemm_64x64_nn", FITS, '["long int","long int"]'))
+        is None
+    )
+
+
+# Alignment.
+
+
+def test_odd_sizes_are_to_be_padded():
+    insight = found("alignment", WORKING, **product(HGEMM, ODD, HALVES))
+    assert insight is not None
+    assert up_to(insight) == int(700 * US * (1 - 78 / 312))
+    assert {key: value.value for key, value in insight.why.values.items()} == {
+        "time": 700 * US, "op": "aten::mm", "shapes": "4096×4095, 4095×4096", "length": 4095, "unit": 8,
+        "cores": "tensor cores",
+    }  # fmt: skip
+    assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
+    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
+
+
+def test_sizes_that_fit_need_no_padding():
+    for size in (4088, 4096):
+        assert found("alignment", WORKING, **product(HGEMM, f"[[4096,{size}],[{size},4096]]", HALVES)) is None
+    assert found("alignment", WORKING, **product(HGEMM, "[[4096,4092],[4092,4096]]", HALVES)) is not None
+
+
+def test_odd_sizes_on_tensor_cores_are_no_loss():
+    assert found("alignment", WORKING, **product(TENSOR, ODD, HALVES)) is None
+
+
+# Small grids and tails.
+
+
+def launch(blocks: int, name: str = REDUCE) -> dict[str, Any]:
+    """256 threads of 64 registers: an A100 holds 4 blocks per SM, 432 in all."""
+    shape = {"grid": (blocks, 1, 1), "block": (256, 1, 1), "registers": 64, "shared_memory": 0}
+    return {"names": {"a": "aten::sum", "k": name}, "kernels": {"k": shape}}
+
+
+def test_a_small_grid_leaves_sms_empty():
+    insight = found("small_grids", WORKING, **launch(27))
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * (1 - 27 / 108))
+    assert said(insight) == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, above all aten::sum (reduce)."
+
+
+def test_a_grid_of_half_the_sms_is_not_small():
+    assert found("small_grids", WORKING, **launch(53)) is not None
+    assert found("small_grids", WORKING, **launch(54)) is None
+
+
+def test_a_small_last_wave_leaves_places_empty():
+    insight = found("small_grids", WORKING, **launch(432 + 4))
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * (1 - 436 / 864))
+    assert found("small_grids", WORKING, **launch(432 + 143)) is not None
+    assert found("small_grids", WORKING, **launch(432 + 144)) is None  # two thirds full
+    assert found("small_grids", WORKING, **launch(2 * 432 + 4)) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvjet_tst_192x8_64x8_4x1_v_bz_TNT",
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)",
+        "at::cuda::(anonymous namespace)::spin_kernel(long)",
+        "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long)",
+    ],
+)
+def test_what_a_larger_batch_does_not_change_is_small_by_design(name: str):
+    assert found("small_grids", WORKING, **launch(16, name)) is None
+
+
+def test_an_optimizer_s_kernels_do_not_grow_with_the_batch():
+    marked = WORKING + "\n    user Optimizer.step#Adam.step | uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu |"
+    assert found("small_grids", marked, **launch(27)) is None
+
+
+def test_a_kernel_beside_others_leaves_its_sms_to_them():
+    beside = WORKING + "\n    kernel 9 | ....qqqqq....qqqqq.....qqqqq.....qqqqq... |"
+    assert found("small_grids", beside, **launch(27)) is None
+
+
+def test_the_grids_of_short_kernels_do_not_matter():
+    assert found("small_grids", WORKING, **launch(27), cell_ns=1 * US) is None
+
+
+# Layout conversion.
+
+CONVOLVING = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | aaa.......aaa.......aaa.......aaa....... |
+    runtime  | wk.yyyyyyywk.yyyyyyywk.yyyyyyywk.yyyyyyy |
+    kernel 7 | .wwkkkkkkk.wwkkkkkkk.wwkkkkkkk.wwkkkkkkk |"""
+
+
+def convolution(kernel: str, layout: str = LAYOUT) -> dict[str, Any]:
+    return {"names": {"a": "aten::cudnn_convolution", "k": kernel, "w": layout}}
+
+
+def test_conversions_around_tensor_cores_are_worth_their_time():
+    insight = found("layout_conversion", CONVOLVING, **convolution(TENSOR))
+    assert insight is not None
+    assert (insight.gain_ns, insight.why.values["count"].value) == (200 * US, 1)
+
+
+def test_on_amd_they_are_matrix_cores_and_compute_units():
+    mi300x = Device(0, "AMD Instinct MI300X", 304, (9, 4), 2048)
+    around = convolution("igemm_fwd_gtcx3_nhwc_fp16_bx0_ex1_bt256x64x8", "batched_transpose_32x32_half")
+    insight = found("layout_conversion", CONVOLVING, **around, devices={0: mi300x})
+    assert insight is not None
+    assert said(insight) == (
+        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores, above all "
+        "aten::cudnn_convolution (batched_t…2x32_half)."
+    )
+    small = found("small_grids", WORKING, **launch(27), devices={0: mi300x})
+    assert small is not None
+    assert "compute units (CUs) without a block" in plain(small.gain_formula)
+
+
+def test_other_devices_go_by_their_own_names():
+    """Work without its launches, on a device that PyTorch calls XPU."""
+    trace = timeline("""
+        step     | 11111111112222222222 |
+        kernel 7 | kk...kk...kk...kk... |""", job=Job(accelerator="XPU"))  # fmt: skip
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    insight = next(insight for insight in judgement.insights if insight.id == "trace_quality")
+    assert plain(judgement.verdict.text).startswith("The XPU is idle for ")
+    assert insight.how == "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.XPU])"
+
+
+def test_conversions_of_a_hundredth_of_the_step_are_worth_a_card():
+    def step(cells: int) -> str:
+        rest = 200 - 4 - cells
+        line = f"....{'w' * cells}{'k' * rest}"
+        return f"""
+            step     | {"1" * 200}{"2" * 200}{"3" * 200} |
+            op       | {("aaa" + "." * 197) * 3} |
+            runtime  | {("wk.." + "y" * 196) * 3} |
+            kernel 7 | {line * 3} |"""
+
+    assert found("layout_conversion", step(1), **convolution(TENSOR)) is None
+    assert found("layout_conversion", step(2), **convolution(TENSOR)) is not None
+
+
+def test_conversions_around_plain_convolutions_go_with_them():
+    given = convolution("void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int)")
+    assert found("layout_conversion", CONVOLVING, **given) is None
+    assert found("tensor_cores_unused", CONVOLVING, **given) is not None
+
+
+# Tiny optimizer kernels.
+
+
+def optimizing(kernels: int, mark: str = "user Optimizer.step#SGD.step", pause: int = 3) -> str:
+    """Three steps in which so many kernels of one cell are launched, each after a pause, and then the host waits."""
+    each = "q" + "." * pause
+    run = "." + "q" + "." * (pause - 1)
+    width = len(each) * kernels
+    return f"""
+        step     | {"".join(number * (width + 8) for number in "123")} |
+        {mark}   | {("u" * width + "." * 8) * 3} |
+        runtime  | {(each * kernels + "yyyyyyyy") * 3} |
+        kernel 7 | {(run * kernels + "........") * 3} |"""
+
+
+def test_one_kernel_a_tensor_leaves_the_gpu_idle():
+    insight = found("tiny_optimizer_kernels", optimizing(120), names={"q": ADD}, cell_ns=US)
+    assert insight is not None
+    assert insight.why.values["count"].value == 120
+    idle = (
+        (3 * 120 * 3 - 2) * US / 3
+    )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
+    assert insight.gain_ns == insight.why.values["idle"].value == pytest.approx(idle, abs=1)
+
+
+def test_an_optimizer_of_few_kernels_takes_all_tensors_at_once():
+    assert found("tiny_optimizer_kernels", optimizing(MANY_KERNELS), names={"q": ADD}, cell_ns=US) is not None
+    assert found("tiny_optimizer_kernels", optimizing(MANY_KERNELS - 1), names={"q": ADD}, cell_ns=US) is None
+    many = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<int>(int)"
+    assert found("tiny_optimizer_kernels", optimizing(120), names={"q": many}, cell_ns=US) is None
+
+
+def test_tiny_kernels_elsewhere_or_behind_a_full_queue_are_not_the_optimizer_s():
+    elsewhere = optimizing(120, "user my_range")
+    assert found("tiny_optimizer_kernels", elsewhere, names={"q": ADD}, cell_ns=US) is None
+    busy = optimizing(120) + "\n        kernel 9 | " + "z" * (3 * (120 * 4 + 8)) + " |"
+    assert found("tiny_optimizer_kernels", busy, names={"q": ADD}, cell_ns=US) is None

@@ -1,0 +1,212 @@
+"""Cards and verdicts of jobs that compute on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Job, Trace
+from tests.drawn.timeline import timeline
+
+NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
+
+
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def cards(judgement: Judgement) -> dict[str, Insight]:
+    return {insight.id: insight for insight in judgement.insights if insight.id.startswith("cpu_")}
+
+
+def of_ops(ops: str, **drawn: object) -> Judgement:
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    return judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES, **drawn))
+
+
+def test_the_verdict_names_the_op_that_takes_most():
+    verdict = of_ops("ccccbbmmm.").verdict
+    assert (
+        plain(verdict.text)
+        == "A step takes 10 µs, and the CPU computes for 90 % of it; aten::mkldnn_convolution takes most, 40 %."
+    )
+    assert plain(verdict.why_confidence) == "Its ops are those of CPU libraries."
+
+
+def test_ops_of_one_kind_are_where_to_begin():
+    card = cards(of_ops("ccbbbbmmm.", inputs={"b": ("[[1]]", '["float"]')}))["cpu_ops"]
+    assert (plain(card.title), card.gain_ns, card.about_ns) == ("Speed up `aten::convolution_backward` first", 0, 6_000)
+    assert plain(card.why) == (
+        "Convolutions take 6 µs a step (60 %); aten::convolution_backward alone takes 4 µs, on FP32 inputs."
+    )
+    assert card.how is not None and "channels_last" in card.how
+
+
+def test_convolutions_that_do_not_reach_onednn_are_told_so():
+    names = NAMES | {"c": "aten::_slow_conv2d_forward"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    card = cards(judged(timeline(f"step | {steps} |\nop | {'cccccmmm..' * 4} |", names=names)))["cpu_ops"]
+    assert plain(card.why).endswith("aten::_slow_conv2d_forward alone takes 5 µs, without oneDNN.")
+    assert card.how is not None and card.how.startswith("torch.set_num_threads(n)")
+
+
+@pytest.mark.parametrize(
+    ("ops", "how"),
+    [
+        ("mmeecccc..", "channels_last"),
+        ("mmmmeecc..", "autocast"),
+        ("mmceeeee..", "torch.compile"),
+        ("mmccee....", None),
+    ],
+)
+def test_the_largest_kind_decides_from_three_tenths_of_the_step(ops, how):
+    card = cards(of_ops(ops)).get("cpu_ops")
+    assert (card is None) if how is None else (card is not None and card.how is not None and how in card.how)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inputs", "how"),
+    [
+        ("float", ", on FP32 inputs", 'with torch.autocast("cpu", dtype=torch.bfloat16):'),
+        ("double", ", on FP64 inputs", "model = model.float()"),
+    ],
+)
+def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str, how: str):
+    card = cards(of_ops("mmmmmmmme.", inputs={"m": ("[[1]]", f'["{dtype}"]')}))["cpu_ops"]
+    assert plain(card.why) == f"Matrix products take 8 µs a step (80 %); aten::addmm alone takes 8 µs{inputs}."
+    assert card.how is not None and card.how.startswith(how)
+
+
+@pytest.mark.parametrize(
+    ("ops", "names", "inputs"),
+    [
+        ("mmmmmmmme.", {}, {"m": ("[[1]]", '["c10::BFloat16"]')}),  # 16 bits already
+        ("ggggggsse.", {"g": "aten::index_select", "s": "aten::scatter_add_"}, {}),  # no compiler fuses them
+        ("eeiseeise.", {"i": "aten::item", "s": "aten::select"}, {}),  # Python reads values all the time
+        ("qqqqqqeee.", {"q": "quantized::linear_dynamic"}, {"q": ("[[1]]", '["float"]')}),  # 8 bits already
+        ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn
+    ],
+)
+def test_without_a_setting_there_is_no_card(ops, names, inputs):
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES | names, inputs=inputs)
+    assert cards(judged(trace)) == {}
+
+
+def test_recurrent_layers_are_no_elementwise_ops():
+    steps = "".join(str(number) * 10 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {'llllllmme.' * 4} |", names=NAMES | {"l": "aten::mkldnn_rnn_layer"})
+    card = cards(judged(trace))["cpu_ops"]
+    assert plain(card.why) == "Recurrent layers take 6 µs a step (60 %); aten::mkldnn_rnn_layer alone takes 6 µs."
+
+
+def test_ops_of_a_gpu_job_are_not_to_speed_up():
+    names = NAMES | {"c": "aten::cudnn_convolution"}
+    assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
+
+
+def test_a_gpu_that_is_not_recorded_is_to_be_and_the_ops_are_shown():
+    """A newcomer finds what to do in the headline, and no dead end below it."""
+    names = NAMES | {"c": "aten::cudnn_convolution"}
+    judgement = judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 8}....{'c' * 8} |", names=names))
+    action, largest = judgement.headlines["overview"].action, judgement.largest
+    assert action is not None and largest is not None
+    assert plain(action).startswith("Record the GPU, too: ")
+    assert [piece.name for piece in largest.pieces] == ["aten::cudnn_convolution"]
+
+
+def test_ops_of_many_names_are_compiled_and_not_named():
+    card = cards(of_ops("mmceeeee.."))["cpu_ops"]
+    assert plain(card.title) == "Try `torch.compile` on the model"
+    assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 5 µs."
+
+
+def compiling_in(*steps: int) -> Judgement:
+    ops = "".join("ddddddmm.." if step in steps else "mmmmmmmm.." for step in range(6))
+    marks = "".join(str(step) * 10 for step in range(6))
+    names = NAMES | {"d": "compile_fx_inner (dynamo_timed)"}
+    return judged(timeline(f"step | {marks} |\nop | {ops} |", names=names))
+
+
+def test_compiling_again_and_again_is_the_headline():
+    judgement = compiling_in(1, 3, 5)
+    card = cards(judgement)["cpu_compiles"]
+    assert plain(judgement.verdict.text) == "A step takes 10 µs, and torch.compile is at work for 30 % of it."
+    assert (card.gain_ns, card.severity) == (3_000, Severity.MAJOR)
+    assert plain(card.why) == (
+        "torch.compile is at work for 3 µs a step (30 %), in later steps too: shapes, types or values change."
+    )
+
+
+def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
+    assert "cpu_compiles" not in cards(compiling_in(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "update", "fires"),
+    [
+        ("AdamW", "aten::sqrt", True),
+        ("AdamW", "aten::_fused_adamw_", False),
+        ("SGD", "aten::add_", False),
+    ],
+)
+def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fires):
+    trace = timeline(
+        f"""
+        step                                        | {"".join(str(step) * 10 for step in range(4))} |
+        op                                          | {"cccc..ee.." * 4} |
+        user Optimizer.step#{optimizer}.step        | {"......oo.." * 4} |""",
+        names=NAMES | {"e": update},
+    )
+    card = cards(judged(trace)).get("cpu_optimizer")
+    assert (card is not None) is fires
+    if card is not None:
+        assert (card.gain_ns, card.severity, plain(card.why)) == (
+            2_000,
+            Severity.MAJOR,
+            "AdamW takes 2 µs a step (20 %) in 1 ops, each of which goes through a whole parameter.",
+        )
+        assert card.how == "torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4"
+
+
+@pytest.mark.parametrize(
+    ("long", "filler", "fires"),
+    [
+        ({2, 5, 8}, "........", True),  # every third step
+        ({2, 5, 7}, "........", False),  # by chance
+        ({2, 5}, "........", False),
+        ({2, 5, 8}, "mmmmmmmm", False),  # ops take longer: such as an optimizer that runs now and then
+    ],
+)
+def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, fires):
+    ops = ["mmmmm." + "e" * (step % 2) + (filler if step in long else "") for step in range(10)]
+    marks = "".join(chr(ord("A") + step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    card = next((each for each in judgement.insights if each.id == "slow_steps"), None)
+    assert (card is not None) is fires
+    if card is not None:
+        assert plain(card.why) == (
+            "3 of 10 steps are slow. Step 5 takes 8 µs longer than usual, 8 µs of it outside ops."
+        )
+
+
+@pytest.mark.parametrize(
+    ("ops", "frames", "fires"),
+    [("mmmm......", "", True), ("mmmmm.....", "", True), ("mmmmmm....", "", False), ("mmmm......", "ff", False)],
+)
+def test_call_stacks_are_asked_for_where_most_of_the_step_is_outside_ops(ops, frames, fires):
+    marks = "".join(str(step) * 10 for step in range(4))
+    python = f"\npython | {frames.ljust(40, '.')} |" if frames else ""
+    trace = timeline(
+        f"step | {marks} |\nop | {ops * 4} |{python}",
+        names=NAMES | {"f": "train.py(3): load"},
+        job=Job(with_stack=bool(frames)),
+    )
+    card = cards(judged(trace)).get("cpu_outside")
+    assert (card is not None) is fires
+    if card is not None:
+        assert (card.severity, card.how) == (Severity.MINOR, "profile(..., with_stack=True)")
+        assert plain(card.why).startswith("For ") and "no op is recorded." in plain(card.why)

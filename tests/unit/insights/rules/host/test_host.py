@@ -1,0 +1,850 @@
+"""Each rule about the host: it fires, its boundary, the same symptom from another cause. Results are made by hand."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.insights.added_gains import may_be_added, remark_of_view
+from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.rules.host.waiting_ops import waiting_op
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
+from tb_steptime.text import phrase
+from tb_steptime.text.printer import plain
+from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
+
+FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
+
+
+def late(us: int) -> IdleNs:
+    return IdleNs(cpu_work=us * US)
+
+
+# Host-bound: launches of the model, of DDP, of the optimizer, and between them.
+
+
+def test_late_launches_of_the_model_are_worth_their_idle_time():
+    host = host_result([site(FORWARD, late(200), device=300 * US), site(NODES, late(100), device=100 * US)])
+    insight = card(host, "launch_graphs")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity, insight.confidence) == (300 * US, Severity.MAJOR, Confidence.MEDIUM)
+    assert plain(insight.title) == "Launch forward and backward pass as CUDA graphs"
+    assert plain(insight.why) == (
+        "200 launches a step, for 2 µs of GPU work each on average: the CPU cannot launch them in time."
+    )
+    assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
+
+
+def test_late_launches_need_a_hundredth_of_the_step():
+    assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100 - 1))])) == []
+    assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100))])) == ["launch_graphs"]
+
+
+def test_idle_time_that_no_launch_ends_is_not_the_host_s():
+    others = IdleNs(data_loading=100 * US, queued=100 * US, dependency=100 * US, unknown=40 * US, tail=100 * US)
+    assert fired(host_result([site(FORWARD, others)])) == ["unrecorded_work"]  # for the dependency
+
+
+@pytest.mark.parametrize(
+    ("sites", "title"),
+    [
+        ([FORWARD], "Launch the forward pass as a CUDA graph"),
+        ([NODES], "Launch the backward pass as a CUDA graph"),
+        ([FORWARD, "backward.gradient_accumulation"], "Launch forward and backward pass as CUDA graphs"),
+    ],
+)
+def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str):
+    host = host_result([site(each, late(100)) for each in sites])
+    insight = card(host, "launch_graphs", JobKind(purpose="training"))
+    assert insight is not None
+    assert plain(insight.title) == title
+
+
+@pytest.mark.parametrize(
+    ("job", "graphs", "title", "why"),
+    [
+        (JobKind(), 0.0, "Launch the model as a CUDA graph", _LATE := "the CPU cannot launch them in time."),
+        (JobKind(purpose="inference"), 0.0, "Launch the model as a CUDA graph", _LATE),
+        (JobKind(vendor="amd"), 0.0, "Launch the model as a HIP graph", _LATE),
+        (JobKind(compiled_share=0.1), 0.0, "Launch the compiled model as a CUDA graph", "average, come late."),
+        (JobKind(), 2.0, "Capture more of the step in CUDA graphs", "average, start late."),
+        (
+            JobKind(graph_share=0.6),
+            2.0,
+            "Shorten what the CPU does between graph launches",
+            "100 µs a step for the CPU.",
+        ),
+    ],
+)
+def test_the_advice_names_what_is_there(job: JobKind, graphs: float, title: str, why: str):
+    host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=graphs))
+    insight = card(host, "between_graphs" if job.graph_share else "launch_graphs", job)
+    assert insight is not None
+    assert [each.id for each in judged(host, job).insights] == [insight.id]
+    assert plain(insight.title) == title
+    assert plain(insight.why).endswith(why)
+    assert len(plain(insight.why)) <= 160
+
+
+def test_what_ddp_copies_has_cards_of_its_own():
+    sites = [site(FORWARD, late(100)), site(BROADCAST, late(80), launches=163.0), site(HOOKS, late(60))]
+    host = host_result(sites, bucket_copies=161.0, bucket_late_ns=50 * US)
+    assert fired(host) == ["launch_graphs", "buffer_broadcast", "gradient_buckets"]
+    assert [insight.gain_ns // US for insight in judged(host).insights[:3]] == [110, 80, 50]
+    broadcast, buckets = card(host, "buffer_broadcast"), card(host, "gradient_buckets")
+    assert broadcast is not None
+    assert buckets is not None
+    assert (broadcast.gain_ns, broadcast.why.values["launches"].value) == (80 * US, 163)
+    assert (buckets.gain_ns, buckets.why.values["copies"].value) == (50 * US, 161)
+
+
+def test_hooks_that_copy_no_gradients_are_part_of_the_backward_pass():
+    insight = card(host_result([site(NODES, late(100)), site(HOOKS, late(60))]), "launch_graphs")
+    assert insight is not None
+    assert insight.gain_ns == 160 * US
+    assert card(host_result([site(HOOKS, late(60))]), "gradient_buckets") is None
+
+
+def test_ddp_s_copies_need_a_hundredth_of_the_step():
+    for id, place in (("buffer_broadcast", BROADCAST), ("gradient_buckets", HOOKS)):
+        for us, fires in ((9, False), (10, True)):
+            host = host_result([site(place, late(us))], bucket_copies=1.0, bucket_late_ns=us * US)
+            assert (card(host, id) is not None) == fires
+
+
+def test_an_optimizer_of_few_launches_can_be_fused():
+    insight = card(host_result([site("optimizer", late(140), launches=10.0)]), "fused_optimizer")
+    assert insight is not None
+    assert (insight.gain_ns, insight.why.values["each"].value) == (140 * US, 14 * US)
+    assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
+    assert card(host_result([site("optimizer", late(140), launches=2.0)]), "fused_optimizer") is None
+    assert card(host_result([site("optimizer", late(140), launches=2.5)]), "fused_optimizer") is not None
+    assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
+
+
+def test_work_between_the_passes_is_done_less_often():
+    insight = card(host_result([site("other", late(30)), site("zero_grad", late(20))]), "between_passes")
+    assert insight is not None
+    assert insight.gain_ns == 30 * US
+    assert card(host_result([site("other", late(9))]), "between_passes") is None
+    assert card(host_result([site("other", late(30))], several_devices=two_gpus(1.0)), "between_passes") is None
+    assert card(host_result([site("data_loading", IdleNs(data_loading=50 * US))]), "between_passes") is None
+
+
+def test_gradients_need_no_zeros():
+    insight = card(host_result([site("zero_grad", late(20), launches=161.0)]), "zero_gradients")
+    assert insight is not None
+    assert (insight.gain_ns, insight.why.values["launches"].value) == (20 * US, 161)
+    assert card(host_result([site("zero_grad", late(9))]), "zero_gradients") is None
+    assert card(host_result([site("other", late(20))]), "zero_gradients") is None
+
+
+EVALUATE, CROP = "/home/me/eval.py(9): evaluate", "/site-packages/a/data.py(9): crop"
+
+
+def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles: bool = False) -> LongGap:
+    doing = "nothing" if name is None else "call" if inside else "op"
+    return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
+
+
+def waited(
+    *gaps: LongGap,
+    late_us: int = 60,
+    compiled_us: int = 0,
+    unusual_us: int = 0,
+    launches: float = 100.0,
+    steps: int = 2,
+) -> HostResult:
+    """100 us of each step are late, some of it in long gaps."""
+    names = [WaitName(gap.name, gap.compiled, gap.unusual, 1, gap.late_ns) for gap in gaps]
+    rows = (
+        [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, unusual_us * US, list(gaps), names)]
+        if gaps
+        else []
+    )
+    return host_result([site(FORWARD, late(100), launches=launches)], long_gaps=rows)
+
+
+def said(host: HostResult, id: str) -> tuple[int, str, str] | None:
+    insight = card(host, id)
+    return None if insight is None else (insight.gain_ns // US, plain(insight.title), plain(insight.why))
+
+
+def test_long_waits_are_about_what_the_cpu_does_in_them():
+    named = waited(long_gap("/home/me/data.py(9): crop", 0.2), long_gap(None, 0.1))
+    assert said(named, "launch_graphs") == (
+        40, "Launch the model as a CUDA graph",
+        "100 launches a step, for 0 ms of GPU work each on average: the CPU cannot launch them in time.",
+    )  # fmt: skip
+    assert said(named, "long_stretches") == (
+        60, "Shorten crop, or overlap it with GPU work",
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in crop (data.py:9).",
+    )  # fmt: skip
+    called = waited(long_gap("cudaFree", 0.2, inside="aten::cudnn_convolution"))
+    assert said(called, "long_stretches") == (
+        60, "Shorten cudaFree, or overlap it with GPU work",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in cudaFree in aten::cudnn_convolution.",
+    )  # fmt: skip
+    assert card(named, "long_stretches").evidence == [  # type: ignore[union-attr]
+        Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US),
+    ]  # fmt: skip
+
+
+def test_long_waits_in_a_function_say_what_it_calls_for_most_of_them():
+    def preprocess(ms: float, busiest_ms: float) -> LongGap:
+        gap = long_gap("/home/me/data.py(41): preprocess", ms)
+        return msgspec.structs.replace(
+            gap, busiest="/home/me/data.py(7): normalize", busiest_ns=int(busiest_ms * 1000) * US
+        )
+
+    assert said(waited(preprocess(0.2, 0.15)), "long_stretches") == (
+        60, "Shorten preprocess, or overlap it with GPU work",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in preprocess (data.py:41), 150 µs of it in "
+        "normalize.",
+    )  # fmt: skip
+    assert said(waited(preprocess(0.2, 0.15), preprocess(0.2, 0.18)), "long_stretches") == (
+        60, "Shorten preprocess, or overlap it with GPU work",
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in preprocess (data.py:41), up to 180 µs "
+        "of it in normalize.",
+    )  # fmt: skip
+    more_than_is_late = said(waited(preprocess(0.2, 0.25)), "long_stretches")
+    assert more_than_is_late is not None and more_than_is_late[2].endswith("in preprocess (data.py:41).")
+
+
+def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
+    several = [long_gap("a", 0.1), long_gap("b", 0.1), long_gap(None, 0.1)]
+    assert said(waited(*several, late_us=49), "long_stretches") is None
+    assert said(waited(*several, late_us=50), "long_stretches") == (
+        50, "Shorten what the CPU does between launches",
+        "3 long waits, of up to 100 µs, leave the GPU idle; no one op or function makes most of them.",
+    )  # fmt: skip
+    assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
+
+
+def test_where_gpus_take_turns_a_long_wait_without_a_name_is_the_other_one_s_turn():
+    host = waited(long_gap(None, 0.2))
+    assert card(host, "long_stretches") is not None
+    assert card(msgspec.structs.replace(host, several_devices=two_gpus(1.25)), "long_stretches") is None
+    assert card(msgspec.structs.replace(host, several_devices=two_gpus(1.26)), "long_stretches") is not None
+    named = waited(long_gap("/home/me/data.py(9): crop", 0.2))
+    assert card(msgspec.structs.replace(named, several_devices=two_gpus(1.0)), "long_stretches") is not None
+
+
+def test_long_waits_of_one_step_are_no_cost_of_every_step():
+    assert said(waited(long_gap("a", 0.2), steps=1), "long_stretches") is None
+    assert card(waited(long_gap("a", 0.2), steps=1), "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
+
+
+def test_long_waits_between_the_passes_are_named_too():
+    rows = [
+        LongGaps(
+            "other", 4, 4, 60 * US, 0, 0, [long_gap(EVALUATE, 0.2)], [WaitName(EVALUATE, False, False, 4, 200 * US)]
+        )
+    ]
+    host = host_result([site("other", late(100))], long_gaps=rows)
+    assert said(host, "long_stretches") == (
+        60, "Shorten evaluate, or overlap it with GPU work",
+        "4 long waits, of up to 200 µs, leave the GPU idle while the CPU is in evaluate (eval.py:9).",
+    )  # fmt: skip
+    assert card(host, "between_passes").gain_ns == 40 * US  # type: ignore[union-attr]
+
+
+def test_what_takes_long_once_and_not_elsewhere_is_no_cost_of_every_step():
+    first = msgspec.structs.replace(long_gap("aten::addmm", 0.2), unusual=True)
+    host = waited(first, long_gap("aten::cat", 0.1), late_us=60, unusual_us=45)
+    assert said(host, "long_stretches") == (
+        15, "Shorten aten::cat, or overlap it with GPU work",
+        "1 long wait, of 100 µs, leaves the GPU idle while the CPU is in aten::cat.",
+    )  # fmt: skip
+    assert card(host, "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
+
+
+def test_few_launches_are_no_matter_of_graphs():
+    assert fired(waited(launches=10)) == ["launch_graphs"]
+    assert fired(waited(launches=9)) == ["long_stretches"]
+    assert said(waited(launches=9), "long_stretches") == (
+        100, "Shorten what the CPU does between launches",
+        "9 launches a step leave the GPU idle for 100 µs: too few for a graph to help.",
+    )  # fmt: skip
+
+
+def test_long_waits_of_compiled_code_are_about_torch_compile():
+    looks_up = waited(long_gap("TorchDynamo Cache Lookup", 0.2, compiles=True), compiled_us=45)
+    assert said(looks_up, "compiled_waits") == (
+        45, "Keep torch.compile from working during the steps",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in TorchDynamo Cache Lookup.",
+    )  # fmt: skip
+    assert [insight.gain_ns // US for insight in judged(looks_up).insights[:2]] == [45, 40]
+    compiled = msgspec.structs.replace(long_gap(None, 0.2), compiled=True)
+    assert said(waited(compiled, compiled_us=60), "compiled_waits") == (
+        60, "Find out what delays the compiled code",
+        "1 long wait, of 200 µs, leaves the GPU idle; nothing is recorded of the CPU then: Python code, or a wait.",
+    )  # fmt: skip
+
+
+def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
+    """A server may have no requests: it is not known that the CPU does anything."""
+    unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
+    assert said(unknown, "long_stretches") == (
+        60, "Find out what the CPU does between launches",
+        "2 long waits, of up to 200 µs, leave the GPU idle; nothing is recorded of the CPU then: Python code, or a "
+        "wait.",
+    )  # fmt: skip
+    with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
+    assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
+
+
+# What belongs to one card belongs to no other.
+
+
+def test_a_bubble_is_the_blocking_call_s_and_not_the_launches():
+    host = host_result(
+        [site("other", late(10)), site(FORWARD, late(200), bubble=150 * US)], blocking=[blocking(150 * US)]
+    )
+    assert [(each.id, each.gain_ns) for each in judged(host).insights if each.gain_ns] == [
+        ("sync_bubble", 150 * US),
+        ("launch_graphs", 50 * US),
+        ("between_passes", 10 * US),
+    ]
+
+
+def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
+    pause = Pause("garbage_collection", True, "gc", 1, 50 * US, 33_333, "1", 0, 50 * US)
+    stop = Pause("unexplained", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
+    sites = [
+        site(FORWARD, IdleNs(cpu_work=100_001, nothing_recorded=50_003, launch_latency=10_007), bubble=20_001),
+        site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
+        site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
+    ]
+    host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
+    judgement = judged(host)
+    late_ns = sum(row.idle_ns.late_ns for row in sites)
+    total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
+    assert late_ns - 10 <= total <= late_ns  # rounded down, site by site
+    assert judgement.insights_remark is not None
+    assert judgement.insights_remark.values["total"].value == total
+    of_host = [insight for insight in judgement.insights if insight.view == "host"]
+    assert may_be_added(of_host, judgement.addable) == phrase("gains can be added")
+    assert may_be_added(of_host[:1], judgement.addable) is None
+    overlapping = msgspec.structs.replace(of_host[0], id="slow_steps")
+    assert may_be_added([*of_host, overlapping], judgement.addable) == judgement.insights_remark
+    assert may_be_added([overlapping, *of_host], judgement.addable) is None
+    assert remark_of_view([], judgement) is None  # the cards are in another view, to which the tab leads
+    nothing = msgspec.structs.replace(judgement, insights=[])
+    assert remark_of_view([], nothing) == phrase("No recommendation for this span.")
+
+
+# Blocking calls.
+
+
+def test_a_read_value_is_worth_its_bubble_and_not_its_length():
+    host = host_result([site(FORWARD, late(100), bubble=100 * US)], blocking=[blocking(100 * US)])
+    insight = card(host, "sync_bubble")
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence, insight.colour) == (100 * US, Confidence.HIGH, "blocking")
+    assert plain(insight.title) == "Read values from the GPU less often"
+    assert plain(insight.why) == ("aten::item in train.py(54): step leaves the GPU idle for 100 µs a step.")
+    assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
+
+
+def test_a_value_that_ranks_exchange_is_read_less_often_on_all_of_them():
+    rows = [blocking(100 * US, collective="all-reduce"), blocking(30 * US)]
+    host = host_result([site(FORWARD, late(130), bubble=130 * US)], blocking=rows)
+    insight, own = card(host, "synchronous_exchange"), card(host, "sync_bubble")
+    assert insight is not None
+    assert own is not None
+    assert (insight.gain_ns, own.gain_ns, insight.confidence) == (100 * US, 30 * US, Confidence.HIGH)
+    assert plain(insight.title) == "Read less often what ranks exchange"
+    assert plain(insight.why) == (
+        "aten::item in train.py(54): step waits for an all-reduce of all ranks, then the GPU is idle for 100 µs a step."
+    )
+    barrier = card(host_result(blocking=[blocking(100 * US, collective="barrier")]), "synchronous_exchange")
+    assert barrier is not None
+    assert plain(barrier.title) == "Remove barriers from the loop"
+
+
+def test_what_ranks_exchange_at_inference_cannot_be_read_later():
+    host = host_result(blocking=[blocking(100 * US, collective="broadcast")])
+    of_inference = {each.id for each in judged(host, JobKind(purpose="inference")).insights}
+    assert of_inference >= {"sync_bubble"}
+    assert "synchronous_exchange" not in of_inference
+
+
+def test_a_card_with_long_names_fits():
+    long = {"op": "aten::" + "long_" * 9, "outer_op": None, "source": "train.py(1054): " + "long_" * 9}
+    read, exchanged = blocking(123_400 * US, **long), blocking(123_400 * US, **long, collective="send and receive")
+    of_pass = blocking(50 * US, **long, phase="backward", site=NODES)
+    rows = [read, exchanged, of_pass, blocking(US), blocking(US, collective="all-reduce")]
+    for id in ("sync_bubble", "synchronous_exchange", "hidden_sync_backward"):
+        insight = card(host_result(blocking=rows), id)
+        assert insight is not None
+        assert len(plain(insight.why)) <= 160
+
+
+def test_a_long_call_without_a_bubble_costs_nothing():
+    assert fired(host_result(blocking=[blocking(0, blocked_ns=900 * US)])) == []
+    assert fired(host_result(blocking=[blocking(9 * US, blocked_ns=900 * US)])) == []
+    assert fired(host_result(blocking=[blocking(10 * US, blocked_ns=900 * US)])) == ["sync_bubble"]
+
+
+def in_backward(bubble: int, **changes: Any) -> BlockingRow:
+    node = "autograd::engine::evaluate_function: SparseAddmmBackward0"
+    return blocking(
+        bubble, op="aten::_coalesce", outer_op=node, phase="backward", site=NODES, source=None,
+        forward_op="aten::_sparse_addmm", forward_source="/home/me/model.py(31): forward", **changes,
+    )  # fmt: skip
+
+
+def test_a_hidden_wait_names_the_line_that_made_it():
+    host = host_result([site(NODES, late(200), bubble=100 * US)], blocking=[in_backward(100 * US)])
+    insight = card(host, "hidden_sync_backward")
+    assert insight is not None
+    assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
+    assert plain(insight.why) == ("aten::_coalesce, from model.py(31): forward, leaves the GPU idle for 100 µs a step.")
+    assert insight.how == "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"
+
+
+def test_a_hidden_wait_needs_a_hundredth_of_the_step():
+    assert card(host_result(blocking=[in_backward(9 * US)]), "hidden_sync_backward") is None
+    assert card(host_result(blocking=[in_backward(10 * US)]), "hidden_sync_backward") is not None
+
+
+def test_a_wait_before_the_backward_pass_is_seen_in_the_script():
+    before = blocking(100 * US, phase="backward", site="backward.loss")
+    assert fired(host_result(blocking=[before])) == ["sync_bubble"]
+
+
+def test_the_optimizer_has_hidden_waits_too():
+    rows = [blocking(100 * US, phase="optimizer", site="optimizer", source=None)]
+    insight = card(host_result(blocking=rows), "hidden_sync_optimizer")
+    assert insight is not None
+    assert ", from" not in plain(insight.why)
+    assert card(host_result(blocking=rows), "hidden_sync_backward") is None
+    rows = [blocking(9 * US, phase="optimizer", site="optimizer")]
+    assert card(host_result(blocking=rows), "hidden_sync_optimizer") is None
+
+
+def batch(bubble: int, **changes: Any) -> BlockingRow:
+    moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "direction": "HtoD",
+             "bytes": 38_535_168, "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
+    return blocking(bubble, **(moved | changes))
+
+
+def test_a_pageable_batch_is_pinned():
+    insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
+    assert insight is not None
+    assert plain(insight.why) == ("aten::to copies 38.5 MB a step from pageable memory and blocks the CPU for 100 µs.")
+    assert insight.how == "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
+    assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
+    assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
+
+
+def test_pinned_memory_does_not_help_what_waits_for_a_result():
+    assert fired(host_result(blocking=[batch(50 * US, direction="DtoH")])) == ["sync_bubble"]
+    item = blocking(50 * US, kind="pageable_copy", direction="HtoD")
+    assert fired(host_result(blocking=[item])) == ["sync_bubble"]
+
+
+def allocating(steps: int, bubble: int = 50 * US) -> list[HostStep]:
+    each = [IdleNs(allocator=bubble if i < steps else 0) for i in range(4)]
+    return [HostStep(str(i), i * STEP, (i + 1) * STEP, idle, 1.0, 100) for i, idle in enumerate(each)]
+
+
+def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
+    rows = [blocking(50 * US, op=None, outer_op=None, call="cudaMalloc", kind="allocator", source=None)]
+    assert fired(host_result(blocking=rows, steps=allocating(1))) == []
+    assert fired(host_result(blocking=rows, steps=allocating(2))) == ["allocator_steady"]
+    less = [msgspec.structs.replace(rows[0], bubble_ns=9 * US)]
+    assert fired(host_result(blocking=less, steps=allocating(4))) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "outer_op", "call", "waiting"),
+    [
+        ("aten::_local_scalar_dense", "aten::item", "cudaMemcpyAsync", "item"),
+        ("aten::_local_scalar_dense", "aten::is_nonzero", "cudaMemcpyAsync", "truth"),
+        ("aten::nonzero", "aten::index", "cudaMemcpyAsync", "mask"),
+        ("aten::masked_select", "aten::masked_select", "cudaMemcpyAsync", "mask"),
+        ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
+        ("aten::repeat_interleave", "aten::repeat_interleave", "cudaMemcpyAsync", "repeat_interleave"),
+        ("aten::_coalesce", "aten::coalesce", "cudaMemcpyAsync", "coalesce"),
+        (
+            "aten::_coalesce",
+            "autograd::engine::evaluate_function: SparseAddmmBackward0",
+            "cudaMemcpyAsync",
+            "product_gradient",
+        ),
+        ("aten::_coalesce", "aten::_sparse_mm", "cudaMemcpyAsync", "product"),
+        ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
+        ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
+        ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
+        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
+        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
+        (None, None, "cudaDeviceSynchronize", "explicit"),
+        (None, None, "cudaEventSynchronize", "event"),
+        ("c10d::allreduce_", None, "cudaStreamSynchronize", "explicit"),
+        (None, None, "cudaFree", "other"),
+    ],
+)
+def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, waiting: str):
+    row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
+    assert waiting_op(row).id == waiting
+
+
+def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
+    """x.to("cpu", non_blocking=True) returns before the values are there."""
+    row = blocking(
+        US, op="aten::copy_", outer_op="aten::to", call="cudaMemcpyAsync + cudaStreamSynchronize", source=None
+    )
+    reads = waiting_op(msgspec.structs.replace(row, direction="DtoH"))
+    assert (reads.id, waiting_op(msgspec.structs.replace(row, direction="HtoD")).id) == ("read_back", "copy")
+    assert reads.how is not None and "done.synchronize()" in reads.how
+
+
+# Pauses, slow steps, several GPUs.
+
+
+def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
+    return Pause(cause, sure, None, 3, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US)
+
+
+@pytest.mark.parametrize(
+    ("cause", "id", "unnamed"),
+    [
+        ("garbage_collection", "garbage_collection", (Confidence.LOW, Severity.MINOR)),
+        ("unexplained", "host_stops", (Confidence.MEDIUM, Severity.WARNING)),
+    ],
+)
+def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
+    cause: str, id: str, unnamed: tuple[Confidence, Severity]
+):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=400 * US))]
+    insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.HIGH)
+    assert insight.why.values["longest"].value == 300 * US
+    assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 300 * US)]
+    rest = card(host_result(sites, pauses=[pause(cause, 100)]), "launch_graphs")
+    assert rest is not None
+    assert rest.gain_ns == 300 * US
+    assert card(host_result(sites, pauses=[pause(cause, 9)]), id) is None
+    assert card(host_result(sites, pauses=[pause(cause, 10)]), id) is not None
+    unsure = card(host_result(sites, pauses=[pause(cause, 100, sure=False)]), id)
+    assert unsure is not None
+    assert (unsure.confidence, unsure.severity) == unnamed
+
+
+def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
+    """After the first one, in which the recording begins, the last of four steps is longer than the 900 us of the
+    others, 300 us of it for a reason to be idle."""
+    lengths = [1_900 * US, *[900 * US] * 3, last_us * US]
+    ends = [sum(lengths[: i + 1]) for i in range(5)]
+    idle = [IdleNs()] * 4 + [IdleNs(**{reason: 300 * US})]
+    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], 1.0, 100) for i in range(5)]
+    part = GrownPart(reason, reason.replace("_", " ").capitalize(), 300 * US)
+    first = Grown("0", 0, ends[0], 1_000 * US, [part])
+    return {"steps": steps, "grown": [first, Grown("4", ends[3], ends[4], (last_us - 900) * US, [part])], **changes}
+
+
+def test_where_a_card_names_the_pause_the_slow_step_is_not_told_again():
+    """The slow step lifts the mean by 80 us; a pause that explains less leaves something to look for."""
+    for idle_us, shown in ((60, {"host_stops", "slow_steps"}), (70, {"host_stops"})):
+        pause = Pause("unexplained", False, None, 1, 400 * US, idle_us * US, "2", 0, 400 * US)
+        ids = {each.id for each in judged(host_result(**slow(1_300), pauses=[pause])).insights}
+        assert ids & {"host_stops", "slow_steps"} == shown
+
+
+def test_slow_steps_are_worth_what_they_lift_the_mean_by():
+    insight = card(host_result(**slow(1_300)), "slow_steps")
+    assert insight is not None
+    assert (insight.gain_ns, insight.steps) == (80 * US, ["4"])
+    assert plain(insight.why) == (
+        "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
+    )
+    assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
+    assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the others' 900
+    assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
+    """Steps of 900 us, some of which are longer, all of it in one part."""
+    lengths = [(900 + excess_us.get(i, 0)) * US for i in range(steps)]
+    ends = list(itertools.accumulate(lengths))
+    return {
+        "steps": [HostStep(str(i), ends[i] - lengths[i], ends[i], IdleNs(), 1.0, 100) for i in range(steps)],
+        "grown": [
+            Grown(str(i), ends[i] - lengths[i], ends[i], excess * US, [GrownPart(part, part, excess * US)])
+            for i, excess in sorted(excess_us.items(), key=lambda each: -each[1])
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("excess_us", "part", "is_slow"),
+    [
+        ({4: 300, 8: 290}, "kernel", False),  # an update every fourth step
+        ({4: 300, 8: 290}, "cpu_optimizer", False),
+        ({4: 300, 8: 200}, "kernel", True),  # two that differ are chance
+        ({4: 300}, "kernel", True),
+        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation on batches that differ
+        ({4: 300, 7: 200, 12: 250}, "cpu_forward", True),
+        ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint: it need not stop the GPU
+        ({4: 300, 8: 290, 12: 300}, "allocator", True),
+    ],
+)
+def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, is_slow: bool):
+    assert (card(host_result(**some_slow(excess_us, part)), "slow_steps") is not None) == is_slow
+
+
+def test_without_launch_calls_no_step_is_called_slow():
+    """They end with their marks on the host, which waits for room in the queue in some of them."""
+    unlinked = msgspec.structs.replace(LAUNCHES, unlinked=round(LAUNCHES.activities * 5))
+    assert card(host_result(**slow(1_300), launches=unlinked), "slow_steps") is None
+
+
+@pytest.mark.parametrize("reason", ["data_loading", "tail"])
+def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str):
+    assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own
+    insight = card(host_result(**slow(1_500, reason)), "slow_steps")
+    assert insight is not None
+    assert insight.gain_ns == 60 * US  # the other 300 of 600 us, in one of five steps
+    assert plain(insight.why) == "1 of 5 steps is slow. Step 4 takes 600 µs longer than usual."
+
+
+def two_gpus(concurrency: float, blockers: list[Blocker] | None = None) -> SeveralDevices:
+    return SeveralDevices([0, 1], concurrency, [300 * US, 300 * US], round(600 * US / concurrency), blockers or [])
+
+
+def test_gpus_in_series_get_a_process_each():
+    blocker = Blocker("aten::_coalesce", 0, 1, 200 * US)
+    insight = card(host_result(several_devices=two_gpus(1.0, [blocker])), "serial_devices")
+    assert insight is not None
+    assert insight.gain_ns == 300 * US
+    assert plain(insight.why) == (
+        "On average 1 of 2 GPUs work at a time; aten::_coalesce keeps GPU 1 idle for 200 µs a step."
+    )
+
+
+def test_gpus_that_work_at_the_same_time_are_not_in_series():
+    assert card(host_result(several_devices=two_gpus(1.25)), "serial_devices") is not None
+    assert card(host_result(several_devices=two_gpus(1.26)), "serial_devices") is None
+    assert card(host_result(), "serial_devices") is None
+
+
+# Information.
+
+
+def test_a_cpu_that_waits_for_room_is_left_alone():
+    judgement = judged(host_result(full_queue_ns=600 * US))
+    insight = next(each for each in judgement.insights if each.id == "back_pressure")
+    assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, None, Severity.MINOR)
+    assert plain(judgement.verdict.text) == (
+        "A step takes 1.0 ms, and the GPU works for 100 % of it; the CPU waits for room in the launch queue."
+    )
+    assert len(plain(insight.why)) <= 160
+
+
+def test_a_full_queue_explains_no_idle_gpu():
+    assert card(host_result([site(FORWARD, late(300))], full_queue_ns=600 * US), "back_pressure") is None
+    for share, fires in ((49, False), (50, True)):
+        short = host_result(full_queue_ns=share * US)
+        assert (card(short, "back_pressure") is not None) == fires
+
+
+def test_missing_launches_are_to_be_recorded():
+    insight = card(host_result([site("unknown", IdleNs(unknown=50 * US))]), "trace_quality")
+    assert insight is not None
+    assert (insight.gain_ns, plain(insight.title)) == (0, "Record the launches after a warm-up")
+    alone = msgspec.structs.replace(LAUNCHES, calls=0.0, unlinked=400)
+    insight = card(host_result([site("unknown", IdleNs(unknown=50 * US))], launches=alone), "trace_quality")
+    assert insight is not None
+    assert plain(insight.title) == "Record the launches too"
+    assert card(host_result([site("unknown", IdleNs(unknown=49 * US))]), "trace_quality") is None
+    assert card(host_result([site("unknown", IdleNs(tail=500 * US))]), "trace_quality") is None
+
+
+def test_where_most_work_is_not_recorded_no_gain_rests_on_the_rest():
+    def found(unrecorded_us: int) -> list[str]:
+        return fired(host_result([site(FORWARD, IdleNs(cpu_work=100 * US, unrecorded_work=unrecorded_us * US))]))
+
+    assert found(100) == ["launch_graphs", "unrecorded_work"]
+    assert found(101) == ["unrecorded_work"]
+
+
+def test_a_cold_start_shows_no_gain():
+    def found(once_us: int, steps: int = 2) -> list[str]:
+        host = host_result([site(FORWARD, late(100))])
+        return [each.id for each in judged(host, once_ns=once_us * US, steps=steps).insights]
+
+    assert "launch_graphs" in found(500)
+    assert "launch_graphs" not in found(501)
+    assert "launch_graphs" in found(501, steps=3)
+
+
+def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
+    host = host_result([site(FORWARD, IdleNs(unrecorded_work=50 * US))])
+    insight = card(host, "unrecorded_work")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (0, Severity.MINOR)
+    assert fired(host) == ["unrecorded_work"]
+    assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
+    waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
+    assert fired(waits) == ["unrecorded_work"]
+    assert plain(insight.title) == "Record the GPU's work after a warm-up"
+    of_graphs = card(host, "unrecorded_work", JobKind(execution="graphs"))
+    assert of_graphs is not None
+    assert plain(of_graphs.title) == "Record the kernels of graphs"
+    recorded = card(host, "unrecorded_work", JobKind(execution="graphs", graph_share=0.9))
+    assert recorded is not None
+    assert recorded.title == insight.title
+    two = msgspec.structs.replace(waits.devices[0], device=1)
+    assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
+
+
+# The verdict.
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        (host_result([site(FORWARD, late(300))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, late(300), bubble=200 * US)]),
+         "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
+        (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
+         "The GPU is idle for 30 % of the step: its next work is launched, but waits for another stream, "
+         "another GPU or an event."),
+        (host_result([site(FORWARD, IdleNs(collective_wait=300 * US))]),
+         "The GPU is idle for 30 % of the step because it waits for other ranks."),
+        (host_result([site("unknown", IdleNs(unknown=100 * US, tail=60 * US, unrecorded_work=140 * US))]),
+         "For 14 % of the step the GPU must be busy with work that this trace does not show: record again, after a "
+         "warm-up."),
+        (host_result([site("unknown", IdleNs(unknown=300 * US))]),
+         "The GPU is idle for 30 % of the step; the launches that would tell why are not in this trace."),
+        (host_result([site("unknown", IdleNs(tail=300 * US))]),
+         "The GPU is idle for 30 % of the step because no work follows in this recording."),
+        (host_result([site(FORWARD, IdleNs(data_loading=140 * US, cpu_work=100 * US, dependency=60 * US))]),
+         "The GPU is idle for 30 % of the step for several reasons: waiting for input data (14 %), late kernel "
+         "launches (10 %)."),
+        (host_result([site(FORWARD, IdleNs(cpu_work=90 * US))]),
+         "A step takes 1.0 ms, and the GPU works for 91 % of it."),
+    ],
+)  # fmt: skip
+def test_the_verdict_names_the_largest_cause(host: Any, text: str):
+    verdict = judged(host).verdict
+    assert (verdict.bound, plain(verdict.text)) == (host.bound, text)
+    assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
+
+
+def test_of_several_losses_communication_is_one():
+    segments = [Segment("kernel", "Kernel", 350 * US, "kernel", False, True),
+                Segment("communication", "Communication", 250 * US, "comm", False, True)]  # fmt: skip
+    idle = [site(FORWARD, IdleNs(data_loading=150 * US, cpu_work=200 * US, dependency=50 * US))]
+    host = host_result(idle, segments=segments, bound=Bound.MIXED)
+    assert plain(judged(host).verdict.text) == (
+        "For 250 µs of the step the GPU does nothing but communicate, and for 40 % of it is idle; the largest reason: "
+        "late kernel launches (20 %)."
+    )
+
+
+def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
+    def said(*pauses: Pause) -> str:
+        sites = [site(FORWARD, IdleNs(cpu_work=150 * US, nothing_recorded=150 * US))]
+        return plain(judged(host_result(sites, pauses=list(pauses))).verdict.text)
+
+    def stopped(count: int, total_us: int, idle_us: int) -> Pause:
+        return Pause("unexplained", False, None, count, total_us * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 650 * US)
+
+    many = "The GPU starves for 30 % of the step: kernels are not launched in time."
+    one = "The GPU is idle for 30 % of the step because of one pause of the CPU, 650 µs in step 2."
+    assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us
+    assert said(stopped(1, 650, 149)) == many
+    assert said(stopped(2, 700, 163)) == one  # the other one leaves 50 us at most
+    assert said(stopped(2, 700, 162)) == many
+    assert said(stopped(3, 900, 150)) == many
+
+
+def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():
+    def text_of(ms: float) -> str:
+        rows = [
+            LongGaps(
+                FORWARD,
+                1,
+                1,
+                int(ms * 250) * US,
+                0,
+                0,
+                [long_gap(CROP, ms)],
+                [WaitName(CROP, False, False, 1, int(ms * 1000) * US)],
+            )
+        ]
+        return plain(judged(host_result([site(FORWARD, late(300))], long_gaps=rows)).verdict.text)
+
+    assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
+    assert text_of(0.6) == (
+        "The GPU is idle for 30 % of the step, most of it while the CPU is in crop (data.py:9)."
+    )  # half of the 1.2 ms of four steps
+
+
+@pytest.mark.parametrize(
+    ("stack", "memory", "why"),
+    [
+        (True, False, "Recorded with call stacks, which slow the CPU."),
+        (False, True, "Recorded with memory profiling, which slows the CPU."),
+        (True, True, "Recorded with call stacks and memory profiling, which slow the CPU."),
+    ],
+)
+def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
+    host = host_result([site(FORWARD, late(600))], with_stack=stack, with_memory=memory)
+    verdict = judged(host).verdict
+    assert (verdict.confidence, plain(verdict.why_confidence)) == (Confidence.MEDIUM, why)
+
+
+def test_of_several_gpus_the_verdict_names_the_one():
+    host = host_result([site(FORWARD, late(300))])
+    host = msgspec.structs.replace(host, devices=[*host.devices, msgspec.structs.replace(host.devices[0], device=1)])
+    assert plain(judged(host).verdict.text) == "GPU 0 starves for 30 % of the step: kernels are not launched in time."
+
+
+@pytest.mark.parametrize(
+    ("host", "confidence"),
+    [
+        (host_result([site(FORWARD, late(600))]), Confidence.HIGH),
+        (host_result([site(FORWARD, late(150))]), Confidence.MEDIUM),  # half of it would be no news
+        (host_result([site(FORWARD, late(600))], with_stack=True), Confidence.MEDIUM),
+        (host_result(), Confidence.HIGH),
+        (host_result([site(FORWARD, late(600))], launches=msgspec.structs.replace(LAUNCHES, unlinked=20)),
+         Confidence.LOW),
+        (host_result([site(FORWARD, late(600))], launches=msgspec.structs.replace(LAUNCHES, unlinked=19)),
+         Confidence.HIGH),
+        (host_result([site(FORWARD, late(150)), site("unknown", IdleNs(data_loading=120 * US, unknown=90 * US))]),
+         Confidence.MEDIUM),
+    ],
+)  # fmt: skip
+def test_how_sure_a_verdict_is(host: Any, confidence: Confidence):
+    assert judged(host).verdict.confidence is confidence
+
+
+def test_the_host_view_opens_with_what_the_host_can_do():
+    host = host_result([site(FORWARD, late(300))])
+    headline = judged(host).headlines["host"]
+    assert headline.action is not None
+    assert plain(headline.action) == "Launch the model as a CUDA graph: up to 300 µs a step (30 %)."
+    assert judged(host).sidebar["host"].share == 0.3
+    assert judged(host_result()).headlines["host"].action is None
+
+
+def test_without_a_gpu_there_is_no_share():
+    host = msgspec.structs.replace(host_result(), device=None, devices=[], bound=Bound.UNKNOWN)
+    assert judged(host).sidebar["host"].share is None

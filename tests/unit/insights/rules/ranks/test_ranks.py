@@ -1,0 +1,161 @@
+"""Cards about a job: for what they fire, what they gain, and that healthy jobs have none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.job_rules import JOB_RULES, judge_job
+from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.result import Cause, CauseId, JobCollective, JobRanks
+from tb_steptime.text.printer import plain
+from tests.drawn.exchanging_ranks import rank
+from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts
+from tests.truth.simulate.rank_jobs import Declared, run
+
+HEALTHY = Declared(8, spread_ns=100_000, bucket_bytes=(4_194_304,) * 3)
+
+
+def cards(declared: Declared) -> dict[str, Insight]:
+    return {card.id: card for card in judge_job(job_of(run(declared)))}
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_a_healthy_job_has_no_card(ranks: int):
+    assert cards(replace(HEALTHY, ranks=ranks)) == {}
+
+
+def test_a_late_rank_heads_the_cards():
+    found = cards(replace(HEALTHY, late={3: 10 * MS}))
+    card = found["straggler"]
+    assert next(iter(found)) == "straggler"
+    assert (plain(card.title), card.severity) == ("Check the GPU of rank 3: its kernels are slower", Severity.MAJOR)
+    why = plain(card.why)
+    assert why.startswith("Each other rank waits 10.0 ms a step for rank 3, the latest in 7 of 7 steps: its GPU")
+    assert card.gain_ns == pytest.approx(10 * MS, rel=0.03)
+    assert (card.confidence, card.view) == (Confidence.HIGH, "ranks")
+
+
+def test_a_late_host_has_a_card_of_its_own():
+    late = dict.fromkeys(range(4, 8), 10 * MS)
+    card, *_ = judge_job(job_on_hosts(run(replace(HEALTHY, ranks=16, late=late)), 4))
+    assert (card.id, card.severity) == ("late_ranks", Severity.MAJOR)
+    assert plain(card.title) == "Check the GPUs of host node1"
+    why = plain(card.why)
+    assert why.startswith("Each other rank waits 10.1 ms a step for host node1, in 7 of 7 steps. Rank ")
+    assert why.endswith(", most of all: its GPU takes 10.0 ms a step longer for the same work.")
+    assert card.gain_ns == pytest.approx(10 * MS, rel=0.03)
+
+
+def test_ranks_on_cpus_wait_for_cores():
+    """They take turns in that, and nothing says that one has more to do."""
+    job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
+    assert [card.id for card in judge_job(msgspec.structs.replace(job, on_device=False))] == []
+    loads = msgspec.structs.replace(job, on_device=False, imbalance_causes=[Cause("data_loading", 9 * MS, MS, 1.0)])
+    assert [card.id for card in judge_job(loads)] == ["imbalance"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "title"),
+    [
+        ("data_loading", "Load batches faster on rank 1"),
+        ("more_work", "Give rank 1 as much work as the others"),
+        ("host", "Find what delays the CPU of rank 1"),
+        (None, "Find what delays rank 1"),
+    ],
+)
+def test_the_card_says_what_to_do_about_the_cause(cause: CauseId | None, title: str):
+    job = job_of(run(replace(HEALTHY, late={1: 8 * MS})))
+    causes = [Cause(cause, 9 * MS, MS, 1.0)] if cause else []
+    late = msgspec.structs.replace(job.late[0], causes=causes)
+    (card,) = (each for each in judge_job(msgspec.structs.replace(job, late=[late])) if each.id == "straggler")
+    assert plain(card.title) == title
+    assert card.confidence is (Confidence.HIGH if cause else Confidence.MEDIUM)
+
+
+def test_ranks_that_take_turns_are_to_be_balanced():
+    found = cards(Declared(8, steps=30, spread_ns=6 * MS))
+    assert "straggler" not in found
+    assert plain(found["imbalance"].title) == "Give all ranks equally much work in each step"
+    assert found["imbalance"].severity in (Severity.WARNING, Severity.MAJOR)
+    assert "(of the late one: it computes" in plain(found["imbalance"].why)
+
+
+def test_a_slow_link_is_a_matter_of_transfers():
+    found = cards(Declared(8, bus_rate=5e9, late={2: 3 * MS}))
+    assert list(found) == ["exposed_transfers", "straggler"]
+    assert plain(found["exposed_transfers"].title) == "Overlap transfers with computation"
+    truth = sum(2 * 7 / 8 * size / 5e9 * 1e9 for size in Declared(8).bucket_bytes)
+    assert found["exposed_transfers"].gain_ns == pytest.approx(truth, rel=0.02)
+
+
+def test_ranks_on_cpus_get_no_advice_on_transfers():
+    """They share their cores with the exchange."""
+    job = job_of(run(Declared(8, bus_rate=5e9)))
+    assert [card.id for card in judge_job(job)] == ["exposed_transfers"]
+    assert judge_job(msgspec.structs.replace(job, on_device=False)) == []
+
+
+@pytest.mark.parametrize(("hosts", "how"), [(("a", "a"), "reshard_after_forward"), (("a", "b"), "init_device_mesh")])
+def test_parameters_are_gathered_within_a_machine_where_there_are_several(hosts: tuple[str, str], how: str):
+    job = job_of(run(Declared(2, bus_rate=1e9)))
+    rows = [msgspec.structs.replace(row, host=host) for row, host in zip(job.ranks, hosts, strict=True)]
+    gathers = [
+        msgspec.structs.replace(row, kind="all_gather", role="fsdp", dtype="BFloat16") for row in job.collectives
+    ]
+    busy = msgspec.structs.replace(job.exchange, free_compute_ns=0)
+    (card,) = judge_job(msgspec.structs.replace(job, ranks=rows, collectives=gathers, exchange=busy))
+    assert plain(card.title) == "Send fewer bytes between ranks"
+    assert how in (card.how or "")
+
+
+def test_ranks_that_are_missing_make_it_less_sure():
+    job = job_of(run(replace(HEALTHY, late={3: 10 * MS})))
+    card = judge_job(msgspec.structs.replace(job, missing=[8, 9]))[0]
+    assert (card.id, card.confidence) == ("straggler", Confidence.MEDIUM)
+
+
+def test_two_steps_are_a_hint():
+    (card, *_) = judge_job(job_of(run(replace(HEALTHY, steps=2, late={3: 10 * MS}))))
+    assert (card.id, card.confidence, card.severity) == ("straggler", Confidence.LOW, Severity.WARNING)
+
+
+def groups_of(transfers: list[int]) -> JobRanks:
+    """Of groups of two ranks each, with the transfer that each takes, ns."""
+    job = job_of(run(HEALTHY))
+    rows = [
+        JobCollective(
+            kind="all_reduce", label="all-reduce", group=str(number), ranks=2, members=[2 * number, 2 * number + 1],
+            dtype="BFloat16", bytes=8_000_000, role="tensor_parallel", count=700, transfer_ns=1400 * ns, wait_ns=0,
+            running_ns=1400 * ns, exposed_ns=1400 * ns, hidden_ns=0, transfer_p50_ns=ns,
+        )
+        for number, ns in enumerate(transfers)
+    ]  # fmt: skip
+    return msgspec.structs.replace(job, collectives=rows, exchange=None)
+
+
+def test_a_group_with_a_slower_link_is_named():
+    (card,) = judge_job(groups_of([50_000, 51_000, 100_000, 49_000]))
+    assert plain(card.title) == "Check the link between ranks 4 to 5"
+    assert card.gain_ns == pytest.approx(50_000 * 100, rel=0.02)  # 100 a step
+
+
+@pytest.mark.parametrize("transfers", [[50_000, 100_000], [50_000, 60_000, 70_000], [50_000, 100_000, 100_000]])
+def test_no_link_is_slow_where_groups_are_few_or_several_are_alike(transfers: list[int]):
+    assert judge_job(groups_of(transfers)) == []
+
+
+def test_nothing_is_said_where_nothing_is_matched():
+    job = job_ranks([rank(0, "..."), rank(1, "...")])
+    assert job.unmatched is not None
+    assert judge_job(job) == []
+
+
+def test_titles_have_ten_words_at_most():
+    found = {**cards(replace(HEALTHY, late={3: 10 * MS})), **cards(Declared(8, bus_rate=5e9))}
+    found |= cards(replace(HEALTHY, ranks=64, late=dict.fromkeys((1, 9, 25, 42, 63), 10 * MS)))
+    assert len(JOB_RULES) == 5
+    assert [card.id for card in found.values() if len(plain(card.title).split()) > 10] == []
