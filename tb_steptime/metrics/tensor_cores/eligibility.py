@@ -256,7 +256,7 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
-    """FP32 goes to TF32 where that is faster, else to 16 bits, which halves its bytes; an unknown one is taken for FP32.
+    """FP32 goes to TF32 where that is faster, else to 16 bits, which halves its bytes; an unknown one is FP32.
 
     None for 8 bits: what plain cores reach with them is on no data sheet.
     """
