@@ -87,6 +87,7 @@ REASONS: dict[str, str] = {
     "nor as much shorter as there are more of them.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
+    "tf32_no_faster": "FP32 inputs, and on this GPU TF32 is no faster than FP32: only 16-bit inputs are.",
     "tf32_off": "FP32 inputs, and TF32 is off.",
     "tf32_off_in_cudnn": "FP32 inputs, and no convolution of this trace runs as TF32.",
     "too_few_line_samples": "Lines are not known: the workers were sampled {bursts} times, at most once a second, "

@@ -21,8 +21,9 @@ Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark; a recording may end before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Kernels that only a training runs: gradients of ops, of convolutions by cuDNN's names, and optimizers.
-_BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|dgrad|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
+#: Kernels that only a training runs: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
+#: not among them, because a transposed convolution runs it forward.
+_BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
 #: Ops that a model consists of, one call for each layer; and the kernels of traces without ops.
 _LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
 _LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)

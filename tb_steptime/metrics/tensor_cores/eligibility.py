@@ -67,7 +67,8 @@ class WhyNot(NamedTuple):
 
 TF32_OFF = WhyNot("tf32_off", Reason("tf32_off"), 'torch.set_float32_matmul_precision("high")')
 TF32_OFF_CONVOLUTION = WhyNot("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
-FP32 = WhyNot("fp32", Reason("fp32_unsupported"), "torch.autocast")
+FP32 = WhyNot("fp32", Reason("fp32_unsupported"), 'torch.autocast("cuda", dtype=torch.float16)')
+TF32_NO_FASTER = WhyNot("fp32", Reason("tf32_no_faster"), 'torch.autocast("cuda", dtype=torch.bfloat16)')
 DTYPE = WhyNot("dtype", Reason("type_unsupported"))
 ALIGNED_KERNEL = WhyNot("alignment", Reason("misaligned_kernel"))
 LAYOUT = WhyNot("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
@@ -197,7 +198,7 @@ def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
     known = trace.devices.get(case.device)
     peaks = peaks_of(known.name) if known else None
     dtype = _dtype(case)
-    why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks))
+    why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks), peaks)
     if peaks is None or why is NO_KERNEL or why is DTYPE:
         return why, None
     return why, _rates(case, dtype, peaks)
@@ -222,7 +223,7 @@ def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> s
     return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
 
 
-def _why(case: _Case, dtype: str, missing: set[str]) -> WhyNot:
+def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> WhyNot:
     work = case.product.work if case.product else None
     if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
         return NO_KERNEL
@@ -232,8 +233,12 @@ def _why(case: _Case, dtype: str, missing: set[str]) -> WhyNot:
         return DTYPE
     if case.answer.role == "stage":
         return STAGE
-    if dtype == "float" and (dtype in missing or not case.tf32):
-        return FP32 if dtype in missing else _tf32_off(case)
+    if dtype == "float" and dtype in missing:
+        return FP32
+    if dtype == "float" and peaks is not None and not peaks.tf32_is_faster:
+        return TF32_NO_FASTER
+    if dtype == "float" and not case.tf32:
+        return _tf32_off(case)
     layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY
     return _misaligned(case, _UNITS[dtype]) or layout
 
@@ -251,7 +256,7 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
-    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; an unknown one is taken for FP32.
+    """FP32 goes to TF32 where that is faster, else to 16 bits, which halves its bytes; an unknown one is FP32.
 
     None for 8 bits: what plain cores reach with them is on no data sheet.
     """
@@ -262,7 +267,7 @@ def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
     if dtype in HALVES:
         plain = peaks.plain_half if case.answer.family in _HALF_VECTORS else peaks.fp32
         return Rates(plain, peaks.half, 1.0)
-    if dtype == "float" and peaks.tf32 is not None:
+    if dtype == "float" and peaks.tf32 is not None and peaks.tf32_is_faster:
         return Rates(peaks.fp32, peaks.tf32, 1.0)
     return Rates(peaks.fp32, peaks.half, 0.5)
 

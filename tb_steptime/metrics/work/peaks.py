@@ -7,7 +7,7 @@ stands here. Rates are SMs x boost clock x operations a clock, which the tests h
 
 Where a device is not listed, and its peaks are not told (`told_peaks`), nothing is computed from them: no gain, no
 proof. A part of a GPU (MIG) has none, nor do models of one data centre that share a name (A100 and H100 with 64 GB) and
-slower cards (V100 FHHL).
+slower cards (V100 FHHL). GeForce and workstation cards stand in `graphics_cards`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tb_steptime.metrics.work.graphics_cards import card_rates
 from tb_steptime.metrics.work.told_peaks import told_rates
 from tb_steptime.text.patterns import expression
 
@@ -41,6 +42,11 @@ class Peaks(NamedTuple):
     fp64_tensor: float | None = None
     fp8: float | None = None
     fp32_matrix: float | None = None
+
+    @property
+    def tf32_is_faster(self) -> bool:
+        """GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
+        return self.tf32 is not None and self.tf32 > 1.1 * self.fp32
 
     def roof(self, dtype: str, tensor_cores: bool) -> float | None:
         """What a kernel may reach at most with inputs of that type; None where not known.
@@ -99,18 +105,6 @@ PEAKS = (
     (expression(r"B200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 8000.0, 37.0, 37.0, 4500.0)),  # DGX B200, per GPU
     (expression(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 864.0, fp8=733.0)),  # L40S data sheet
     (expression(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 300.0, fp8=242.0)),  # L4 data sheet
-    # GA102, Ada and RTX Blackwell white papers, FP32 accumulation
-    (expression(r"RTX 3070(?! Ti| Laptop)"), Peaks(20.3, 40.6, 20.3, 20.3, 448.0)),
-    (expression(r"RTX 3080 Ti(?! Laptop)"), Peaks(34.1, 68.2, 34.1, 34.1, 912.0)),
-    (expression(r"RTX 3090 Ti"), Peaks(40.0, 80.0, 40.0, 40.0, 1008.0)),
-    (expression(r"RTX 3090(?! Ti)"), Peaks(35.6, 71.0, 35.6, 35.6, 936.0)),
-    (expression(r"RTX 4070 Ti(?! SUPER)"), Peaks(40.1, 80.2, 40.1, 40.1, 504.0, fp8=160.4)),
-    (expression(r"RTX 4080(?! SUPER| Laptop)"), Peaks(48.7, 97.5, 48.7, 48.7, 717.0, fp8=194.9)),
-    (expression(r"RTX 4090(?! D| Laptop)"), Peaks(82.6, 165.2, 82.6, 82.6, 1008.0, fp8=330.3)),
-    (expression(r"RTX 5070 Ti(?! Laptop)"), Peaks(43.9, 87.9, 43.9, 43.9, 896.0, fp8=175.8)),
-    (expression(r"RTX 5070(?! Ti| Laptop)"), Peaks(30.9, 61.7, 30.9, 30.9, 672.0, fp8=123.5)),
-    (expression(r"RTX 5080(?! Laptop)"), Peaks(56.3, 112.6, 56.3, 56.3, 960.0, fp8=225.1)),
-    (expression(r"RTX 5090(?! D| Laptop)"), Peaks(104.8, 209.5, 104.8, 104.8, 1792.0, fp8=419.0)),
     # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8. FP32 of CDNA 2 is of packed
     # instructions (CDNA 2 white paper), twice what the data sheets print for vectors.
     (expression(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
@@ -130,4 +124,7 @@ def peaks_of(device_name: str) -> Peaks | None:
         return Peaks(tf32=told.get("tf32"), **{name: rate for name, rate in told.items() if name != "tf32"})
     if " MIG " in device_name:
         return None
+    card = card_rates(device_name)
+    if card is not None:
+        return Peaks(**card)  # type: ignore[arg-type]  # only tf32 and fp8 may be None
     return next((peaks for pattern, peaks in PEAKS if pattern.search(device_name)), None)

@@ -44,7 +44,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
             title=phrase("Use the {cores}", cores=cores),
             later=phrase("After the first fix: use the {cores}", cores=cores),
             why=_why(facts, eligible_ns, leading),
-            how=leading.setting,
+            how=_how(facts, leading),
             gain_ns=bound_ns,
             formula=_formula(eligible_ns, device, mine, cores),
             why_confidence=phrase("The gain is a bound from data-sheet peak rates, not a measurement."),
@@ -58,6 +58,18 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
     """The reason that holds for most of the gain; a stage's reason is that of the product that it serves."""
     products = [each for each in obstacles if each.why_not != "stage"]
     return max(products or obstacles, key=lambda each: each.bound_ns)
+
+
+def _how(facts: Facts, leading: Obstacle) -> str | None:
+    """Training in FP16 needs a scaler, because its small gradients become 0."""
+    setting = leading.setting
+    if setting is None or not setting.startswith("torch.autocast"):
+        return setting
+    context = f"with {setting}:\n    loss = model(batch)"
+    trains = facts.job.purpose == "training"
+    if trains and "float16" in setting and "bfloat16" not in setting:
+        return f"{context}\nscaler = torch.amp.GradScaler()  # scaler.scale(loss).backward(); scaler.step(optimizer)"
+    return context if trains else context.replace("loss = ", "output = ")
 
 
 #: By the id of the reason.

@@ -94,7 +94,7 @@ class _Advice(NamedTuple):
 #: Graphs save the launches; where they do not fit, more work for each launch helps.
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
-_STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes and KV cache, more requests in a batch'
+_STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _INPUTS = "# prepare the next inputs while a graph runs"
 
 _LATE = (

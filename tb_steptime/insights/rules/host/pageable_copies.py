@@ -29,12 +29,16 @@ def pageable_copies(facts: Facts) -> Insight | None:
     rows = pageable(facts.host)
     if not rows:
         return None
-    return calls_card(
-        facts, CallsCard("pageable_copies", phrase("Pin the memory of the batch"), _why(rows), rows, _HOW)
-    )
+    title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
+    return calls_card(facts, CallsCard("pageable_copies", phrase(title), _why(rows), rows, how))
 
 
-_HOW = "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
+#: The title, and what to write. Where no loader is recorded, none may exist.
+_OF_LOADER = "Pin the memory of the batch", "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
+_OF_TENSOR = (
+    "Pin the memory of the copied tensors",
+    "tensor = tensor.pin_memory()  # allocated once, and reused\ntensor.to(device, non_blocking=True)",
+)
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:

@@ -76,13 +76,19 @@ def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
 
 
 def test_without_ops_the_names_of_kernels_show_a_training():
-    trace = timeline(
-        "kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": "cudnn::bn_bw_1C11_dgrad_kernel"}
-    )
+    weights = "sm80_xmma_wgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
+    trace = timeline("kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": weights})
     assert (job_kind(trace).purpose, job_kind(trace).evidence[0]) == (
         "training",
-        JobEvidence("backward_kernels", 1, "cudnn::bn_bw_1C11_dgrad_kernel"),
+        JobEvidence("backward_kernels", 1, weights),
     )
+
+
+def test_a_transposed_convolution_is_no_training():
+    """It runs forward what is the gradient of another convolution's input."""
+    data = "sm80_xmma_dgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
+    trace = timeline("kernel 7 | bbb |", names={"b": data})
+    assert job_kind(trace).purpose != "training"
 
 
 #: How the kernel e is launched, and the others: in compiled code, as a generated kernel, with a graph.

@@ -14,6 +14,7 @@ from tb_steptime.trace.model import Device, Trace
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
+FP16 = 'torch.autocast("cuda", dtype=torch.float16)'
 SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
 ALIGN1 = "void cutlass::Kernel<cutlass_75_wmma_simt_h161616gemm_16x16_128x1_nn_align1>(Params)"
 TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
@@ -53,7 +54,7 @@ MS = 1_000_000
         (one(SGEMM, FITS, FLOAT), ("tf32_off", HIGH, int(MS * (1 - 19.5 / 156)))),
         (one(SGEMM, "", ""), ("tf32_off", HIGH, int(MS * (1 - 19.5 / 156)))),  # the kernel's name says FP32
         (one(SGEMM, ODD, FLOAT), ("tf32_off", HIGH, int(MS * (1 - 19.5 / 156)))),  # first turn it on
-        (one(SGEMM, FITS, FLOAT, V100), ("fp32", "torch.autocast", int(MS * (1 - 15.7 / 125)))),
+        (one(SGEMM, FITS, FLOAT, V100), ("fp32", FP16, int(MS * (1 - 15.7 / 125)))),
         (one(HGEMM, ODD, HALF), ("alignment", None, int(MS * (1 - 78 / 312)))),
         (one("ampere_fp16_sgemm_128x64_nn", ODD, HALF), ("alignment", None, int(MS * (1 - 19.5 / 312)))),
         (one(HGEMM, FITS, HALF), ("library_choice", None, int(MS * (1 - 78 / 312)))),

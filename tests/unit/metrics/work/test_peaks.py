@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.errors import TraceError
+from tb_steptime.metrics.work.graphics_cards import CARDS
+from tb_steptime.metrics.work.graphics_cards import RATES as RATES_OF_CARDS
 from tb_steptime.metrics.work.peaks import PEAKS, Peaks, peaks_of
 
 
@@ -27,7 +29,7 @@ from tb_steptime.metrics.work.peaks import PEAKS, Peaks, peaks_of
         ("NVIDIA GB200", 2500.0, 8000.0),
         ("Tesla V100-SXM2-16GB", 125.0, 900.0),
         ("Tesla V100-PCIE-32GB", 112.0, 900.0),
-        ("NVIDIA GeForce RTX 4090", 165.2, 1008.0),
+        ("NVIDIA GeForce RTX 4090", pytest.approx(165.2, rel=0.005), 1008.0),
         ("AMD Instinct MI250X/MI250", 191.5, 1638.0),  # a die
         ("AMD Instinct MI250", 181.0, 1638.0),
         ("AMD Instinct MI325X", 1307.4, 6000.0),
@@ -47,9 +49,8 @@ def test_a_name_leads_to_its_data_sheet(name: str, half: float, memory: float):
         "NVIDIA A100-SXM-64GB",
         "NVIDIA H100 64GB HBM2",
         "Tesla V100-FHHL-16GB",
-        "NVIDIA GeForce RTX 4070 Ti SUPER",
-        "NVIDIA GeForce RTX 4090 D",
-        "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA GeForce RTX 5090 D",
+        "NVIDIA GeForce GTX 1080 Ti",
         "GPU 0",
     ],
 )
@@ -64,7 +65,7 @@ def test_peaks_may_be_told(monkeypatch: pytest.MonkeyPatch):
     a10g, mig = peaks_of("NVIDIA A10G"), peaks_of("NVIDIA A100-SXM4-40GB MIG 3g.20gb")
     assert a10g == Peaks(31.2, 70.0, None, 4 * 31.2, 600.0)
     assert mig == Peaks(8.0, 134.0, 67.0, 32.0, 872.0)
-    assert peaks_of("NVIDIA GeForce RTX 4090 D") is None
+    assert peaks_of("NVIDIA GeForce RTX 5090 D") is None
     assert peaks_of("NVIDIA B200") is not None
 
 
@@ -101,11 +102,9 @@ RATES = {
     "Turing": (128, 1024, None, 256, None, None, None, None),
     "GA100": (128, 2048, 1024, 512, 64, 128, None, None),
     "GA102, A10": (256, 1024, 512, 256, None, None, None, None),
-    "GA102, GeForce": (256, 512, 256, 256, None, None, None, None),
     "Hopper": (256, 4096, 2048, 512, 128, 256, 8192, None),
     "Hopper, H800": (256, 4096, 2048, 512, None, None, 8192, None),
     "Ada": (256, 1024, 512, 256, None, None, 2048, None),
-    "GeForce": (256, 512, 256, 256, None, None, 1024, None),
     "Blackwell": (256, 8192, 4096, 512, 128, 128, 16384, None),
     "CDNA 2": (256, 1024, None, 512, 128, 256, None, 256),
     "CDNA 3": (256, 2048, 1024, 512, 128, 256, 4096, 256),
@@ -135,17 +134,6 @@ CHIPS = {
     "NVIDIA GB200": ("Blackwell", 152, 2062, 2010),
     "NVIDIA L40S": ("Ada", 142, 2520, 2520),
     "NVIDIA L4": ("Ada", 58, 2040, 2040),
-    "NVIDIA GeForce RTX 3070": ("GA102, GeForce", 46, 1725, 1725),
-    "NVIDIA GeForce RTX 3080 Ti": ("GA102, GeForce", 80, 1665, 1665),
-    "NVIDIA GeForce RTX 3090": ("GA102, GeForce", 82, 1695, 1695),
-    "NVIDIA GeForce RTX 3090 Ti": ("GA102, GeForce", 84, 1860, 1860),
-    "NVIDIA GeForce RTX 4070 Ti": ("GeForce", 60, 2610, 2610),
-    "NVIDIA GeForce RTX 4080": ("GeForce", 76, 2505, 2505),
-    "NVIDIA GeForce RTX 4090": ("GeForce", 128, 2520, 2520),
-    "NVIDIA GeForce RTX 5070": ("GeForce", 48, 2512, 2512),
-    "NVIDIA GeForce RTX 5070 Ti": ("GeForce", 70, 2452, 2452),
-    "NVIDIA GeForce RTX 5080": ("GeForce", 84, 2617, 2617),
-    "NVIDIA GeForce RTX 5090": ("GeForce", 170, 2407, 2407),
     "AMD Instinct MI325X": ("CDNA 3", 304, 2100, 2100),
     "AMD Instinct MI300X": ("CDNA 3", 304, 2100, 2100),
     "AMD Instinct MI250X": ("CDNA 2", 110, 1700, 1700),
@@ -174,3 +162,44 @@ def test_rates_are_units_by_clock_by_operations(name: str):
 def test_every_listed_gpu_is_derived():
     used = {next(pattern for pattern, _ in PEAKS if pattern.search(name)) for name in CHIPS}
     assert used == {pattern for pattern, _ in PEAKS}
+
+
+#: TFLOP/s of FP32 and of FP16 on tensor cores with FP32 accumulation, as the white papers of the chips and the data
+#: sheets print them, of Turing that of the Founders Edition.
+PRINTED = {
+    "GeForce RTX 2080 Ti": (14.2, 56.9),
+    "NVIDIA TITAN RTX": (16.3, 130.5),
+    "Quadro RTX 8000": (16.3, 130.5),
+    "NVIDIA GeForce RTX 3070": (20.3, 40.6),
+    "NVIDIA GeForce RTX 3080 Ti": (34.1, 68.2),
+    "NVIDIA GeForce RTX 3090": (35.6, 71.0),
+    "NVIDIA A40": (37.4, 149.7),
+    "NVIDIA RTX A6000": (38.7, 154.8),
+    "NVIDIA L40": (90.5, 181.0),
+    "NVIDIA RTX 6000 Ada Generation": (91.1, 364.2),
+    "NVIDIA GeForce RTX 4080": (48.7, 97.5),
+    "NVIDIA GeForce RTX 4090": (82.6, 165.2),
+    "NVIDIA GeForce RTX 5080": (56.3, 112.6),
+    "NVIDIA GeForce RTX 5090": (104.8, 209.5),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_graphics_cards_reach_what_their_maker_prints(name: str):
+    peaks = peaks_of(name)
+    assert peaks is not None
+    assert (peaks.fp32, peaks.half) == pytest.approx(PRINTED[name], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "faster"),
+    [("NVIDIA GeForce RTX 3060", False), ("NVIDIA L40", False), ("NVIDIA RTX A6000", True), ("NVIDIA A10", True)],
+)
+def test_tf32_is_no_faster_than_fp32_on_geforce_cards(name: str, faster: bool):
+    peaks = peaks_of(name)
+    assert peaks is not None
+    assert peaks.tf32_is_faster == faster
+
+
+def test_every_chip_of_a_graphics_card_has_rates():
+    assert {card.chip for card in CARDS.values()} == RATES_OF_CARDS.keys()

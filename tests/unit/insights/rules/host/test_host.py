@@ -445,7 +445,8 @@ def test_a_pageable_batch_is_pinned():
     insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
     assert insight is not None
     assert plain(insight.why) == ("aten::to copies 38.5 MB a step from pageable memory and blocks the CPU for 100 µs.")
-    assert insight.how == "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
+    assert insight.how is not None
+    assert "DataLoader" not in insight.how  # no loader is recorded
     assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
     assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
 
