@@ -6,8 +6,8 @@ Options: with "recording" the whole recording is one step, and its summary goes 
 is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
 command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
 "processes=4" may read the trace together. An eager recording that names what graphs run is looked for in the log
-directory of "within=FOLDER", or in "names=PATH" alone where the user named that. With "more" the process does not end then: it waits on stdin for the next
-trace, a line of JSON with the same words.
+directory of "within=FOLDER", or in "names=PATH" alone where the user named that. With "more" the process does not end
+then: it waits on stdin for the next trace, a line of JSON with the same words.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why

@@ -91,7 +91,7 @@ class NamedFrom:
 
     named_fraction     share of the graphs' kernel time that runs with kernels that both have
     labelled_fraction  share of it that got a label; 0 where the two do other work, and nothing was carried over
-    is_private: its folder lies outside of the log directory and is not passed on.
+    is_private         its folder lies outside of the log directory, and summaries do not keep it
     """
 
     recording: str

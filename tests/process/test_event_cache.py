@@ -78,8 +78,7 @@ def test_events_are_named_again_when_the_recording_that_names_them_changes(logs,
     write_eager(eager, op_us=7)
 
     def named_again():
-        opened.index()
-        span = opened.directory.get(id)
+        span = opened.directory.find(id)
         return span.measured is not None and span.measured.names.digest not in ("", before.measured.names.digest)
 
     until(named_again)
