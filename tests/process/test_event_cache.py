@@ -78,7 +78,8 @@ def test_events_are_named_again_when_the_recording_that_names_them_changes(logs,
     write_eager(eager, op_us=7)
 
     def named_again():
-        span = opened.directory.find(id)
+        all_read(opened)
+        span = opened.directory.get(id)
         return span.measured is not None and span.measured.names.digest not in ("", before.measured.names.digest)
 
     until(named_again)
