@@ -7,9 +7,9 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
-from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.tensor_cores.bins import KernelBin
 from tb_steptime.metrics.tensor_cores.opportunities import (

@@ -16,7 +16,7 @@ import re
 from collections.abc import Hashable, Sequence
 
 from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
-from tb_steptime.metrics.gpu.short_names import kind_of
+from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 _COMPILED = re.compile(r"^triton_\w*?fused_?(?P<ops>[a-z_0-9]*?)_?\d*$")

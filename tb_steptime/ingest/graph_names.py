@@ -27,7 +27,7 @@ from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.names import TRACE_NAME, TraceName, passed_on_workers, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.recorder_files.finding import digest_of
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.freshness import named_by, stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
 from tb_steptime.ingest.summaries.writing import places_for
 from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION, graph_time
@@ -75,7 +75,7 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
         found = _labelled(trace, other)
         if found is None:
             continue
-        said = replace(found.trace, named_from=_named_from(path, other, found), memo={})
+        said = replace(found.trace, named_from=_named_from(path, other, found, places), memo={})
         if found.labelled_fraction:
             return said
         if nearest is None or nearest.named_from is None or found.named_fraction > nearest.named_from.named_fraction:
@@ -84,7 +84,8 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
 
 
 def graph_names(trace: Trace) -> GraphNames:
-    """What a summary remembers of it."""
+    """What a summary remembers of it. Summaries are passed on, so the folder of a recording outside of the log
+    directory, which may name the user, is not kept; such names hold until they are asked for again."""
     time = graph_time(trace)
     if not time.graph_ns:
         return GraphNames()
@@ -92,9 +93,23 @@ def graph_names(trace: Trace) -> GraphNames:
     if named is None or not named.labelled_fraction:
         return GraphNames(graphs=True, wanted=time.is_much)
     path, other = any_path(trace.path), Path(named.path)
-    folder = os.path.relpath(other.parent, path.absolute().parent) if isinstance(path, Path) else ""
+    folder = ""
+    if isinstance(path, Path) and not named.is_private:
+        folder = os.path.relpath(other.parent, path.absolute().parent)
     known = stamp(other)
     return GraphNames(True, False, folder.replace(os.sep, "/"), digest_of(other.name), known.bytes, known.digest)
+
+
+def _is_within(file: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
+def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
+    """Whether a recording of these places, as it is now, is the one that named what the trace's graphs run. Raises
+    OSError."""
+    return any(
+        digest_of(each.path.name) == names.file and named_by(each.path, names) for each in _candidates(trace, places)
+    )
 
 
 def arrived_since(trace: Path, places: NamePlaces, summary_ns: int) -> bool:
@@ -243,11 +258,13 @@ def _labelled(trace: Trace, path: Path) -> Labelled | None:
         return None
 
 
-def _named_from(trace: Path, other: Path, found: Labelled) -> NamedFrom:
+def _named_from(trace: Path, other: Path, found: Labelled, places: NamePlaces) -> NamedFrom:
     """Its run and worker are said where it is another run, its worker alone in the same folder."""
     worker = _name_of(other).worker
     shown = passed_on_workers([("", worker)]).get(worker, worker)
     folder = other.parent.name
     apart = other.parent != Path(os.path.realpath(trace)).parent
     recording = f"{folder}/{shown}" if apart and folder else shown
-    return NamedFrom(recording, str(other), found.named_fraction, found.labelled_fraction)
+    root = places.log_directory if isinstance(places.log_directory, Path) else trace.parent
+    is_private = bool(places.named) and not _is_within(other, root)
+    return NamedFrom(recording, str(other), found.named_fraction, found.labelled_fraction, is_private)

@@ -25,6 +25,11 @@ _SGLANG_NAME = expression(
     r"(?:(?P<prefix>.+?)-)??(?:(?P<time>\d{9,}(?:\.\d+)?)-)?"
     r"(?P<worker>TP-\d+(?:-(?:DP|PP|EP)-\d+)*)(?:-(?P<stage>[A-Z_]+))?\.trace" + _FORMAT
 )
+#: Converted reports of Nsight Systems: `train.2.nsys-rep.json`, where the number counts the ranges that were captured,
+#: or `rank_3/report1.sqlite.json`, where `report1` is the program's own name for a report.
+_NSYS_NAME = expression(r"(?P<worker>.+?)(?:\.(?P<time>\d{1,9}))?\.(?:nsys-rep|sqlite)(?:\.trace)?" + _FORMAT)
+_NSYS_OWN_NAME = expression(r"report(\d{0,9})")
+_RANK_FOLDER = expression(r"(?:global[-_])?rank[-_]?\d+", re.IGNORECASE)
 _ITERATION_FOLDER = expression(r"iteration_(?P<time>\d+)")
 #: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
 _OF_MACHINE = expression(r"(?P<machine>.+)_(?P<process>\d+)")
@@ -55,6 +60,8 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
         run = "/".join(part for part in (folder, match["prefix"], (match["stage"] or "").lower()) if part)
         time = round(float(match["time"]) * 1e9) if match["time"] else -1
         return TraceName(_run(place, run), match["worker"], time, False)
+    if match := _NSYS_NAME.fullmatch(name):
+        return _of_nsys(place, folder, match["worker"], int(match["time"] or -1))
     sure = _RANK_NAME.fullmatch(name)
     match = sure or TRACE_NAME.fullmatch(name)
     worker = match["worker"] if match else name
@@ -63,6 +70,20 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
     if iteration and rank_in_name(worker) is not None:  # torchtitan writes one folder for each capture of a run
         return TraceName(_run(place, parent), worker, int(iteration["time"]), sure is not None)
     return TraceName(_run(place, folder), worker, -1, sure is not None)
+
+
+def _of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
+    """The rank is that of the file, else that of its folder; the number of the report or of the folder orders them."""
+    parent, _, last = folder.rpartition("/")
+    if rank_in_name(worker) is None and _RANK_FOLDER.fullmatch(last):
+        own = _NSYS_OWN_NAME.fullmatch(worker)
+        worker, folder = (last if own else f"{last}.{worker}"), parent
+        time = int(own[1] or -1) if own and time < 0 else time
+        parent, _, last = folder.rpartition("/")
+    iteration = _ITERATION_FOLDER.fullmatch(last)
+    if iteration and time < 0 and rank_in_name(worker) is not None:
+        folder, time = parent, int(iteration["time"])
+    return TraceName(_run(place, folder), worker, time, False)
 
 
 def _run(place: Place, folder: str) -> str:

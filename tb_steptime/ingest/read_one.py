@@ -6,8 +6,8 @@ Options: with "recording" the whole recording is one step, and its summary goes 
 is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
 command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
 "processes=4" may read the trace together. An eager recording that names what graphs run is looked for in the log
-directory of "within=FOLDER". With "more" the process does not end then: it waits on stdin for the next
-trace, a line of JSON with the same words.
+directory of "within=FOLDER", or in "names=PATH" alone where the user named that. With "more" the process does not end
+then: it waits on stdin for the next trace, a line of JSON with the same words.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -43,7 +43,7 @@ _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
 RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
-_STEPS, _PROCESSES, _WITHIN = "steps=", "processes=", "within="
+_STEPS, _PROCESSES, _WITHIN, _NAMES = "steps=", "processes=", "within=", "names="
 
 #: New objects until Python looks for garbage; most of them are modules', and stay.
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -89,11 +89,18 @@ def within_option(log_directory: AnyPath) -> str:
     return f"{_WITHIN}{address(log_directory)}"
 
 
+def names_option(path: AnyPath) -> str:
+    return f"{_NAMES}{address(path)}"
+
+
 def _name_places(options: Set[str]) -> NamePlaces:
     from tb_steptime.ingest.graph_names import NamePlaces
 
-    within = [each.removeprefix(_WITHIN) for each in options if each.startswith(_WITHIN)]
-    return NamePlaces(log_directory=any_path(within[0]) if within else None)
+    within, named = (
+        tuple(any_path(each.removeprefix(option)) for each in options if each.startswith(option))
+        for option in (_WITHIN, _NAMES)
+    )
+    return NamePlaces(named, log_directory=within[0] if within else None)
 
 
 def _processes(options: Set[str]) -> int:

@@ -28,6 +28,7 @@ from tb_steptime.ingest.read_one import (
     Far,
     Message,
     Refused,
+    names_option,
     processes_option,
     steps_option,
     within_option,
@@ -53,7 +54,7 @@ class Job:
     event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
     one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
     (see `read_one`). processes: how many may read it together. log_directory: which the trace lies in, if it is
-    known."""
+    known. names_from: where the user says that the names of what its graphs run are."""
 
     id: str
     trace: AnyPath
@@ -65,6 +66,7 @@ class Job:
     asked: bool = False
     processes: int = 1
     log_directory: AnyPath | None = None
+    names_from: AnyPath | None = None
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -132,6 +134,8 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
         yield steps_option(*job.steps)
     if job.log_directory is not None:
         yield within_option(job.log_directory.absolute())
+    if job.names_from is not None:
+        yield names_option(job.names_from.absolute())
     yield processes_option(job.processes)
 
 

@@ -133,11 +133,13 @@ class LogDirectory:
             self._first_scan.set()
 
     def _served(self, found: FoundSpan) -> ServedSpan:
-        """The span that is known, or a new one where the file is new or has changed."""
+        """The span that is known, or a new one where the file is new, or it or the recording that names its kernels has
+        changed."""
         known = self._spans.get(found.id)
-        if not known or known.found.stamp != found.stamp:
+        if not known or known.found.stamp != found.stamp or known.names_have_changed():
             return open_span(found)
-        is_new = known.measured is None and found.summary_ns != known.found.summary_ns
+        improves = known.measured is None or known.measured.names.wanted
+        is_new = improves and found.summary_ns != known.found.summary_ns
         if is_new and not known.is_given_up and not self.is_being_read(found.id):
             known.take(open_span(found))  # `tb-steptime index` was faster, on this machine or another
         known.found = found

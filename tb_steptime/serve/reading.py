@@ -100,13 +100,13 @@ class Reader:
             raise SpanFailed(span.problem or _without_trace(span.found))
         if span.measured is None:
             return self.wait(span, work=work)
-        events = self.events.get(_state_of(span.found))
+        events = self.events.get(_state_of(span))
         if events is not None:
             return events
         if span.events_problem:
             raise SpanFailed(span.events_problem)
         if work:
-            self._want_events(span.found, span.found.trace)
+            self._want_events(span, span.found.trace)
         return self.waiting(span)
 
     def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
@@ -130,8 +130,8 @@ class Reader:
             return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
-    def _want_events(self, found: FoundSpan, trace: AnyPath) -> None:
-        self._want_folder(_wanted(found, trace), lambda: self.events.new_folder(_state_of(found)))
+    def _want_events(self, span: ServedSpan, trace: AnyPath) -> None:
+        self._want_folder(_wanted(span.found, trace), lambda: self.events.new_folder(_state_of(span)))
 
     def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
         """Have something made in a folder of its own. Raises SpanFailed where there is no room for one."""
@@ -178,9 +178,10 @@ def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
     return Job(found.id, trace, found.file, whole_recording=found.whole_recording, log_directory=found.log_directory)
 
 
-def _state_of(found: FoundSpan) -> str:
-    """Identifies a trace until its file changes."""
-    return f"{found.id} {found.stamp}"
+def _state_of(span: ServedSpan) -> str:
+    """Identifies a trace until its file changes, or the recording that names what its graphs run."""
+    named_by = span.measured.names.digest if span.measured else ""
+    return f"{span.found.id} {span.found.stamp} {named_by}"
 
 
 def _is_unsettled(found: FoundSpan) -> bool:

@@ -12,6 +12,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
+from tb_steptime.ingest.summaries.freshness import names_are_current, names_stamp
 from tb_steptime.trace.file_names import rank_in_name
 
 #: Sparks have room for so many spans on either side of the one that is shown.
@@ -26,6 +27,7 @@ class ServedSpan:
 
     rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
     monotonic time before which its file is not read again, as it may not have been whole; None: it was never refused.
+    names_stamp: see `names_have_changed`.
     """
 
     found: FoundSpan
@@ -34,6 +36,7 @@ class ServedSpan:
     rereads: int = 0
     events_problem: Problem | None = None
     waits_until: float | None = None
+    names_stamp: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_given_up(self) -> bool:
@@ -65,6 +68,20 @@ class ServedSpan:
         """Back to a span that is not read: its summary was of no use."""
         self.measured = None
         self.rereads += 1
+
+    def names_have_changed(self) -> bool:
+        """Whether the recording that named what its graphs run is another one than the summary was measured with. A
+        scan asks this every few seconds, so the file is read only where its size or time differ from the last look."""
+        if self.measured is None or self.found.trace is None:
+            return False
+        names, trace = self.measured.names, self.found.trace
+        try:
+            now = names_stamp(names, trace)
+            changed = now != self.names_stamp and not names_are_current(names, trace)
+        except OSError:  # it is being replaced: the next scan sees the result
+            return False
+        self.names_stamp = now
+        return changed
 
     def take(self, other: ServedSpan) -> None:
         """What is known of the same file by now, if that is more."""

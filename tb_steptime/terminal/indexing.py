@@ -55,12 +55,13 @@ class Indexed:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
 
-def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False) -> Indexed:
-    """Whose summary is missing or stale, or has paths that are not wanted or the other way round; each trace once. A
-    summary without its trace stays as it is, if it can be read."""
+def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False, names_from: AnyPath | None = None) -> Indexed:
+    """Whose summary is missing or stale, or has paths that are not wanted or the other way round, or does not have the
+    names of what graphs run from where the user says; each trace once. A summary without its trace stays as it is, if
+    it can be read."""
     found = Indexed()
     jobs: dict[str, Job] = {}
-    known = answers(functools.partial(_freshness, keep_paths=keep_paths), spans, file_of)
+    known = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
     for span, fresh in zip(spans, known, strict=True):
         if isinstance(fresh, Problem):
             found.problems.append(fresh)
@@ -68,7 +69,7 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False) -> Indexe
             found.fresh += 1
         elif span.trace:
             id = identity(span.trace)
-            jobs.setdefault(id, _job(id, span.trace, span.log_directory, keep_paths))
+            jobs.setdefault(id, _job(id, span, span.trace, keep_paths, names_from))
     found.to_write = list(jobs.values())
     return found
 
@@ -178,20 +179,28 @@ def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[st
     return lines
 
 
-def _job(id: str, trace: AnyPath, log_directory: AnyPath | None, keep_paths: bool) -> Job:
-    return Job(id, trace.absolute(), str(trace), keep_paths=keep_paths, asked=True, log_directory=log_directory)
+def _job(id: str, span: FoundSpan, trace: AnyPath, keep_paths: bool, names_from: AnyPath | None) -> Job:
+    return Job(
+        id,
+        trace.absolute(),
+        str(trace),
+        keep_paths=keep_paths,
+        asked=True,
+        log_directory=span.log_directory,
+        names_from=names_from,
+    )
 
 
-def _freshness(span: FoundSpan, *, keep_paths: bool) -> bool | Problem:
+def _freshness(span: FoundSpan, *, keep_paths: bool, names_from: AnyPath | None) -> bool | Problem:
     try:
-        return _is_fresh(span, keep_paths)
+        return _is_fresh(span, keep_paths, names_from)
     except TraceError as error:
         return Problem(error.problem, span.path, error.hint)
     except OSError as error:
         return _unreadable(span.path, error)
 
 
-def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
+def _is_fresh(span: FoundSpan, keep_paths: bool, names_from: AnyPath | None) -> bool:
     """Raises OSError, and TraceError for a summary that cannot be read and has no trace."""
     if span.trace is None:
         assert span.summary is not None
@@ -199,7 +208,18 @@ def _is_fresh(span: FoundSpan, keep_paths: bool) -> bool:
         return True
     span.trace.stat()
     known = fresh_summary(span.trace, span.summary)
-    return known is not None and known.keeps_paths == keep_paths and not _may_be_named_now(span, known)
+    if known is None or known.keeps_paths != keep_paths:
+        return False
+    return not (_may_be_named_now(span, known) if names_from is None else _lacks_names(span.trace, known, names_from))
+
+
+def _lacks_names(trace: AnyPath, known: MeasuredSpan, names_from: AnyPath) -> bool:
+    """Whether graphs run what the place that the user named did not name yet. Where it could not, it is tried again."""
+    if not known.names.graphs or not isinstance(trace, Path):
+        return False
+    from tb_steptime.ingest.graph_names import NamePlaces, is_named_from
+
+    return not is_named_from(trace, NamePlaces((names_from,)), known.names)
 
 
 def _may_be_named_now(span: FoundSpan, known: MeasuredSpan) -> bool:

@@ -91,12 +91,14 @@ class NamedFrom:
 
     named_fraction     share of the graphs' kernel time that runs with kernels that both have
     labelled_fraction  share of it that got a label; 0 where the two do other work, and nothing was carried over
+    is_private         its folder lies outside of the log directory, and summaries do not keep it
     """
 
     recording: str
     path: str
     named_fraction: float
     labelled_fraction: float
+    is_private: bool = False
 
 
 @dataclass(frozen=True, eq=False)

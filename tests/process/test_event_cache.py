@@ -17,6 +17,7 @@ from tb_steptime.timeline import event_cache as event_files
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_cache import EventFiles
+from tests.drawn.graph_job import write_captured, write_eager
 from tests.drawn.small_trace import write_trace
 from tests.drawn.stores import all_read, entries, replace_program, until
 from tests.drawn.timeline import timeline
@@ -62,6 +63,28 @@ def test_a_changed_trace_is_read_again(logs, opened):
     write_trace(trace, steps=3)
     until(lambda: entries(opened)[entry.file].last_step == "7")
     assert sum(page(opened, entry.id).boxes.count) == 3 * before
+
+
+def test_events_are_named_again_when_the_recording_that_names_them_changes(logs, opened):
+    eager = write_eager(logs / "eager" / "host_2.1700000000000.pt.trace.json")
+    captured = write_captured(logs / "graphs" / "host_1.1700000900000.pt.trace.json")
+    key = f"graphs/{captured.name}"
+    found = {entry.file: entry.id for entry in all_read(opened).values()}
+    id = next(found[file] for file in found if file.endswith(key))
+    assert page(opened, id)
+    before = opened.directory.get(id)
+    assert before.measured.names.file
+    known = set(opened.reader.events.files)
+    write_eager(eager, op_us=7)
+
+    def named_again():
+        all_read(opened)
+        span = opened.directory.get(id)
+        return span.measured is not None and span.measured.names.digest not in ("", before.measured.names.digest)
+
+    until(named_again)
+    assert page(opened, id)
+    assert set(opened.reader.events.files) - known != set()
 
 
 @pytest.mark.parametrize(

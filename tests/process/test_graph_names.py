@@ -98,6 +98,33 @@ def test_index_reads_again_what_a_new_recording_may_name(logs, captured, capsys)
     assert captured.with_name(captured.name + SUFFIX).exists()
 
 
+def test_index_keeps_names_from_a_place_that_the_user_names(logs, captured, apart, capsys):
+    def index(*more):
+        assert cli.main(["index", str(logs), *map(str, more)]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    def noted():
+        return [note.id for note in fresh_summary(captured).facts.notes if note.id.startswith("graphs_")]
+
+    assert index() == ["1 summary file written, 0 up to date, 0 failed"]
+    assert noted() == ["graphs_unnamed"]
+    assert index("--names-from", apart) == ["1 summary file written, 0 up to date, 0 failed"]
+    assert noted() == ["graphs_named"]
+    assert fresh_summary(captured).names.folder == ""  # the user's own folders are not passed on
+    assert index("--names-from", apart.parent) == index() == ["0 summary files written, 1 up to date, 0 failed"]
+    write_eager(apart, op_us=7)
+    assert index() == ["0 summary files written, 1 up to date, 0 failed"]
+    assert index("--names-from", apart) == ["1 summary file written, 0 up to date, 0 failed"]
+
+
+def test_index_takes_a_named_place_before_the_log_directory(logs, captured, capsys):
+    eager = write_eager(logs / "eager" / EAGER)
+    assert cli.main(["index", str(captured), "--names-from", str(eager)]) == 0
+    assert [note.id for note in fresh_summary(captured).facts.notes if note.id.startswith("graphs_")] == [
+        "graphs_named"
+    ]
+
+
 def test_eager_and_captured_steps_of_one_job_are_compared(logs, captured, capsys):
     write_eager(logs / "eager" / EAGER)
     found = told(capsys, "compare", logs / "eager", logs / "graphs")["candidates"][0]

@@ -46,23 +46,35 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
         and head.release in ("", __version__)
         and is_of(head.trace, trace)
         and are_current(head.records, trace.absolute().parent)
-        and _names_are_current(head.names, trace)
+        and names_are_current(head.names, trace)
     )
 
 
-def _names_are_current(names: GraphNames, trace: AnyPath) -> bool:
-    """Whether the recording that named what graphs run is as it was, or gone: then what it said still holds."""
-    if not names.file or not isinstance(trace, Path):
-        return True
+def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
+    """Whether the recording that named what graphs run is as it was, or gone: then what it said still holds. Raises
+    OSError."""
+    return all(named_by(path, names) for path in _naming(names, trace))
+
+
+def names_stamp(names: GraphNames, trace: AnyPath) -> tuple[tuple[int, int], ...]:
+    """Size and time in ns of the recording that named what graphs run; empty where it is gone or not known. It is
+    cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
+    known = [path.stat() for path in _naming(names, trace)]
+    return tuple((each.st_size, each.st_mtime_ns) for each in known)
+
+
+def _naming(names: GraphNames, trace: AnyPath) -> list[Path]:
+    if not names.file or not names.folder or not isinstance(trace, Path):
+        return []
     folder = trace.absolute().parent / names.folder
     try:
-        named = [name for name in os.listdir(folder) if digest_of(name) == names.file]
+        return [folder / name for name in os.listdir(folder) if digest_of(name) == names.file]
     except OSError:
-        return True
-    return all(_is_same(folder / name, names) for name in named)
+        return []
 
 
-def _is_same(path: Path, names: GraphNames) -> bool:
+def named_by(path: Path, names: GraphNames) -> bool:
+    """Whether a file holds what it held when it named what graphs run. Raises OSError."""
     size = path.stat().st_size
     return size == names.bytes and _digest(path, size) == names.digest
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace

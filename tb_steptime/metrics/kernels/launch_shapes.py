@@ -11,14 +11,10 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
-from tb_steptime.text.patterns import expression
+from tb_steptime.metrics.kernel_names.traits import PERSISTENT
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
-
-#: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
-#: those that say so. Their blocks take work from a list, so that the shape of their grid says nothing of a tail.
-PERSISTENT = expression(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?softmax)")
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:

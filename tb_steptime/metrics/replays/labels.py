@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.metrics.gpu.short_names import kind_of, short_name
+from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
 from tb_steptime.metrics.kernels.makers import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases

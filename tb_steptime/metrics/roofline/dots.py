@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import exchanging
-from tb_steptime.metrics.gpu.distinct_names import kernel_names
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
+from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.above import Above, says_fewer, why_above

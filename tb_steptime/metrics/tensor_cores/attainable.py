@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tb_steptime.metrics.kernel_names.traits import ALWAYS_ALIGNED, LOADED_AT_ONCE
 from tb_steptime.metrics.work.calls import TYPE_BYTES, Work
 from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.text import Reason, count
-from tb_steptime.text.patterns import expression
 
 #: A kernel that does nothing takes as long, ns.
 EMPTY_NS = 5_000
@@ -29,9 +29,6 @@ ALIGNED_FRACTION = 0.4
 SMALL_LENGTH = 32
 #: Bytes that the fastest kernels load at once.
 UNIT_BYTES = 16
-_LOADED_AT_ONCE = expression(r"align[abc]?(\d+)")
-#: Kernels of cuBLASLt that load by TMA, which exist for aligned operands only.
-_ALWAYS_ALIGNED = expression(r"^nvjet_")
 
 
 class Slowness(NamedTuple):
@@ -97,10 +94,10 @@ def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
 
 def _misaligned(work: Work, kernels: Sequence[str], size: int) -> bool:
     """As the names say; where they say nothing, a row of an operand that is no multiple of what is loaded at once."""
-    loaded = [int(each) for name in kernels for each in _LOADED_AT_ONCE.findall(name)]
+    loaded = [int(each) for name in kernels for each in LOADED_AT_ONCE.findall(name)]
     if loaded:
         return min(loaded) * size < UNIT_BYTES
-    if all(map(_ALWAYS_ALIGNED.search, kernels)):
+    if all(map(ALWAYS_ALIGNED.search, kernels)):
         return False
     _, n, k = work.lengths
     return n * size % UNIT_BYTES != 0 or k * size % UNIT_BYTES != 0

@@ -15,9 +15,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from tb_steptime.metrics.kernel_names.name_rules import Answer
+from tb_steptime.metrics.kernel_names.traits import MISALIGNED_KERNEL
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
-from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.calls import TYPE_BYTES
 from tb_steptime.metrics.work.peaks import HALVES, Peaks, peaks_of
@@ -39,8 +40,6 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
-#: A kernel that loads so few elements at once that its operands cannot be aligned: "align1", "align2".
-_MISALIGNED_KERNEL = expression(r"_?align(?:a|b|c)?([12])(?!\d)")
 _CONVOLUTION = expression(r"conv")
 
 #: The type of the inputs where no op says it, by the family of the kernel's name.
@@ -252,7 +251,7 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
     odd = [length for length in lengths if length % unit]
     if odd:
         return WhyNot("alignment", Reason("misaligned_size", {"length": count(odd[0]), "unit": count(unit)}))
-    return ALIGNED_KERNEL if _MISALIGNED_KERNEL.search(case.kernel) else None
+    return ALIGNED_KERNEL if MISALIGNED_KERNEL.search(case.kernel) else None
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:

@@ -18,9 +18,9 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
+from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.metrics.tensor_cores.bins import KernelBin
-from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups

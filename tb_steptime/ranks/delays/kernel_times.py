@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_steptime.analyses.compare import CompareResult
-from tb_steptime.metrics.gpu.collectives import is_collective
+from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.ranks.spans import RankSpan
 

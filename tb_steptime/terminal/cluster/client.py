@@ -58,7 +58,7 @@ class ClusterReaders:
     def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
         self._client.subscribe_topic(self._topic, self._hear)
         for job in jobs:
-            task = Task(job.id, job.trace, job.keep_paths, self._topic, job.log_directory)
+            task = Task(job.id, job.trace, job.keep_paths, self._topic, job.log_directory, job.names_from)
             future = self._client.submit(_by_name(), packed(task), pure=False, retries=_RETRIES)
             self._futures.append(future)
             future.add_done_callback(functools.partial(self._ended, job, on_end))

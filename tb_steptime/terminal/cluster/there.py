@@ -32,6 +32,7 @@ class Task:
     keep_paths: bool
     topic: str
     log_directory: AnyPath | None = None
+    names_from: AnyPath | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def measure_there(task: Task) -> Outcome:
             keep_paths=task.keep_paths,
             asked=True,
             log_directory=task.log_directory,
+            names_from=task.names_from,
         )
         queue.want(job, urgent=False)
         return _outcome(task, _waited(task, queue, ended))

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command, exit_code
+from tb_steptime.terminal.commands.base import Command, add_names_from, exit_code
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -32,6 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="have the workers of a Dask cluster read the traces: the address of its scheduler, such as "
         "tcp://host:8786, or local for a cluster of --jobs processes on this machine",
     )
+    add_names_from(parser)
     parser.add_argument(
         "--keep-paths",
         action="store_true",
@@ -54,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     spans = list(find_spans(options.paths, problems))
-    indexed = find_work(spans, keep_paths=options.keep_paths)
+    indexed = find_work(spans, keep_paths=options.keep_paths, names_from=options.names_from)
     indexed.problems[:0] = problems
     try:
         write_summaries(indexed, _readers(options.dask if indexed.to_write else None, options.jobs))

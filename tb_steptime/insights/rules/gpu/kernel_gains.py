@@ -12,7 +12,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
-from tb_steptime.metrics.gpu.short_names import short_name
+from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN, rates
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
-from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, split_kernel_time
 from tb_steptime.metrics.work.calls import Work
 from tb_steptime.metrics.work.flops import OPS, work_of

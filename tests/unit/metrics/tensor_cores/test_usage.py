@@ -11,10 +11,11 @@ import pytest
 
 from tb_steptime.analyses.tensor_cores import ANALYSIS, KERNEL_ROWS, NO_ACTIVITY, KernelRow, SplitStep
 from tb_steptime.metrics.base import Figure
-from tb_steptime.metrics.gpu.collectives import collective_names, is_collective
-from tb_steptime.metrics.gpu.function_names import function_name
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.tensor_cores.name_rules import FAMILIES, Family, TensorCore, classify
+from tb_steptime.metrics.kernel_names.collectives import is_collective
+from tb_steptime.metrics.kernel_names.function_names import function_name
+from tb_steptime.metrics.kernel_names.name_rules import FAMILIES, Family, TensorCore, classify
 from tb_steptime.metrics.tensor_cores.profiler_tab import PROFILER_TAB_WORDS, profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,

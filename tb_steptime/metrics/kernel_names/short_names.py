@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from tb_steptime.metrics.gpu.collectives import is_collective
-from tb_steptime.metrics.gpu.function_names import ANONYMOUS, function_name, own_name
+from tb_steptime.metrics.kernel_names.collectives import is_collective
+from tb_steptime.metrics.kernel_names.function_names import ANONYMOUS, function_name, own_name
 from tb_steptime.text.patterns import expression
 
 #: A type as it is written in names of kernels -> as PyTorch's users write it. The first that is found in a name of a
