@@ -8,8 +8,6 @@ name     the same name
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
@@ -63,7 +61,7 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
     alike = np.arange(len(trace.strings), dtype=np.int64)
     first: dict[str, int] = {}
     for name in distinct_in(trace.events.name[trace.events.rows(Kind.USER)]).tolist():
-        alike[name] = first.setdefault(re.sub(_NUMBER, "#", trace.strings[name]), name)
+        alike[name] = first.setdefault(_NUMBER.sub("#", trace.strings[name]), name)
     return alike[trace.events.name[host.row]]
 
 
