@@ -1,7 +1,7 @@
 """The time that calls took beyond the steady duration of their site, as intervals.
 
-    call       [ 5 us ]   [            60 us            ]   [ 5 us ]
-    excess                       [#########55 us########]             at the end of what was too long
+call       [ 5 us ]   [            60 us            ]   [ 5 us ]
+excess                       [#########55 us########]             at the end of what was too long
 """
 
 from __future__ import annotations

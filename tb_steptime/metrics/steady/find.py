@@ -20,7 +20,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
 
 #: Calls of a first use, wherever in a recording that is.
 FIRST_USE = expression(
@@ -68,14 +68,11 @@ def _on_host(trace: Trace, host: HostEvents) -> Excess:
 
 def _where(stretches: Stretches, kept: Bool) -> Stretches:
     return Stretches(
-        *(
-            getattr(stretches, name)[kept]
-            for name in ("thread", "start_ns", "end_ns", "inside", "before", "after")
-        )
+        *(getattr(stretches, name)[kept] for name in ("thread", "start_ns", "end_ns", "inside", "before", "after"))
     )
 
 
-def _of_first_use(trace: Trace, event: Int64) -> Bool:
+def _of_first_use(trace: Trace, event: Int32) -> Bool:
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: FIRST_USE.match(name) is not None)
     return is_in(event, calls) if len(calls) else np.zeros(len(event), bool)
 

@@ -46,9 +46,10 @@ def judge(length: Int64, step: Int64, sites: list[Int64]) -> Judged:
         few = count < np.where(alike, FEWEST_ALIKE, FEWEST)
         if not few.any():
             break
-        wider = _centres(length, site)
         alike |= few
-        usual, spread, count = (np.where(few, new, old) for new, old in zip(wider, (usual, spread, count), strict=False))
+        new_usual, new_spread, new_count, _ = _centres(length, site)
+        usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
+        count = np.where(few, new_count, count)
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
     at_place = _at_place(length, step, sites[0])
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
@@ -62,7 +63,8 @@ def judge(length: Int64, step: Int64, sites: list[Int64]) -> Judged:
 
 def _is_rare(long: Bool, site: Int64) -> Bool:
     calls, longs = np.bincount(site), np.bincount(site, long)
-    return (longs <= np.maximum(1, RARE_FRACTION * calls))[site]
+    rare: Bool = longs <= np.maximum(1, RARE_FRACTION * calls)
+    return rare[site]
 
 
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:

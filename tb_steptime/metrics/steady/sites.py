@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, distinct_in
 
 #: Users number their ranges: "step 5", "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -30,9 +30,9 @@ def stretch_sites(trace: Trace, host: HostEvents, stretches: Stretches) -> list[
     path = _paths(host, name)
     exact = _paths(host, mixed(name, shapes))
     before, after = _at(name, stretches.before), _at(name, stretches.after)
-    return [
-        numbered(mixed(_at(column, stretches.inside), before, after)) for column in (exact, path, name)
-    ] + [numbered(_at(name, stretches.inside))]
+    return [numbered(mixed(_at(column, stretches.inside), before, after)) for column in (exact, path, name)] + [
+        numbered(_at(name, stretches.inside))
+    ]
 
 
 def event_paths(trace: Trace, host: HostEvents) -> Int64:
@@ -74,7 +74,7 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
     return path
 
 
-def _at(column: Int64, place: Int64) -> Int64:
+def _at(column: Int64, place: Int32) -> Int64:
     """The value of each place; -1 of no place."""
     return np.where(place >= 0, column[place], -1) if len(column) else np.full(len(place), -1, np.int64)
 

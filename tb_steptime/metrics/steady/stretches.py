@@ -9,6 +9,7 @@ stretch   l a    c        a           l            the time of a thread is the s
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -64,14 +65,14 @@ def host_events(trace: Trace) -> HostEvents:
     rows = trace.events.rows(*_HOST_KINDS)
     rows = rows[trace.events.dur_ns[rows] > 0]
     thread = trace.events.thread[rows]
-    row, parent, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], 0
+    row, enclosing, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], 0
     for each in distinct_in(thread).tolist():
         mine = rows[thread == each]
         above = parents(trace.events.start_ns[mine], trace.events.ends(mine))
         row.append(mine)
-        parent.append(np.where(above >= 0, above + first, -1).astype(np.int32))
+        enclosing.append(np.where(above >= 0, above + first, -1).astype(np.int32))
         first += len(mine)
-    parent = np.concatenate(parent)
+    parent: Int32 = np.concatenate(enclosing)
     return HostEvents(np.concatenate(row).astype(np.int32), parent, _depth(parent))
 
 
@@ -96,10 +97,9 @@ def _pairs(edges: Int64) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _joined(pieces: list[Stretches], name: str) -> Int64:
+def _joined(pieces: list[Stretches], name: str) -> Any:
     columns = [getattr(piece, name) for piece in pieces]
-    joined: Int64 = np.concatenate(columns) if columns else np.empty(0, np.int64)
-    return joined
+    return np.concatenate(columns) if columns else np.empty(0, np.int64)
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
