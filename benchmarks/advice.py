@@ -32,7 +32,7 @@ from benchmarks.loading_truth import RECORDER, TRACE, train
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 #: The trace alone and the recorder's files lead to the same card.
 EITHER = "either"

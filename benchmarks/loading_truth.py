@@ -35,7 +35,7 @@ from benchmarks.loader_training import MADE, TAKEN, TRUTH, Training
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: What the estimates promise.

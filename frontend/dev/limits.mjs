@@ -1,4 +1,4 @@
-/** Limits that no linter holds: length of lines and files, and the size of the bundle as it is served. */
+/** Limits that no linter holds: length of lines, and the size of the bundle as it is served. Long files are named. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,8 @@ import { gzipSync } from "node:zlib";
 import { build } from "vite";
 
 const MAX_COLUMNS = 120;
-const MAX_LINES = 300;
+/** A soft mark: a longer file is named, and fails nothing. */
+const MANY_LINES = 500;
 
 /** JavaScript and CSS together, gzipped: what a browser loads before the first picture, and that with all views. */
 const MAX_FIRST_KB = 110;
@@ -22,7 +23,7 @@ for (const folder of ["src", "test", "dev"]) {
     if (!/\.(tsx?|mjs|css)$/.test(name) || GENERATED.test(name)) continue;
     const path = join(folder, name);
     const lines = readFileSync(path, "utf8").split("\n");
-    if (lines.length - 1 > MAX_LINES) complaints.push(`${path}: ${lines.length - 1} lines, at most ${MAX_LINES}`);
+    if (lines.length - 1 > MANY_LINES) console.log(`${path}: ${lines.length - 1} lines; is it one topic?`);
     for (const [at, line] of lines.entries()) {
       if (line.length > MAX_COLUMNS) complaints.push(`${path}:${at + 1}: ${line.length} columns`);
     }

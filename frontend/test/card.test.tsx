@@ -1,7 +1,7 @@
 /** A card: how grave it is, and from what a low confidence lowered it. */
 
 import { expect, test } from "vitest";
-import { Overview } from "../src/views/overview";
+import { Overview } from "../src/views/overview/overview";
 import { PAGE, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 

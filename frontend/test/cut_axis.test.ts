@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { NOBODY } from "../src/charts/lines/crowd";
-import { axisEnd, largestShown, valuesAbove } from "../src/charts/lines/cut_axis";
 import type { ChartLine } from "../src/charts/lines/line_layout";
 import { axisOver } from "../src/views/trends/axis";
+import { axisEnd, largestShown, valuesAbove } from "../src/views/trends/charts/cut_axis";
 import { runsOf } from "../src/views/trends/runs";
 import { shownLines } from "../src/views/trends/shown_lines";
 import { trendSpan, trendsPage } from "./fixtures/figures";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sorted } from "../src/components/table_order";
-import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
+import { Gpu } from "../src/views/gpu/gpu";
 import {
   GROUPINGS,
   groupingOf,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { eventInTimeline, rangeInTimeline, stepInTimeline } from "../src/address/timeline";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
-import { Host } from "../src/views/host";
+import { Host } from "../src/views/host/host";
 import { hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
 import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";

@@ -1,9 +1,9 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, carried, peakPath } from "../src/charts/time/queue_paths";
 import { binsPerPixel, maxOf, meanOf } from "../src/charts/time/time_bins";
-import { Host } from "../src/views/host";
 import { blockingKey, madeBy, matching } from "../src/views/host/blocking";
+import { areaPath, carried, peakPath } from "../src/views/host/charts/queue_paths";
+import { Host } from "../src/views/host/host";
 import { hiddenReasons, idleOf, withToggled } from "../src/views/host/idle";
 import { linesOf, openAtFirst } from "../src/views/host/range_tree";
 import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";

@@ -1,13 +1,13 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { around, boxOf, freeLabel } from "../src/charts/axes/free_label";
-import { ColumnsPlot } from "../src/charts/bars/wait_columns";
-import { bent, CurvePlot } from "../src/charts/lines/worker_curve";
-import { cut } from "../src/charts/lines/worker_curve_layout";
-import { ProductionPlot } from "../src/charts/time/production";
-import { gutterOf, rowHeight, segmentAt } from "../src/charts/time/production_lanes";
 import { scaleFor } from "../src/format";
 import { periodsOf } from "../src/views/data_loading/burst";
+import { around, boxOf, freeLabel } from "../src/views/data_loading/charts/free_label";
+import { ProductionPlot } from "../src/views/data_loading/charts/production";
+import { gutterOf, rowHeight, segmentAt } from "../src/views/data_loading/charts/production_lanes";
+import { ColumnsPlot } from "../src/views/data_loading/charts/wait_columns";
+import { bent, CurvePlot } from "../src/views/data_loading/charts/worker_curve";
+import { cut } from "../src/views/data_loading/charts/worker_curve_layout";
 import { BURST, CURVE } from "./fixtures/loading";
 import { textsOf } from "./fixtures/words";
 

@@ -3,9 +3,9 @@ import { WHOLE_RECORDING } from "../src/address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
 import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
-import { Operators } from "../src/views/operators";
 import { tensorText } from "../src/views/operators/columns";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
+import { Operators } from "../src/views/operators/operators";
 import { comparedModules, comparedOps } from "../src/views/operators/other";
 import {
   groupingOf,

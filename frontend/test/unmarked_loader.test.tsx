@@ -1,7 +1,7 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult } from "../src/api.gen";
-import { DataLoading } from "../src/views/data_loading";
+import { DataLoading } from "../src/views/data_loading/data_loading";
 import { recorderLines } from "../src/views/data_loading/record_hint";
 import { loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { RECORDED, TITLES } from "./fixtures/loading";

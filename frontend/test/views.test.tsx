@@ -7,7 +7,7 @@ import { Top } from "../src/frame/top";
 import { Empty } from "../src/states/empty";
 import { Failed } from "../src/states/failed";
 import { Reading } from "../src/states/reading";
-import { Overview } from "../src/views/overview";
+import { Overview } from "../src/views/overview/overview";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { fittingLines } from "../src/charts/bars/chain_layout";
-import { fallAxis, levelsOf } from "../src/charts/bars/waterfall_layout";
+import { fittingLines } from "../src/views/compare/charts/chain_layout";
+import { fallAxis, levelsOf } from "../src/views/compare/charts/waterfall_layout";
 
 const fall = (change: number, low: number | null = null, high: number | null = null) => ({ change, low, high });
 

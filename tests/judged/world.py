@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from tb_steptime.insights.base import Insight, Judgement
-from tb_steptime.terminal.printer import plain
+from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_there, real_path, reference
 from tests.judged.found import judgement_of
 

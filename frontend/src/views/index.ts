@@ -6,22 +6,26 @@
  */
 
 import type { ViewId } from "../api.gen";
-import { Overview } from "./overview";
+import { Overview } from "./overview/overview";
 import { here, later } from "./part";
 import type { View } from "./props";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   overview: { of: "span", totals: true, part: here(Overview) },
-  trends: { of: "spans", part: later(async () => (await import("./trends")).Trends) },
-  data_loading: { of: "span", part: later(async () => (await import("./data_loading")).DataLoading) },
-  tensor_cores: { of: "span", totals: true, part: later(async () => (await import("./tensor_cores")).TensorCores) },
-  gpu: { of: "span", totals: true, part: later(async () => (await import("./gpu")).Gpu) },
-  host: { of: "span", totals: true, part: later(async () => (await import("./host")).Host) },
-  operators: { of: "span", totals: true, part: later(async () => (await import("./operators")).Operators) },
-  memory: { of: "span", totals: true, part: later(async () => (await import("./memory")).Memory) },
-  ranks: { of: "job", part: later(async () => (await import("./ranks")).Ranks) },
-  compare: { of: "pair", part: later(async () => (await import("./comparison")).Comparison) },
-  timeline: { of: "span", part: later(async () => (await import("./timeline")).Timeline) },
+  trends: { of: "spans", part: later(async () => (await import("./trends/trends")).Trends) },
+  data_loading: { of: "span", part: later(async () => (await import("./data_loading/data_loading")).DataLoading) },
+  tensor_cores: {
+    of: "span",
+    totals: true,
+    part: later(async () => (await import("./tensor_cores/tensor_cores")).TensorCores),
+  },
+  gpu: { of: "span", totals: true, part: later(async () => (await import("./gpu/gpu")).Gpu) },
+  host: { of: "span", totals: true, part: later(async () => (await import("./host/host")).Host) },
+  operators: { of: "span", totals: true, part: later(async () => (await import("./operators/operators")).Operators) },
+  memory: { of: "span", totals: true, part: later(async () => (await import("./memory/memory")).Memory) },
+  ranks: { of: "job", part: later(async () => (await import("./ranks/ranks")).Ranks) },
+  compare: { of: "pair", part: later(async () => (await import("./compare/compare")).Comparison) },
+  timeline: { of: "span", part: later(async () => (await import("./timeline/timeline")).Timeline) },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);

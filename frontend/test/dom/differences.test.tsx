@@ -3,7 +3,7 @@
 import { render, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { DeviceSplit, Opportunity, ProductRate } from "../../src/api.gen";
-import { TensorCores } from "../../src/views/tensor_cores";
+import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "../fixtures/figures";
 
 const MS = 1e6;

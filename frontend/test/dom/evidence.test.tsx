@@ -4,8 +4,8 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
-import { LargestPieces } from "../../src/views/largest";
 import { evidenceKeys, marking } from "../../src/views/marks";
+import { LargestPieces } from "../../src/views/overview/largest";
 import { INSIGHT, plain, TAB } from "../fixtures/pages";
 
 const ROWS = Array.from({ length: 500 }, (_, at) => `op ${at}`);

@@ -1,7 +1,7 @@
 import { fireEvent, render } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { PageOf } from "../../src/api.gen";
-import { Host } from "../../src/views/host";
+import { Host } from "../../src/views/host/host";
 import { BLOCKING, hostPage, hostTab, MS, RESULT, TITLES } from "../fixtures/host";
 import { plain } from "../fixtures/pages";
 import { textsOf } from "../fixtures/words";

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
 import type { MemoryPage, PageOf } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { Memory } from "../../src/views/memory";
+import { Memory } from "../../src/views/memory/memory";
 import { answered, memoryPage, RESULT } from "../fixtures/memory";
 import { TAB } from "../fixtures/pages";
 

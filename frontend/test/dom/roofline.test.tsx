@@ -2,8 +2,8 @@
 
 import { fireEvent, render } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
-import { RooflinePlot } from "../../src/charts/lines/roofline";
-import { memoryLabel, roofLine, roofName, scalesOf } from "../../src/charts/lines/roofline_layout";
+import { RooflinePlot } from "../../src/views/gpu/charts/roofline";
+import { memoryLabel, roofLine, roofName, scalesOf } from "../../src/views/gpu/charts/roofline_layout";
 
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
 const ROOFS = [{ name: "BF16", tflops: 100 }];

@@ -7,7 +7,7 @@ import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
 import type { EventSource } from "../../src/views/props";
-import { Timeline } from "../../src/views/timeline";
+import { Timeline } from "../../src/views/timeline/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 

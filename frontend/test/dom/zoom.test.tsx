@@ -2,12 +2,12 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { describe, expect, test, vi } from "vitest";
-import { Heatmap } from "../../src/charts/time/heatmap";
-import { MetricRows } from "../../src/charts/time/metric_rows";
-import { Production } from "../../src/charts/time/production";
-import { QueueChart } from "../../src/charts/time/queue_chart";
 import { scaleFor } from "../../src/format";
 import type { TimeRange } from "../../src/time_range";
+import { Production } from "../../src/views/data_loading/charts/production";
+import { MetricRows } from "../../src/views/gpu/charts/metric_rows";
+import { QueueChart } from "../../src/views/host/charts/queue_chart";
+import { Heatmap } from "../../src/views/trends/charts/heatmap";
 
 const US = 1000;
 const WHOLE = 1000 * US;

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan, spans_of_files

@@ -399,7 +399,7 @@ def test_what_a_file_is_its_bytes_say_and_not_its_name(tmp_path):
     assert looks_like_trace(other) and len(find_steps(read_trace(other)).steps) == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\n\x02", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", b"\n", b"\n\x02", gzip.compress(b"")], ids=["empty", "line", "bytes", "gzip"])
 def test_what_holds_nothing_is_refused(content, tmp_path):
     with pytest.raises(TraceError):
         read_trace(written(tmp_path, content))

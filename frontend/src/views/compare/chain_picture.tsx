@@ -2,8 +2,6 @@
 
 import { useMemo } from "preact/hooks";
 import type { Parts, StepChange } from "../../api.gen";
-import { type ChainColumn, ChainColumns } from "../../charts/bars/chain_columns";
-import type { Line } from "../../charts/bars/chain_layout";
 import type { TipContent } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -13,6 +11,8 @@ import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
+import { type ChainColumn, ChainColumns } from "./charts/chain_columns";
+import type { Line } from "./charts/chain_layout";
 import { signed } from "./difference";
 import type { Experiment } from "./experiments";
 import { intervalText, NOT_CLEAR } from "./interval";

@@ -2,12 +2,12 @@
 
 import { useMemo } from "preact/hooks";
 import type { Waterfall as Found } from "../../api.gen";
-import { type FallRow, Waterfall } from "../../charts/bars/waterfall";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { counted, type Scale } from "../../format";
 import { readingOf } from "../choices";
 import type { Pair, Tab } from "../props";
+import { type FallRow, Waterfall } from "./charts/waterfall";
 import { intervalText } from "./interval";
 import { stepScales } from "./step_scales";
 import { fallRows, OF_KERNELS, spokenOf, WAYS, waterfallTable, waterfallTip } from "./waterfall_rows";

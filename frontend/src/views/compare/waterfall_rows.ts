@@ -1,12 +1,12 @@
 /** The rows of a waterfall: their names, their colours, and what is said of each. */
 
 import type { Contribution, Waterfall as Found, PartMeaning } from "../../api.gen";
-import type { FallRow } from "../../charts/bars/waterfall";
 import type { TipContent } from "../../charts/pointer/tip";
 import type { TableData } from "../../components/data_table";
 import { type Scale, shortened } from "../../format";
 import type { Meanings } from "../../meanings";
 import type { Pair } from "../props";
+import type { FallRow } from "./charts/waterfall";
 import { signed } from "./difference";
 import { type Interval, intervalText, isClear, NOT_CLEAR } from "./interval";
 

@@ -1,11 +1,11 @@
 import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
-import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
+import { WaitColumns } from "./charts/wait_columns";
 import type { LoaderPictureProps } from "./step_table";
 
 const HEIGHT = 168;

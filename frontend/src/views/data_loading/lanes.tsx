@@ -1,9 +1,9 @@
 import type { Lane, LaneWindow } from "../../api.gen";
-import { type ChartLane, type LaneMark, Lanes } from "../../charts/time/lanes";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";
 import { closed, sentence } from "../../phrase";
+import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
 import type { LoaderPictureProps } from "./step_table";
 
 /** The loader, the host and the device side by side through two steps. */

@@ -1,5 +1,4 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
-import { Production } from "../../charts/time/production";
 import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
@@ -17,6 +16,7 @@ import {
   partsOfLanes,
   workerName,
 } from "./batch_production";
+import { Production } from "./charts/production";
 
 export interface RecordedProps {
   recorded: Recorded;

@@ -1,11 +1,11 @@
 import type { Reason, WorkerCurve } from "../../api.gen";
-import { WorkerCurveChart } from "../../charts/lines/worker_curve";
-import type { CurveMark } from "../../charts/lines/worker_curve_layout";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Compared, Tab, Titles } from "../props";
+import { WorkerCurveChart } from "./charts/worker_curve";
+import type { CurveMark } from "./charts/worker_curve_layout";
 
 const HEIGHT = 206;
 

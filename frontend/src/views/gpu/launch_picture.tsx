@@ -1,12 +1,12 @@
 import type { DeviceGpu, LaunchShape } from "../../api.gen";
-import type { Launch } from "../../charts/bars/wave_rows";
-import { Waves, wavesHeight } from "../../charts/bars/waves";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { hint } from "../../dom/hint";
 import { count, counted, DASH, percent } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
+import type { Launch } from "./charts/wave_rows";
+import { Waves, wavesHeight } from "./charts/waves";
 
 interface LaunchPictureProps {
   shape: LaunchShape | null;

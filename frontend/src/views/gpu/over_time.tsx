@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
 import type { BinLayer } from "../../charts/time/bin_layers";
-import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
 import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -12,6 +11,7 @@ import { sentence } from "../../phrase";
 import { lengthOf, type TimeRange } from "../../time_range";
 import { type StepSelection, zoomWithin } from "../choices";
 import type { Tab } from "../props";
+import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
 interface GpuOverTimeProps {
   result: GpuResult;

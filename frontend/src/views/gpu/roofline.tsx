@@ -2,8 +2,6 @@
 
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
-import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "../../charts/lines/roofline";
-import type { FlatRoof } from "../../charts/lines/roofline_layout";
 import { totalsText } from "../../components/figures";
 import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
@@ -13,6 +11,8 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
+import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
+import type { FlatRoof } from "./charts/roofline_layout";
 import { columnsOf, csvOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./roofline_table";
 
 interface RooflineProps {

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
 import type { BinLayer } from "../../charts/time/bin_layers";
-import { QueueChart } from "../../charts/time/queue_chart";
 import type { Bins } from "../../charts/time/time_bins";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -10,6 +9,7 @@ import { sentence } from "../../phrase";
 import { lengthOf } from "../../time_range";
 import { shownStep, zoomWithin } from "../choices";
 import { type HostPart, titleOf } from "../props";
+import { QueueChart } from "./charts/queue_chart";
 
 /** The queue of one step over time, with the phases above it and the device below. */
 export function QueuePicture({ result, titles, tab, name }: HostPart) {

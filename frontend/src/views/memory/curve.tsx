@@ -1,6 +1,4 @@
 import type { DeviceMemory, MemoryBins, MemoryResult } from "../../api.gen";
-import { MemoryChart } from "../../charts/time/memory_chart";
-import type { Curve } from "../../charts/time/memory_paths";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -8,6 +6,8 @@ import { bytes, counted, fine, ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf } from "../../time_range";
 import { titleOf } from "../props";
+import { MemoryChart } from "./charts/memory_chart";
+import type { Curve } from "./charts/memory_paths";
 import type { MemoryAnswer } from "./data";
 import type { MemoryPart } from "./part";
 

@@ -3,7 +3,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { Bandwidth, type BandwidthPoint } from "../../charts/ranks/bandwidth";
 import type { TableData } from "../../components/data_table";
 import { Filter } from "../../components/filter";
 import { Picture } from "../../components/picture";
@@ -14,6 +13,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import { type Tab, titleOf } from "../props";
+import { Bandwidth, type BandwidthPoint } from "./charts/bandwidth";
 import { type Exchange, exchangesOf, matches } from "./exchanges";
 
 interface CollectivesProps {

@@ -2,9 +2,9 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, RankMap } from "../../api.gen";
-import type { Matrix } from "../../charts/ranks/cells";
 import { inRounds, retryPause } from "../../server/rounds";
 import type { RankSource } from "../props";
+import type { Matrix } from "./charts/cells";
 
 export interface UnpackedMap extends Matrix {
   map: RankMap;

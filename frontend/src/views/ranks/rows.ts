@@ -1,8 +1,8 @@
 /** The ranks of a job as rows of the heat map, and the orders that they can have. */
 
 import type { JobRanks } from "../../api.gen";
-import type { Worst } from "../../charts/ranks/cells";
-import { meanOf } from "../../charts/ranks/cells";
+import type { Worst } from "./charts/cells";
+import { meanOf } from "./charts/cells";
 import type { UnpackedMap } from "./map_data";
 
 /** What is known of a rank besides its metrics. */

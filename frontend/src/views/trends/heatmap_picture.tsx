@@ -2,7 +2,6 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric, MetricBins, Phrase } from "../../api.gen";
-import { Heatmap, type HeatmapRow } from "../../charts/time/heatmap";
 import { meanWithin } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
@@ -12,6 +11,7 @@ import { count, counted, figure, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
+import { Heatmap, type HeatmapRow } from "./charts/heatmap";
 import { Hovered, type TrendSelection } from "./hover";
 import { stopTitle, WholeAxis } from "./lines";
 import { type ReadSpan, type Run, stepKey } from "./runs";

@@ -2,12 +2,12 @@
 
 import type { Change, Metric, Unit } from "../../api.gen";
 import { type Crowd, type CrowdLine, crowdOf, valuesAt } from "../../charts/lines/crowd";
-import { type Above, axisEnd, largestShown, valuesAbove } from "../../charts/lines/cut_axis";
 import type { ChartLine, LinePoint } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import { count, counted, type Scale, scaleFor, shortened, text } from "../../format";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
+import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
 import { figuresOf, known, slowIn } from "./figures";
 import { bandOf, MANY_WORKERS, medianOf, type Run } from "./runs";
 

@@ -1,0 +1,201 @@
+/** Experiments in order, a stacked column each, and above it what it gained. */
+
+import { max } from "d3-array";
+import { useMemo, useState } from "preact/hooks";
+import { zeroAxis } from "../../../charts/axes/ticks";
+import { ValueGrid } from "../../../charts/axes/value_axis";
+import { moved, nearest, pointerX, pointerY, typed } from "../../../charts/pointer/pointing";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { svgPaint } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { shortenedTo } from "../../../dom/text_width";
+import type { Scale } from "../../../format";
+import { fittingLines, type Line } from "./chain_layout";
+import { useColumnDrag } from "./column_drag";
+
+export interface ChainColumn {
+  id: string;
+  name: string;
+  /** From the bottom. */
+  parts: readonly { id: string; colour: string; hatched: boolean; value: number }[];
+  /** Above it, from top to bottom. */
+  lines: readonly Line[];
+  /** Under its name: "base". */
+  mark: string;
+}
+
+interface ChainColumnsProps {
+  /** One sentence with the figures. */
+  label: string;
+  columns: readonly ChainColumn[];
+  scale: Scale;
+  choose(column: number): void;
+  /** Puts a column at another place; undefined: they have one order. */
+  move: ((from: number, to: number) => void) | undefined;
+  tip(column: number): TipContent;
+}
+
+const HEIGHT = 300;
+const LEFT = 46;
+/** Room for names and marks. */
+const BELOW = 36;
+const LINE = 14;
+const WIDEST = 72;
+
+export function ChainColumns(props: ChainColumnsProps) {
+  return <Sized height={HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
+}
+
+function Drawn(props: ChainColumnsProps & { width: number }) {
+  const { label, columns, scale, choose, move, tip, width } = props;
+  const [at, setAt] = useState<number | null>(null);
+  const [pointer, setPointer] = useState({ x: 0, y: 0 });
+  const pitch = (width - LEFT) / Math.max(1, columns.length);
+  const middles = columns.map((_, column) => LEFT + pitch * (column + 0.5));
+  const picture = useMemo(() => <Picture {...{ columns, scale, width }} />, [columns, scale, width]);
+  const put =
+    move &&
+    ((from: number, to: number) => {
+      setAt(to);
+      move(from, to);
+    });
+  const { dragged, handlers, ended } = useColumnDrag(middles, put);
+  const point = (event: PointerEvent) => {
+    handlers.onPointerMove(event);
+    setPointer({ x: pointerX(event), y: pointerY(event) });
+    setAt(nearest(middles, pointerX(event)));
+  };
+  const hover = (column: number | null) => {
+    setAt(column);
+    if (column !== null) setPointer({ x: middles[column]!, y: HEIGHT / 2 });
+  };
+  const select = (column: number | null) => column !== null && choose(column);
+  const type = (event: KeyboardEvent) => {
+    const to = at !== null && move && event.shiftKey ? moved(event.key, at, columns.length) : undefined;
+    if (to === undefined) return typed(event, at, columns.length, { hover, select });
+    event.preventDefault();
+    hover(to);
+    if (to !== at) move!(at!, to);
+  };
+  return (
+    <>
+      <svg
+        class={dragged ? "chart chain dragged" : "chart chain"}
+        width={width}
+        height={HEIGHT}
+        {...slider(label, at, columns.length, at === null ? null : tip(at))}
+        {...handlers}
+        onPointerMove={point}
+        onPointerLeave={() => setAt(null)}
+        onBlur={() => setAt(null)}
+        onClick={(event) => !ended() && select(nearest(middles, pointerX(event)))}
+        onKeyDown={type}
+      >
+        {at !== null && <rect class="under" x={middles[at]! - pitch / 2} y={0} width={pitch} height={HEIGHT} />}
+        {picture}
+        {dragged && <Dragged {...dragged} middles={middles} pitch={pitch} name={columns[dragged.from]!.name} />}
+      </svg>
+      {at !== null && !dragged && (
+        <Tip content={tip(at)} {...pointer} y={Math.min(pointer.y, HEIGHT / 2)} width={width} />
+      )}
+    </>
+  );
+}
+
+interface DraggedProps {
+  from: number;
+  to: number;
+  by: number;
+  middles: readonly number[];
+  pitch: number;
+  name: string;
+}
+
+/** Where the column goes, and its name under the pointer. */
+function Dragged({ from, to, by, middles, pitch, name }: DraggedProps) {
+  const edge = middles[to]! + ((to > from ? 1 : -1) * pitch) / 2;
+  const wide = pitch - 6;
+  const x = middles[from]! + by - wide / 2;
+  return (
+    <g class="drag">
+      {to !== from && <line x1={edge} x2={edge} y1={0} y2={HEIGHT} />}
+      <rect x={x} y={HEIGHT - BELOW} width={wide} height={20} rx={3} />
+      <text class="mid firm-axis" x={x + wide / 2} y={HEIGHT - BELOW + 14}>
+        {shortenedTo(name, wide - 6, "axis")}
+      </text>
+    </g>
+  );
+}
+
+type PictureProps = Pick<ChainColumnsProps, "columns" | "scale"> & { width: number };
+
+function Picture({ columns, scale, width }: PictureProps) {
+  const pitch = (width - LEFT) / Math.max(1, columns.length);
+  const lines = fittingLines(
+    columns.map((column) => column.lines),
+    pitch,
+  );
+  const top = LINE * (max(lines, (each) => each.length) ?? 0) + LINE;
+  const foot = HEIGHT - BELOW;
+  const totals = columns.map(({ parts }) => parts.reduce((sum, { value }) => sum + scale.of(value), 0));
+  const { end, ticks } = zeroAxis(max(totals) ?? 0);
+  const y = (value: number) => foot - (value / end) * (foot - top);
+  return (
+    <>
+      <ValueGrid ticks={ticks} y={y} left={LEFT} right={width} unit={scale.unit} />
+      {columns.map((column, at) => (
+        <g key={column.id} transform={`translate(${LEFT + pitch * (at + 0.5)} 0)`}>
+          <Stack parts={column.parts} wide={Math.min(WIDEST, pitch * 0.6)} y={(value) => y(scale.of(value))} />
+          {lines[at]!.map((line, place) => (
+            <text
+              key={place}
+              class={place === 0 ? "mid halo firm-axis" : "mid halo second"}
+              y={y(totals[at]!) - 5 - LINE * (lines[at]!.length - 1 - place)}
+            >
+              {line}
+            </text>
+          ))}
+          <text class={column.mark ? "mid firm-axis" : "mid second"} y={foot + 15}>
+            {shortenedTo(column.name, pitch - 6, "axis")}
+          </text>
+          <text class="mid firm-axis" y={foot + 29}>
+            {column.mark}
+          </text>
+        </g>
+      ))}
+    </>
+  );
+}
+
+interface StackProps {
+  parts: ChainColumn["parts"];
+  wide: number;
+  y(value: number): number;
+}
+
+function Stack({ parts, wide, y }: StackProps) {
+  let below = 0;
+  return (
+    <>
+      {parts.map(({ id, colour, hatched, value }) => {
+        const from = below;
+        below += value;
+        const tall = y(from) - y(below);
+        return tall < LEAST_PX ? null : (
+          <rect
+            key={id}
+            x={-wide / 2}
+            y={y(below)}
+            width={wide}
+            height={tall > 1.5 ? tall - 1 : tall}
+            style={svgPaint(colour, hatched)}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+/** Lower marks would claim a pixel that they do not have. */
+const LEAST_PX = 0.3;

@@ -1,0 +1,214 @@
+/** What makes one total another: a row for each change, which begins where the one before ended. */
+
+import { useMemo, useState } from "preact/hooks";
+import { moved, pointerX, pointerY } from "../../../charts/pointer/pointing";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { svgPaint } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { shortenedTo, widestOf } from "../../../dom/text_width";
+import { type Scale, tick } from "../../../format";
+import { type Fall, type FallAxis, fallAxis, type Level, levelsOf } from "./waterfall_layout";
+
+export interface FallRow extends Fall {
+  id: string;
+  label: string;
+  colour: string;
+  hatched: boolean;
+  /** The change with its sign. */
+  figure: string;
+  /** Its interval. */
+  aside: string;
+}
+
+export interface Total {
+  label: string;
+  value: number;
+  figure: string;
+  aside: string;
+}
+
+interface WaterfallProps {
+  /** One sentence with the figures. */
+  label: string;
+  base: Total;
+  rows: readonly FallRow[];
+  candidate: Total;
+  scale: Scale;
+  /** Of a row, counted from the base. */
+  tip(row: number): TipContent;
+}
+
+const ROW = 26;
+const BAR = 16;
+const TOP = 4;
+/** Room for ticks under the rows. */
+const BELOW = 24;
+const MOST_LABEL = 250;
+const GAP = 10;
+/** How much wider strong letters are at most. */
+const BOLD = 1.15;
+
+export const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
+
+export function Waterfall(props: WaterfallProps) {
+  return <Sized height={waterfallHeight(props.rows.length)}>{(width) => <Drawn {...props} width={width} />}</Sized>;
+}
+
+function Drawn(props: WaterfallProps & { width: number }) {
+  const { label, base, rows, candidate, scale, tip, width } = props;
+  const [at, setAt] = useState<number | null>(null);
+  const [pointer, setPointer] = useState<number | null>(null);
+  const picture = useMemo(
+    () => <Picture {...{ base, rows, candidate, scale, width }} />,
+    [base, rows, candidate, scale, width],
+  );
+  const count = rows.length + 2;
+  const leave = () => {
+    setAt(null);
+    setPointer(null);
+  };
+  const point = (event: PointerEvent) => {
+    setPointer(pointerX(event));
+    setAt(Math.max(0, Math.min(count - 1, Math.floor((pointerY(event) - TOP) / ROW))));
+  };
+  const typed = (event: KeyboardEvent) => {
+    const next = event.key === "Escape" ? null : moved(KEYS[event.key] ?? event.key, at, count);
+    if (next === undefined) return;
+    setAt(next);
+    event.preventDefault();
+  };
+  return (
+    <>
+      <svg
+        class="chart waterfall"
+        width={width}
+        height={waterfallHeight(rows.length)}
+        {...slider(label, at, count, at === null ? null : tip(at), "vertical")}
+        onPointerMove={point}
+        onPointerLeave={leave}
+        onBlur={leave}
+        onKeyDown={typed}
+      >
+        {at !== null && <rect class="under" x={0} y={TOP + at * ROW} width={width} height={ROW} />}
+        {picture}
+      </svg>
+      {at !== null && (
+        <Tip content={tip(at)} x={pointer ?? width / 3} y={TOP + (at + 1) * ROW} width={width} above={TOP + at * ROW} />
+      )}
+    </>
+  );
+}
+
+/** Rows go down the page. */
+const KEYS: Readonly<Record<string, string>> = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" };
+
+/** Names at the left end, figures and intervals at the right. */
+function columnsFor(rows: readonly Pick<FallRow, "label" | "figure" | "aside">[], width: number) {
+  const widest = (of: "label" | "figure" | "aside") => {
+    const texts = rows.map((row) => row[of]);
+    return widestOf(texts, "axis") * BOLD;
+  };
+  const left = Math.min(MOST_LABEL, widest("label") + GAP);
+  const aside = widest("aside");
+  return { left, aside, right: width - aside - widest("figure") - 3 * GAP };
+}
+
+type PictureProps = Omit<WaterfallProps, "label" | "tip"> & { width: number };
+
+function Picture({ base, rows, candidate, scale, width }: PictureProps) {
+  const levels = levelsOf(base.value, rows);
+  const axis = fallAxis(
+    [base.value, candidate.value].map(scale.of),
+    levels.map((level) => scaled(level, scale)),
+  );
+  const all = [base, ...rows, candidate];
+  const { left, right, aside } = columnsFor(all, width);
+  const x = (value: number) => left + ((value - axis.low) / (axis.high - axis.low || 1)) * (right - left);
+  const last = rows.length + 1;
+  return (
+    <>
+      <Ticks axis={axis} x={x} foot={TOP + (last + 1) * ROW} unit={scale.unit} />
+      {all.map((each, row) => (
+        <g key={row}>
+          <text class={row === 0 || row === last ? "end firm-axis" : "end second"} x={left - GAP} y={middle(row) + 4}>
+            {shortenedTo(each.label, (left - GAP) / BOLD, "axis")}
+          </text>
+          <text class="end firm-axis" x={width - aside - GAP} y={middle(row) + 4}>
+            {each.figure}
+          </text>
+          <text class="end second" x={width} y={middle(row) + 4}>
+            {each.aside}
+          </text>
+        </g>
+      ))}
+      <TotalBar row={0} to={x(scale.of(base.value))} left={left} cut={axis.low > 0} />
+      {levels.map((level, at) => (
+        <Change key={rows[at]!.id} row={at + 1} level={scaled(level, scale)} fall={rows[at]!} x={x} />
+      ))}
+      <TotalBar row={last} to={x(scale.of(candidate.value))} left={left} cut={axis.low > 0} />
+    </>
+  );
+}
+
+const middle = (row: number): number => TOP + (row + 0.5) * ROW;
+
+const scaled = ({ from, to, low, high }: Level, { of }: Scale): Level => ({
+  from: of(from),
+  to: of(to),
+  low: low === null ? null : of(low),
+  high: high === null ? null : of(high),
+});
+
+function Ticks({ axis, x, foot, unit }: { axis: FallAxis; x(value: number): number; foot: number; unit: string }) {
+  return (
+    <g>
+      {axis.ticks.map((value, at) => (
+        <g key={value}>
+          <line class={value === 0 ? "tick" : "grid"} x1={x(value)} x2={x(value)} y1={TOP} y2={foot} />
+          <text class="mid" x={x(value)} y={foot + 14}>
+            {at === axis.ticks.length - 1 ? `${tick(value)}\u00a0${unit}` : tick(value)}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** A total, from 0 on; where the axis begins above 0 a break says so. */
+function TotalBar({ row, to, left, cut }: { row: number; to: number; left: number; cut: boolean }) {
+  const y = middle(row) - BAR / 2;
+  return (
+    <>
+      <rect class="total" x={left + 0.5} y={y + 0.5} width={Math.max(1, to - left - 1)} height={BAR - 1} />
+      {cut && <path class="break" d={`M${left + 12} ${y - 2}l-4 ${BAR + 4}h5l4 ${-BAR - 4}z`} />}
+    </>
+  );
+}
+
+interface ChangeProps {
+  row: number;
+  level: Level;
+  fall: FallRow;
+  x(value: number): number;
+}
+
+/** The change, a line to the next row from where it ends, and a whisker over where it may end. */
+function Change({ row, level: { from, to, low, high }, fall, x }: ChangeProps) {
+  const y = middle(row);
+  const [start, end] = [Math.min(x(from), x(to)), Math.max(x(from), x(to))];
+  return (
+    <>
+      <line class="level" x1={x(from)} x2={x(from)} y1={y - ROW + BAR / 2} y2={y - BAR / 2} />
+      <rect
+        x={start}
+        y={y - BAR / 2}
+        width={Math.max(1, end - start)}
+        height={BAR}
+        style={svgPaint(fall.colour, fall.hatched)}
+      />
+      {low !== null && high !== null && <path class="whisker" d={`M${x(low)} ${y - 4}v8m0 -4H${x(high)}m0 -4v8`} />}
+      <line class="level" x1={x(to)} x2={x(to)} y1={y + BAR / 2} y2={y + ROW - BAR / 2} />
+    </>
+  );
+}

@@ -1,0 +1,189 @@
+/** What went on at the same time, one lane each: intervals, step marks above, brackets below what counts. */
+
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { pointerX, typed } from "../../../charts/pointer/pointing";
+import { slider } from "../../../charts/pointer/slider";
+import { colourOf, svgFill } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { textWidth } from "../../../dom/text_width";
+import type { Scale } from "../../../format";
+import { timeScale } from "../../../time_range";
+
+export interface ChartLane {
+  key: string;
+  name: string;
+  /** Meaning; the second sense of it is hatched. */
+  colour: string;
+  /** Disjoint, in ns. */
+  segments: readonly { from: number; to: number; hatched: boolean }[];
+}
+
+export interface LaneMark {
+  key: string;
+  from: number;
+  to: number;
+  text: string;
+}
+
+export interface LanesProps {
+  label: string;
+  from: number;
+  to: number;
+  lanes: readonly ChartLane[];
+  /** Steps: a line at the start of each, its name next to it. */
+  steps: readonly LaneMark[];
+  /** Ranges with a name, below the lanes. */
+  brackets: readonly LaneMark[];
+  scale: Scale;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
+}
+
+const GUTTER = 92;
+const TOP = 26;
+const LANE = 32;
+const THICK = 20;
+
+/** Segments thinner than this are not drawn. */
+const LEAST_PX = 0.3;
+
+export function Lanes(props: LanesProps) {
+  return <Sized height={height(props.lanes.length) + 22}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+const height = (lanes: number): number => TOP + LANE * lanes + 22;
+
+function Plot(props: LanesProps & { width: number }) {
+  const { from, to, lanes, width, steps } = props;
+  const { x, ns: nsAt } = timeScale({ from, to }, GUTTER, width);
+  const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
+  const at = (event: PointerEvent) => {
+    const ns = nsAt(pointerX(event));
+    return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
+  };
+  const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
+  const place = (key: string | null) => {
+    const step = steps.findIndex((each) => each.key === key);
+    return step < 0 ? null : step;
+  };
+  const chosen = place(props.hovered ?? props.selected);
+  return (
+    <>
+      <svg
+        class="chart lanes"
+        width={width}
+        height={height(lanes.length)}
+        {...slider(
+          props.label,
+          chosen,
+          steps.length,
+          chosen === null ? null : { title: steps[chosen]!.text, rows: [] },
+        )}
+        onBlur={() => props.hover(null)}
+        onKeyDown={(event) =>
+          typed(event, chosen, steps.length, {
+            hover: (step) => props.hover(keyAt(step)),
+            select: (step) => props.select(keyAt(step)),
+          })
+        }
+        onPointerMove={(event) => props.hover(at(event))}
+        onPointerLeave={() => props.hover(null)}
+        onClick={(event) => props.select(at(event as unknown as PointerEvent))}
+      >
+        <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
+        {lanes.map((lane, row) => (
+          <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />
+        ))}
+        {steps.map((step) => (
+          <StepMark key={step.key} step={step} x={x} foot={foot} />
+        ))}
+        {steps
+          .filter((step) => step.key === props.hovered || step.key === props.selected)
+          .map((step) => (
+            <rect
+              key={step.key}
+              class="ring"
+              x={x(step.from)}
+              y={TOP - 6}
+              width={x(step.to) - x(step.from)}
+              height={foot - TOP + 6}
+            />
+          ))}
+        <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
+        {props.brackets.map((bracket) => (
+          <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />
+        ))}
+      </svg>
+      <TimeAxis from={0} to={to - from} left={GUTTER} width={width} scale={props.scale} />
+    </>
+  );
+}
+
+type X = (ns: number) => number;
+
+function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; width: number }) {
+  const drawn = lane.segments.filter((segment) => x(segment.to) - x(segment.from) >= LEAST_PX);
+  const hatched = rects(
+    drawn.filter((segment) => segment.hatched),
+    top,
+    x,
+  );
+  return (
+    <g class={`of-${colourOf(lane.colour)}`}>
+      <text class="small" x="0" y={top + 14}>
+        {lane.name}
+      </text>
+      <rect class="empty" x={GUTTER} y={top} width={width - GUTTER} height={THICK} />
+      {hatched && <path class="cover" d={hatched} />}
+      {hatched && <path d={hatched} style={{ fill: svgFill(lane.colour, true) }} />}
+      <path
+        class="mark"
+        d={rects(
+          drawn.filter((segment) => !segment.hatched),
+          top,
+          x,
+        )}
+      />
+    </g>
+  );
+}
+
+function rects(segments: ChartLane["segments"], top: number, x: X): string {
+  return segments
+    .map(
+      ({ from, to }) =>
+        `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`,
+    )
+    .join("");
+}
+
+/** Without its length where that would reach into the next step, and without a name where that would, too. */
+function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
+  const room = x(step.to) - x(step.from) - 5;
+  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each, "axis") <= room);
+  return (
+    <>
+      <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
+      {text && (
+        <text class="second" x={x(step.from) + 5} y="14">
+          {text}
+        </text>
+      )}
+    </>
+  );
+}
+
+function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
+  const [left, right] = [x(bracket.from), x(bracket.to)];
+  const half = textWidth(bracket.text, "axis") / 2; // it stays in the picture
+  return (
+    <>
+      <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />
+      <text class="second mid" x={Math.max(GUTTER + half, Math.min(width - half, (left + right) / 2))} y={top + 17}>
+        {bracket.text}
+      </text>
+    </>
+  );
+}

@@ -1,0 +1,170 @@
+/**
+ * Which worker produces which batch when: a lane per worker under the marks of the steps, and below them how many
+ * batches are ready. A drag zooms, a double click shows all again.
+ */
+
+import { useMemo, useState } from "preact/hooks";
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { Sized } from "../../../dom/size";
+import { count, fine, type Scale } from "../../../format";
+import { middleOf, type TimeRange, type TimeScale } from "../../../time_range";
+import {
+  gutterOf,
+  heightOf,
+  type LanePart,
+  type Lanes,
+  laneAt,
+  lastAt,
+  ProductionLanes,
+  type StepStart,
+  segmentAt,
+  TOP,
+} from "./production_lanes";
+
+export interface ProductionProps extends Lanes {
+  label: string;
+  from: number;
+  to: number;
+  parts: readonly LanePart[];
+  steps: readonly StepStart[];
+  scale: Scale;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
+  /** A segment in figures. */
+  segmentTip(lane: number, segment: number): TipContent;
+}
+
+const AXIS = 22;
+
+export function Production(props: ProductionProps) {
+  return <Sized height={heightOf(props) + AXIS}>{(width) => <ProductionPlot {...props} width={width} />}</Sized>;
+}
+
+interface Place {
+  ns: number;
+  lane: number | null;
+}
+
+/** The picture at a width; pure, so that it can be drawn without a browser. */
+export function ProductionPlot(props: ProductionProps & { width: number }) {
+  const { from, to, lanes, depths, parts, steps, width } = props;
+  const [zoom, setZoom] = useState<TimeRange | null>(null);
+  const [place, setPlace] = useState<Place | null>(null);
+  const height = heightOf(props);
+  const gutter = gutterOf(props);
+  const point = (next: Place | null) => {
+    setPlace(next);
+    props.hover(next && stepAt(steps, next.ns));
+  };
+  const laneUnder = (event: PointerEvent) =>
+    laneAt(lanes.length, event.clientY - (event.currentTarget as Element).getBoundingClientRect().top);
+  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
+    whole: { from, to },
+    zoom,
+    setZoom,
+    left: gutter,
+    width,
+    hover: (ns, event) => point(ns === null ? null : { ns, lane: laneUnder(event as PointerEvent) }),
+    press: (ns) => props.select(stepAt(steps, ns)),
+  });
+  const [low, high] = [visible.from, visible.to];
+  const drawn = useMemo(
+    () => (
+      <ProductionLanes lanes={lanes} depths={depths} parts={parts} steps={steps} from={low} to={high} width={width} />
+    ),
+    [lanes, depths, parts, steps, low, high, width],
+  );
+  const type = (key: string): boolean => {
+    const now = place ?? { ns: middleOf(visible), lane: lanes.length ? 0 : null };
+    const lane = (by: number) => (lanes.length ? Math.max(0, Math.min(lanes.length - 1, (now.lane ?? 0) + by)) : null);
+    const next = strode(key, now.ns);
+    if (next !== undefined) point({ ...now, ns: next });
+    else if (key === "ArrowDown" || key === "ArrowUp") point({ ...now, lane: lane(key === "ArrowDown" ? 1 : -1) });
+    else if ((key === "Enter" || key === " ") && place) props.select(stepAt(steps, place.ns));
+    else if (key === "+") closer(now.ns);
+    else if (key === "-") reset();
+    else if (key === "Escape") {
+      point(null);
+      reset();
+    } else return false;
+    return true;
+  };
+  const shown = place === null || band || place.ns < low || place.ns > high ? null : place;
+  const content = shown && tipOf(props, shown);
+  const x = shown ? time.x(shown.ns) : 0;
+  return (
+    <>
+      <svg
+        class="chart production zoomable"
+        width={width}
+        height={height}
+        {...slider(props.label, shown && shown.ns - from, to - from, content)}
+        {...handlers}
+        onKeyDown={(event) => type(event.key) && event.preventDefault()}
+      >
+        <rect width={width} height={height} fill="transparent" />
+        {drawn}
+        <MarkedSteps {...props} visible={visible} time={time} foot={height - 2} />
+        {shown && <line class="here" x1={x} x2={x} y1={TOP - 4} y2={height} />}
+        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={height - TOP} />}
+      </svg>
+      <TimeAxis from={low - from} to={high - from} left={gutter} width={width} scale={props.scale} />
+      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
+    </>
+  );
+}
+
+const stepAt = (steps: readonly StepStart[], ns: number): string | null =>
+  steps[
+    lastAt(
+      steps.map((step) => step.at),
+      ns,
+    )
+  ]?.key ?? null;
+
+function tipOf({ lanes, depths, steps, from, segmentTip }: ProductionProps, { ns, lane }: Place): TipContent {
+  const segment = lane === null ? null : segmentAt(lanes[lane]!, ns);
+  const about = segment === null ? { title: fine(ns - from), rows: [] } : segmentTip(lane!, segment);
+  const unrecorded = lane !== null && segment === null ? [{ name: lanes[lane]!.name, value: "not recorded here" }] : [];
+  const step = stepAt(steps, ns);
+  const ready = depths.map((each) => ({ name: each.name, value: count(each.depth[lastAt(each.at_ns, ns)] ?? null) }));
+  return {
+    title: about.title,
+    rows: [...unrecorded, ...about.rows, ...(step === null ? [] : [{ name: "Step", value: step }]), ...ready],
+  };
+}
+
+type MarkedStepsProps = Pick<ProductionProps, "steps" | "hovered" | "selected" | "to"> & {
+  visible: TimeRange;
+  time: TimeScale;
+  foot: number;
+};
+
+/** Rings around the steps that are hovered or selected, here or in another picture. */
+function MarkedSteps({ steps, hovered, selected, to, visible, time, foot }: MarkedStepsProps) {
+  return (
+    <>
+      {steps.map((step, at) => {
+        const end = steps[at + 1]?.at ?? to;
+        const marked = step.key === hovered || step.key === selected;
+        if (!marked || end <= visible.from || step.at >= visible.to) return null;
+        const left = time.clampedX(step.at);
+        return (
+          <rect
+            key={step.key}
+            class="ring"
+            x={left}
+            y={TOP - 4}
+            width={Math.max(1, time.clampedX(end) - left)}
+            height={foot - TOP + 4}
+          />
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,145 @@
+/** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
+
+import { Notes } from "../../components/note";
+import { Sentence } from "../../components/sentence";
+import { Words } from "../../components/words";
+import { useStepSelection } from "../choices";
+import { remarkOf, type SpanViewProps } from "../props";
+import { SeriesTiles } from "../tiles";
+import { Activities } from "./activities";
+import { BatchSplit } from "./batch_split";
+import { BurstPicture, showsBurst } from "./burst";
+import { LoaderLanes } from "./lanes";
+import { FirstBatch, Loaders } from "./loaders";
+import { ProductionPicture, type RecordedProps } from "./production";
+import { RecordHint } from "./record_hint";
+import { Slowest } from "./slowest";
+import { SlowLines, WorkerLines } from "./source_lines";
+import { StepLines } from "./step_lines";
+import { type LoaderPictureProps, StepTable } from "./step_table";
+import { OtherWaits, Receiving, Shares } from "./waits";
+import { NoCurve, WorkerCurvePicture } from "./worker_curve";
+import { Workers } from "./workers";
+
+/** The reason that the paragraph tells, so no title does. */
+const NO_EVENTS = "no_loader_events";
+
+export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
+  const { result, head } = page;
+  const chosen = useStepSelection(tab);
+  const name = `${head.run} ${head.worker} span ${head.number}`;
+  const shared = { result, titles: page.titles, chosen, tab, name, compared };
+  const { recorded } = result;
+  const place = recorded ? null : placeOf(tab.index.places[0], head.run);
+  const alone = result.multiprocess === false; // its left column is full: it says what a batch is made of
+  const below = recorded !== null && showsBurst(result); // the columns are full, and the workers come first
+  return (
+    <div class="view" data-view="data_loading">
+      {result.tiles.length > 0 && (
+        <SeriesTiles
+          label="Waiting for data in this span"
+          tiles={result.tiles}
+          page={page}
+          tab={tab}
+          compared={compared}
+          remark={(metric) => remarkOf(page.titles, metric)}
+        />
+      )}
+      {result.tiles.length > 0 && <Words view="data_loading" />}
+      {!recorded && <Notes notes={page.notes} />}
+      {result.unknown ? (
+        <section class="unknown">
+          {result.unknown.code !== NO_EVENTS && (
+            <h2>
+              <Sentence phrase={page.titles.steps!} />
+            </h2>
+          )}
+          <p class="quiet">
+            <Sentence phrase={tab.meanings.explain(result.unknown)} />
+          </p>
+          {place !== null && <RecordHint asks="thread" place={place} />}
+        </section>
+      ) : (
+        <div class="split">
+          <div class="column">
+            <Waits {...shared} />
+            {!recorded && <Batches {...shared} />}
+            {place !== null && !alone && <RecordHint asks="workers" place={place} />}
+          </div>
+          <div class="column">
+            {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} />}
+            {!result.curve && <NoCurve why={result.why_unknown} tab={tab} />}
+            {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
+            {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
+            {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
+            {!recorded && <Lines {...shared} />}
+            {place !== null && alone && <RecordHint asks="batch" place={place} />}
+          </div>
+        </div>
+      )}
+      {recorded && <Notes notes={page.notes} />}
+      {recorded && <RecordedWorkers {...shared} recorded={recorded} byReader={recorded.consumer_ns === null} />}
+      {below && result.lanes && (
+        <div class="split loader-halves">
+          <LoaderLanes {...shared} lanes={result.lanes} />
+          <StepLines {...shared} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** How long each step waits, and for which loader. */
+function Waits(shared: LoaderPictureProps) {
+  const { loaders, causes } = shared.result;
+  return (
+    <div>
+      <StepTable {...shared} />
+      {shared.compared && <OtherWaits compared={shared.compared} />}
+      <Shares result={shared.result} />
+      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={causes?.starts ?? null} />}
+      {causes?.overhead && <Receiving overhead={causes.overhead} tab={shared.tab} />}
+      {loaders.length > 1 && (
+        <div class="below">
+          <Loaders loaders={loaders} tab={shared.tab} name={shared.name} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What a batch is made of. */
+function Batches({ result, titles, tab, name, compared = null }: LoaderPictureProps) {
+  return result.activities && <Activities activities={result.activities} {...{ titles, tab, name, compared }} />;
+}
+
+function Lines({ result, tab, name }: LoaderPictureProps) {
+  const lines = result.activities?.slow_lines ?? [];
+  return lines.length > 0 ? <SlowLines lines={lines} tab={tab} name={name} /> : null;
+}
+
+function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
+  return (
+    <>
+      <ProductionPicture {...shared} />
+      <div class="split">
+        <div class="column">
+          <BatchSplit {...shared} />
+          {!shared.result.unknown && <Batches {...shared} />}
+        </div>
+        <div class="column">
+          <Workers {...shared} />
+          {shared.recorded.lines && <WorkerLines lines={shared.recorded.lines} tab={shared.tab} name={shared.name} />}
+          <Slowest {...shared} />
+          <Lines {...shared} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The folder of a run below the log directory. */
+function placeOf(root: string | undefined, run: string): string {
+  const base = (root ?? "runs").replace(/\/+$/, "");
+  return run === "." || run === "" ? base : `${base}/${run}`;
+}

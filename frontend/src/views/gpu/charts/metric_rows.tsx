@@ -1,0 +1,266 @@
+/**
+ * Several figures of one span on one time axis, a row each: ten levels of a colour over the sunken ground, by exact
+ * overlap, from the resolution that fits the pixels. Step marks run through all. Dragging zooms, double click resets.
+ */
+
+import { sum } from "d3-array";
+import { useMemo, useState } from "preact/hooks";
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { moved } from "../../../charts/pointer/pointing";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { type BinLayer, BinLayers, FULL } from "../../../charts/time/bin_layers";
+import { levelFor, valueAt } from "../../../charts/time/time_bins";
+import { Swatch } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
+import { percent, type Scale, tick } from "../../../format";
+import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
+
+export interface MetricRow {
+  key: string;
+  name: string;
+  meaning: string;
+  value: string;
+  /** Lower, for what goes on meanwhile. */
+  thin: boolean;
+  layers: readonly BinLayer[];
+  /** Where there is nothing to draw. */
+  reason: string | null;
+}
+
+export interface StepRange extends TimeRange {
+  key: string;
+  text: string;
+}
+
+interface MetricRowsProps {
+  label: string;
+  rows: readonly MetricRow[];
+  steps: readonly StepRange[];
+  /** Length of the span, ns. */
+  whole: number;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  scale: Scale;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
+}
+
+/** Room above the rows for the names of the steps. */
+const TOP = 15;
+const ROW = 21;
+const THIN_ROW = 14;
+const APART = 4;
+const AXIS = 22;
+
+/** The gutter holds names and values; it grows with the longest name up to a share of the width. */
+const GUTTER = 178;
+const GUTTER_FRACTION = 0.26;
+const VALUE = 62;
+
+/** Marks closer than this would be a grey band: then none are drawn. */
+const MARK_PX = 4;
+
+export function MetricRows(props: MetricRowsProps) {
+  return <Sized height={heightOf(props.rows) + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+const rowHeight = ({ thin }: MetricRow): number => (thin ? THIN_ROW : ROW);
+
+const heightOf = (rows: readonly MetricRow[]): number => TOP + sum(rows, rowHeight) + 2;
+
+function Plot(props: MetricRowsProps & { width: number }) {
+  const { rows, steps, whole, zoom, setZoom, width, hovered, selected } = props;
+  const [pointer, setPointer] = useState<number | null>(null);
+  const gutter = useMemo(() => gutterOf(rows, width), [rows, width]);
+  const height = heightOf(rows);
+  const stepAt = (ns: number) => steps.find(({ from, to }) => ns >= from && ns < to) ?? null;
+  const point = (ns: number | null) => {
+    setPointer(ns);
+    props.hover(ns === null ? null : (stepAt(ns)?.key ?? null));
+  };
+  const { visible, time, band, handlers, reset } = useTimeZoom({
+    whole: { from: 0, to: whole },
+    zoom,
+    setZoom,
+    left: gutter,
+    width,
+    hover: point,
+    press: (ns) => props.select(stepAt(ns)?.key ?? null),
+  });
+  const { from, to } = visible;
+  const rowsAndMarks = useMemo(
+    () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
+    [rows, steps, from, to, width, gutter],
+  );
+  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
+  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
+  const key = shown === null ? (hovered ?? selected) : (stepAt(shown)?.key ?? null);
+  const at = steps.findIndex((step) => step.key === key);
+  const type = (typed: string): boolean => {
+    const next = moved(typed, at < 0 ? null : at, steps.length);
+    const now = steps[at];
+    if (next !== undefined) point(middleOf(steps[next]!));
+    else if (typed === "Enter" || typed === " ") props.select(now?.key ?? null);
+    else if (typed === "+" && now) setZoom({ from: now.from, to: now.to });
+    else if (typed === "-") reset();
+    else if (typed === "Escape") {
+      point(null);
+      props.select(null);
+      reset();
+    } else return false;
+    return true;
+  };
+  const x = shown === null ? 0 : time.x(shown);
+  const marked = steps
+    .filter(({ key }) => key === hovered || key === selected)
+    .filter((step) => touches(step, visible));
+  return (
+    <>
+      <svg
+        class="chart metric-rows zoomable"
+        width={width}
+        height={height}
+        {...slider(props.label, at < 0 ? null : at, steps.length, content ?? stepOnly(steps[at]))}
+        {...handlers}
+        onKeyDown={(event) => type(event.key) && event.preventDefault()}
+      >
+        <rect width={width} height={height} fill="transparent" />
+        {rowsAndMarks}
+        {marked.map((step) => (
+          <rect
+            key={step.key}
+            class="ring"
+            x={time.clampedX(step.from)}
+            y={TOP}
+            width={Math.max(1, time.clampedX(step.to) - time.clampedX(step.from))}
+            height={height - TOP}
+          />
+        ))}
+        {shown !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={height} />}
+        {band && <rect class="zoom" x={band.left} y="0" width={band.width} height={height} />}
+      </svg>
+      <TimeAxis from={from} to={to} left={gutter} width={width} scale={props.scale} />
+      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
+    </>
+  );
+}
+
+function gutterOf(rows: readonly MetricRow[], width: number): number {
+  const names = widestOf(
+    rows.map((row) => row.name),
+    "small",
+  );
+  return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
+}
+
+/** Of a step that was chosen in another picture. */
+const stepOnly = (step: StepRange | undefined): TipContent | null =>
+  step ? { title: `Step ${step.key}`, rows: [] } : null;
+
+/** "Step 6, 312 to 316.2 ms": the bin, and each figure in it. */
+function tipOf(
+  rows: readonly MetricRow[],
+  step: StepRange | null,
+  ns: number,
+  scale: Scale,
+  time: TimeScale,
+  { from, to }: TimeRange,
+): TipContent {
+  const pixels = time.width - time.left;
+  const { bin } = levelFor(rows.find((row) => row.layers.length > 0)?.layers[0]?.levels ?? [], from, to, pixels);
+  const start = Math.floor(ns / bin) * bin;
+  const edges = [start, start + bin].map((edge) => tick(Number(scale.of(edge).toPrecision(5))));
+  const place = `${edges.join(" to ")}\u00a0${scale.unit}`;
+  return {
+    title: step ? `Step ${step.key}, ${place}` : place,
+    rows: rows.flatMap((row) =>
+      row.layers.map((layer) => {
+        const value = valueAt(levelFor(layer.levels, from, to, pixels), ns);
+        return {
+          mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
+          name: layer.name,
+          value: percent(value === null ? null : value / FULL),
+        };
+      }),
+    ),
+  };
+}
+
+interface RowsProps extends TimeRange {
+  rows: readonly MetricRow[];
+  steps: readonly StepRange[];
+  width: number;
+  gutter: number;
+}
+
+/** What the pointer does not change. */
+function Rows({ rows, steps, from, to, width, gutter }: RowsProps) {
+  const time = timeScale({ from, to }, gutter, width);
+  let top = TOP;
+  const drawn = rows.map((row) => {
+    const own = top;
+    top += rowHeight(row);
+    return <Row key={row.key} row={row} top={own} visible={{ from, to }} time={time} />;
+  });
+  return (
+    <>
+      {drawn}
+      <StepMarks steps={steps} visible={{ from, to }} time={time} foot={heightOf(rows)} />
+    </>
+  );
+}
+
+interface PlacedProps {
+  visible: TimeRange;
+  time: TimeScale;
+}
+
+function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: number }) {
+  const [upper, depth] = [top + APART / 2, rowHeight(row) - APART];
+  const baseline = upper + depth / 2 + 4;
+  return (
+    <>
+      <text class="small own" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
+        {shortenedTo(row.name, time.left - VALUE + 6, "small")}
+      </text>
+      <text class="firm end" x={time.left - 12} y={baseline}>
+        {row.value}
+      </text>
+      {row.reason !== null && (
+        <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
+          {shortenedTo(row.reason, time.width - time.left - 6, "small")}
+        </text>
+      )}
+      <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />
+    </>
+  );
+}
+
+function StepMarks({ steps, visible, time, foot }: PlacedProps & { steps: readonly StepRange[]; foot: number }) {
+  const shown = steps.filter((step) => touches(step, visible));
+  if (shown.length * MARK_PX > time.width) return null;
+  return (
+    <>
+      {shown.map((step) => {
+        const left = time.clampedX(step.from);
+        const room = time.clampedX(step.to) - left;
+        const text = [step.text, step.key].find((each) => textWidth(each, "axis") + 8 < room);
+        return (
+          <g key={step.key}>
+            {step.from >= visible.from && <line class="tick" x1={left} x2={left} y1="2" y2={foot} />}
+            {text && (
+              <text class="second" x={left + 5} y="11">
+                {text}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
+  );
+}

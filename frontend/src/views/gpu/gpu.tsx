@@ -1,0 +1,117 @@
+/** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op, module or line. */
+
+import type { DeviceGpu } from "../../api.gen";
+import { Chips } from "../../components/chips";
+import { Words } from "../../components/words";
+import { useStepSelection } from "../choices";
+import { type Compared, type SpanViewProps, titleOf } from "../props";
+import { KernelDetails } from "./detail";
+import { GpuKernels } from "./kernel_table";
+import type { OtherGpu } from "./other";
+import { GpuOverTime } from "./over_time";
+import { GpuRoofline } from "./roofline";
+import { KernelSplit } from "./split";
+
+export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
+  const { result, head } = page;
+  const chosen = useStepSelection(tab);
+  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
+  const name =
+    `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
+  const opened = tab.state.opened ?? null;
+  const other = otherDevice(device, compared);
+  return (
+    <div class="view" data-view="gpu">
+      {device && result.devices.length > 1 && (
+        <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
+      )}
+      {device && (
+        <GpuOverTime
+          result={result}
+          device={device}
+          title={titleOf(page, `time_bins.${device.device}`)}
+          number={head.number}
+          chosen={chosen}
+          tab={tab}
+          name={name}
+        />
+      )}
+      {device && device.split.kernel_ns > 0 && (
+        <>
+          <KernelSplit
+            device={device}
+            title={titleOf(page, `split.${device.device}`)}
+            kernelTime={titleOf(page, `kernel_time.${device.device}`)}
+            tab={tab}
+            name={name}
+            other={other}
+          />
+          <Words view="gpu" />
+          <GpuKernels
+            device={device}
+            steps={result.steps.length}
+            other={other}
+            title={titleOf(page, `kernels.${device.device}`)}
+            titles={page.titles}
+            tab={tab}
+            name={name}
+            opened={opened}
+            open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
+          />
+          {opened !== null && (
+            <KernelDetails
+              key={`${device.device} ${opened}`}
+              kernel={opened}
+              device={device}
+              result={result}
+              noLines={page.titles.no_lines}
+              tab={tab}
+              name={name}
+              close={() => tab.update({ opened: null })}
+            />
+          )}
+          {device.roofline && (
+            <GpuRoofline
+              roofline={device.roofline}
+              kernelNs={device.split.kernel_ns}
+              title={titleOf(page, `roofline.${device.device}`)}
+              tab={tab}
+              name={name}
+              opened={opened}
+              open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
+            />
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The GPU of the same number in the other span, else its only one. */
+function otherDevice(device: DeviceGpu | undefined, compared: Compared<"gpu"> | null): OtherGpu | null {
+  if (!device || !compared) return null;
+  const { devices, steps } = compared.page.result;
+  const found =
+    devices.find((each) => each.device === device.device) ?? (devices.length === 1 ? devices[0] : undefined);
+  return found ? { name: compared.name, own: compared.own, device: found, steps: steps.length } : null;
+}
+
+interface DevicePickerProps {
+  devices: readonly DeviceGpu[];
+  device: DeviceGpu;
+  choose(id: string): void;
+}
+
+function DevicePicker({ devices, device, choose }: DevicePickerProps) {
+  return (
+    <div class="controls">
+      <Chips
+        label="Device"
+        name="Device"
+        chosen={String(device.device)}
+        choose={choose}
+        options={devices.map((each) => ({ id: String(each.device), label: `GPU ${each.device}`, meaning: each.name }))}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,286 @@
+/**
+ * One step: how much work waits for the device over time, how far ahead the host is, and what the device does
+ * meanwhile.
+ *
+ *     phases      |forward            |backward            |optimizer
+ *     queue       area: mean, thin line: peak
+ *     run-ahead   area: mean of what starts
+ *     device      coloured bins
+ *
+ * Dragging zooms, double click resets; arrow keys move the reading.
+ */
+
+import { max } from "d3-array";
+import { useMemo, useState } from "preact/hooks";
+import { zeroAxis } from "../../../charts/axes/ticks";
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { ValueGrid } from "../../../charts/axes/value_axis";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { type BinLayer, BinLayers } from "../../../charts/time/bin_layers";
+import { type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "../../../charts/time/time_bins";
+import { Swatch } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { textWidth } from "../../../dom/text_width";
+import { ns, type Scale, text } from "../../../format";
+import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
+import { areaPath, carried, peakPath } from "./queue_paths";
+
+export interface QueuePhase extends TimeRange {
+  label: string;
+  /** Part of the phase around it. */
+  inner: boolean;
+}
+
+export interface QueueChartProps {
+  label: string;
+  /** The whole of what can be shown, ns; the axis counts from `from`. */
+  from: number;
+  to: number;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  phases: readonly QueuePhase[];
+  /** Mean depth in thousandths, and peak, coarse to fine. */
+  means: readonly Bins[];
+  peaks: readonly Bins[];
+  /** ns; null where nothing starts. */
+  runAhead: readonly Bins[];
+  device: readonly BinLayer[];
+  scale: Scale;
+}
+
+const GUTTER = 128;
+const TOP = 18;
+const QUEUE = 52;
+const AHEAD_TOP = TOP + QUEUE + 10;
+const AHEAD = 26;
+const DEVICE_TOP = AHEAD_TOP + AHEAD + 8;
+const DEVICE = 20;
+const HEIGHT = DEVICE_TOP + DEVICE + 4;
+const AXIS = 22;
+const PERMILLE = 1000;
+const GAPS = 3;
+
+/** Pixels without a start that the run-ahead is carried over: kernels that are longer than a pixel are no gap. */
+const CARRIED_PX = 8;
+
+export function QueueChart(props: QueueChartProps) {
+  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+function Plot({ width, ...props }: QueueChartProps & { width: number }) {
+  const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;
+  const [pointer, setPointer] = useState<number | null>(null);
+  const whole = { from, to };
+  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
+    whole,
+    zoom,
+    setZoom,
+    left: GUTTER,
+    width,
+    hover: setPointer,
+    press: () => {},
+  });
+  const [low, high] = [visible.from, visible.to];
+  const shown = useMemo(
+    () => shownBins({ means, peaks, runAhead, device }, { from: low, to: high }, width),
+    [means, peaks, runAhead, device, low, high, width],
+  );
+  const layers = useMemo(
+    () => (
+      <Layers
+        {...shown}
+        phases={phases}
+        visible={{ from: low, to: high }}
+        time={timeScale({ from: low, to: high }, GUTTER, width)}
+      />
+    ),
+    [shown, phases, low, high, width],
+  );
+  const type = (key: string): boolean => {
+    const now = pointer ?? middleOf(visible);
+    const next = strode(key, now);
+    if (next !== undefined) setPointer(next);
+    else if (key === "+") closer(now);
+    else if (key === "-") reset();
+    else if (key === "Escape") {
+      setPointer(null);
+      reset();
+    } else return false;
+    return true;
+  };
+  const at = pointer === null || band || pointer < low || pointer > high ? null : pointer;
+  const content = at === null ? null : tipOf(props, shown, at);
+  const x = at === null ? 0 : time.x(at);
+  return (
+    <>
+      <svg
+        class="chart queue-chart zoomable"
+        width={width}
+        height={HEIGHT}
+        {...slider(props.label, at === null ? null : at - from, to - from, content)}
+        {...handlers}
+        onKeyDown={(event) => type(event.key) && event.preventDefault()}
+      >
+        <rect width={width} height={HEIGHT} fill="transparent" />
+        {layers}
+        {at !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={HEIGHT} />}
+        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
+      </svg>
+      <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={scale} />
+      <Tip content={content} x={x} y={HEIGHT + 4} width={width} above={TOP} />
+    </>
+  );
+}
+
+/** "34.2 ms, forward": the queue, the run-ahead and the device at that instant. */
+function tipOf({ from, phases, scale }: QueueChartProps, { mean, peak, ahead, work }: Shown, at: number): TipContent {
+  const depth = valueAt(mean, at);
+  const within = phases.filter((phase) => at >= phase.from && at < phase.to).map((phase) => phase.label);
+  return {
+    title: [scale.text(at - from), ...within].join(", "),
+    rows: [
+      { name: "Queue, mean", value: text(depth === null ? null : depth / PERMILLE, "number") },
+      { name: "Queue, peak", value: text(valueAt(peak, at), "count") },
+      { name: "Run-ahead, mean", value: ns(valueAt(ahead, at)) },
+      ...work.map((layer) => ({
+        mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
+        name: layer.name,
+        value: text((valueAt(layer.levels[0]!, at) ?? 0) / PERMILLE, "fraction"),
+      })),
+    ],
+  };
+}
+
+/** Every figure in bins of a pixel. */
+interface Shown {
+  mean: Bins;
+  peak: Bins;
+  ahead: Bins;
+  work: readonly BinLayer[];
+}
+
+type Levels = Pick<QueueChartProps, "means" | "peaks" | "runAhead" | "device">;
+
+function shownBins({ means, peaks, runAhead, device }: Levels, { from, to }: TimeRange, width: number): Shown {
+  const pixels = width - GUTTER;
+  const ahead = binsPerPixel(runAhead, from, to, pixels, meanOf);
+  return {
+    mean: binsPerPixel(means, from, to, pixels, meanOf),
+    peak: binsPerPixel(peaks, from, to, pixels, maxOf),
+    ahead: carried(ahead, Math.floor((CARRIED_PX * (to - from)) / pixels / ahead.bin)),
+    work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, from, to, pixels, meanOf)] })),
+  };
+}
+
+interface LayersProps extends Shown {
+  phases: readonly QueuePhase[];
+  visible: TimeRange;
+  time: TimeScale;
+}
+
+/** What the pointer does not change. */
+function Layers(props: LayersProps) {
+  return (
+    <>
+      <Queue {...props} />
+      <RunAhead {...props} />
+      <text class="small" x="0" y={DEVICE_TOP + 14}>
+        GPU
+      </text>
+      <BinLayers layers={props.work} visible={props.visible} time={props.time} top={DEVICE_TOP} height={DEVICE} />
+      <Phases {...props} />
+    </>
+  );
+}
+
+function Queue({ mean, peak, visible: { from, to }, time: { x, width } }: LayersProps) {
+  const { end, ticks } = zeroAxis(Math.max(1, highestIn(peak, from, to)), GAPS);
+  const foot = TOP + QUEUE;
+  const y = (depth: number) => foot - (depth / end) * QUEUE;
+  return (
+    <g class="of-runtime">
+      <text class="small" x="0" y={TOP + 12}>
+        Queue depth
+      </text>
+      <text x="0" y={TOP + 26}>
+        not yet started;
+      </text>
+      <text x="0" y={TOP + 39}>
+        thin line: peak
+      </text>
+      <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={GUTTER} right={width} />
+      <path class="area" d={areaPath(mean, from, to, x, (value) => y(value / PERMILLE), foot)} />
+      <path class="peak" d={peakPath(peak, from, to, x, y, foot)} />
+    </g>
+  );
+}
+
+function RunAhead({ ahead, visible: { from, to }, time: { x, width } }: LayersProps) {
+  const highest = highestIn(ahead, from, to);
+  const foot = AHEAD_TOP + AHEAD;
+  const y = (value: number) => foot - (highest > 0 ? value / highest : 0) * AHEAD;
+  return (
+    <g class="of-runtime">
+      <text class="small" x="0" y={AHEAD_TOP + 14}>
+        Run-ahead
+      </text>
+      <text x="0" y={AHEAD_TOP + 27}>
+        mean
+      </text>
+      <text class="end" x={GUTTER - 6} y={AHEAD_TOP + 9}>
+        {ns(highest)}
+      </text>
+      <line class="tick" x1={GUTTER} x2={width} y1={foot} y2={foot} />
+      <path class="area" d={areaPath(ahead, from, to, x, y, foot)} />
+    </g>
+  );
+}
+
+function highestIn({ start, bin, values }: Bins, from: number, to: number): number {
+  const [first, end] = [Math.floor((from - start) / bin), Math.ceil((to - start) / bin)];
+  return max(values.slice(Math.max(0, first), Math.max(0, end)), (value) => value) ?? 0;
+}
+
+function Phases({ phases, visible, time }: LayersProps) {
+  return (
+    <>
+      {phases
+        .filter((phase) => touches(phase, visible))
+        .map((phase) => (
+          <Phase
+            key={`${phase.label} ${phase.from}`}
+            phase={phase}
+            left={time.clampedX(phase.from)}
+            right={time.clampedX(phase.to)}
+          />
+        ))}
+    </>
+  );
+}
+
+/** With its length where there is room; a part of a phase is a bracket inside it. */
+function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right: number }) {
+  const names = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label];
+  const name = names.find((each) => textWidth(each, "axis") + 8 < right - left);
+  return phase.inner ? (
+    <>
+      <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />
+      {name && (
+        <text class="second halo" x={left + 6} y={TOP + 19}>
+          {name}
+        </text>
+      )}
+    </>
+  ) : (
+    <>
+      <line class="tick" x1={left} x2={left} y1="2" y2={DEVICE_TOP + DEVICE} />
+      {name && (
+        <text class="second" x={left + 5} y="12">
+          {name}
+        </text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+/** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
+
+import type { Metric, Phrase } from "../../api.gen";
+import { Sentence } from "../../components/sentence";
+import { Words } from "../../components/words";
+import { counted, text } from "../../format";
+import type { Meanings } from "../../meanings";
+import { hiddenParts } from "../choices";
+import type { HostPart, SpanViewProps } from "../props";
+import { SeriesTiles } from "../tiles";
+import { ToDo } from "../to_do";
+import { BlockingCalls } from "./blocking";
+import { Copies } from "./copies";
+import { CpuOps } from "./cpu_ops";
+import { HostPhases } from "./host_phases";
+import { HostMeanStep } from "./mean_step";
+import { Pauses } from "./pauses";
+import { QueuePicture } from "./queue";
+import { Ranges } from "./ranges";
+import { Reasons } from "./reasons";
+import { SeveralGpus } from "./several_gpus";
+import { Sites } from "./sites";
+import { SlowSteps } from "./slow_steps";
+
+export function Host({ page, tab, compared }: SpanViewProps<"host">) {
+  const { result, head } = page;
+  const part: HostPart = {
+    result,
+    titles: page.titles,
+    tab,
+    name: `${head.run} ${head.worker} span ${head.number}`,
+    off: hiddenParts(tab.state),
+    compared,
+  };
+  const tiles = result.tiles.length > 0 && (
+    <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
+  );
+  if (result.device === null) {
+    return (
+      <div class="view" data-view="host">
+        {!result.cpu && result.phases.length === 0 && (
+          <section class="unknown">
+            <h2>Why is the GPU idle?</h2>
+            {result.unknown && (
+              <p class="quiet">
+                <Sentence phrase={tab.meanings.explain(result.unknown)} />
+              </p>
+            )}
+          </section>
+        )}
+        <div class="split host-split of-cpu">
+          {result.cpu && <CpuOps {...part} work={result.cpu} />}
+          <div class="column">
+            <ToDo page={page} here="host" tab={tab} />
+            <HostPhases {...part} />
+            <Ranges {...part} />
+          </div>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div class="view" data-view="host">
+      {result.segments.length > 0 && <HostMeanStep {...part} />}
+      {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
+      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      <Words view="host" />
+      <div class="split host-split">
+        <Sites {...part} />
+        <div class="column">
+          <BlockingCalls {...part} />
+          <ToDo page={page} here="host" tab={tab} />
+        </div>
+      </div>
+      <div class="split host-halves">
+        {(result.steps.length > 1 || result.phases.length > 1) && <Reasons {...part} />}
+        <Ranges {...part} />
+        {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
+        {result.copies.length > 0 && <Copies {...part} />}
+        {result.grown.length > 0 && <SlowSteps {...part} />}
+        {result.pauses.length > 0 && <Pauses {...part} />}
+      </div>
+      {tiles}
+    </div>
+  );
+}
+
+interface AnswerProps {
+  answer: Phrase;
+  figures: Readonly<Record<string, number>>;
+  meanings: Meanings;
+}
+
+/** Is the CPU the limit? In a sentence; the figures that it rests on are folded, each with what it means. */
+function AnswerBox({ answer, figures, meanings }: AnswerProps) {
+  const found = Object.entries(figures);
+  return (
+    <details class="answer">
+      <summary>
+        <h2>Is the CPU the limit?</h2>
+        <p>
+          <Sentence phrase={answer} />
+        </p>
+        <span class="link">{counted(found.length, "figure")} behind this</span>
+      </summary>
+      <dl>
+        {found.map(([id, value]) => (
+          <HostFigure key={id} metric={meanings.metric(id)} value={value} />
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>
+        <b>{text(value, unit)}</b> {meaning}
+      </dd>
+    </div>
+  );
+}

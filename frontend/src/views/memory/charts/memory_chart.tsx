@@ -1,0 +1,227 @@
+/**
+ * How much a device has allocated and reserved over time, under the steps and their phases.
+ *
+ *     steps       |5                   |6                   |
+ *     phases      |forward |backward   |forward |backward   |
+ *     curve       area: allocated, from the least to the most of each bin; line: reserved; between them: cached, unused
+ *     driver      a tick for each call of the allocator to the driver
+ *
+ * Dragging zooms, double click resets, a press or Enter chooses an instant; arrow keys move the reading.
+ */
+
+import { max } from "d3-array";
+import { useState } from "preact/hooks";
+import { zeroAxis } from "../../../charts/axes/ticks";
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { ValueGrid } from "../../../charts/axes/value_axis";
+import { slider } from "../../../charts/pointer/slider";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { svgFill } from "../../../colour";
+import { Sized } from "../../../dom/size";
+import { textWidth } from "../../../dom/text_width";
+import { bytes, fine, type Scale, scaleFor } from "../../../format";
+import { middleOf, type TimeRange, type TimeScale, touches } from "../../../time_range";
+import { areaOf, type Band, type Curve, outlineOf, valuesAt } from "./memory_paths";
+
+export interface NamedRange extends TimeRange {
+  label: string;
+}
+
+export interface MemoryChartProps {
+  label: string;
+  whole: TimeRange;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  steps: readonly NamedRange[];
+  phases: readonly NamedRange[];
+  curve: Curve;
+  /** Null where it is not in the picture. */
+  peak: { at: number; bytes: number };
+  /** Calls of the allocator to the driver. */
+  calls: readonly { label: string; at: number }[];
+  instant: number | null;
+  choose(at: number): void;
+  scale: Scale;
+}
+
+const GUTTER = 72;
+const STEPS = 14;
+const TOP = 32;
+const CURVE = 150;
+const FOOT = TOP + CURVE;
+const HEIGHT = FOOT + 12;
+const AXIS = 22;
+const GAPS = 4;
+const NEAR_PX = 3;
+
+export function MemoryChart(props: MemoryChartProps) {
+  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+function Plot({ width, ...props }: MemoryChartProps & { width: number }) {
+  const { whole, zoom, setZoom, choose, scale, instant } = props;
+  const [pointer, setPointer] = useState<number | null>(null);
+  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
+    whole,
+    zoom,
+    setZoom,
+    left: GUTTER,
+    width,
+    hover: setPointer,
+    press: choose,
+  });
+  const type = (key: string): boolean => {
+    const now = pointer ?? instant ?? middleOf(visible);
+    const next = strode(key, now);
+    if (next !== undefined) setPointer(next);
+    else if (key === "Enter" || key === " ") choose(now);
+    else if (key === "+") closer(now);
+    else if (key === "-") reset();
+    else if (key === "Escape") {
+      setPointer(null);
+      reset();
+    } else return false;
+    return true;
+  };
+  const at = pointer === null || band || pointer < visible.from || pointer > visible.to ? null : pointer;
+  const content = at === null ? null : tipOf(props, at, time);
+  const x = at === null ? 0 : time.x(at);
+  return (
+    <>
+      <svg
+        class="chart memory-chart zoomable"
+        width={width}
+        height={HEIGHT}
+        {...slider(props.label, at === null ? null : at - whole.from, whole.to - whole.from, content)}
+        {...handlers}
+        onKeyDown={(event) => type(event.key) && event.preventDefault()}
+      >
+        <rect width={width} height={HEIGHT} fill="transparent" />
+        <Layers {...props} visible={visible} time={time} />
+        {at !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={HEIGHT} />}
+        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
+      </svg>
+      <TimeAxis
+        from={visible.from - whole.from}
+        to={visible.to - whole.from}
+        left={GUTTER}
+        width={width}
+        scale={scale}
+      />
+      <Tip content={content} x={x} y={HEIGHT + 4} width={width} above={TOP} />
+    </>
+  );
+}
+
+function tipOf({ whole, steps, phases, curve, calls }: MemoryChartProps, at: number, time: TimeScale): TipContent {
+  const within = (all: readonly NamedRange[]) => all.find(({ from, to }) => at >= from && at < to)?.label;
+  const { least, most, reserved } = valuesAt(curve, at);
+  const step = within(steps);
+  const near = calls.filter((call) => Math.abs(time.x(call.at) - time.x(at)) <= NEAR_PX).map(({ label }) => label);
+  return {
+    title: [fine(at - whole.from), step && `step ${step}`, within(phases)].filter(Boolean).join(", "),
+    rows: [
+      { name: "Allocated", value: least === most ? bytes(most) : `${bytes(least)} to ${bytes(most)}` },
+      ...(reserved === null
+        ? []
+        : [
+            { name: "Reserved", value: bytes(reserved) },
+            { name: "Cached, unused", value: bytes(reserved - (most ?? 0)) },
+          ]),
+      ...[...new Set(near)].map((name) => ({ name: "Call of the driver", value: name })),
+    ],
+    act: "A press shows what is alive then.",
+  };
+}
+
+interface LayersProps extends MemoryChartProps {
+  visible: TimeRange;
+  time: TimeScale;
+}
+
+function Layers({ curve, visible, time, steps, phases, peak, calls, instant }: LayersProps) {
+  const highest = Math.max(1, max([...curve.most, ...curve.reservedMost]) ?? 1);
+  const scale = scaleFor(highest, "bytes");
+  const { end, ticks } = zeroAxis(scale.of(highest), GAPS);
+  const y = (value: number) => FOOT - (Math.max(0, scale.of(value)) / end) * CURVE;
+  const place: Band = { x: time.clampedX, y, foot: FOOT };
+  return (
+    <>
+      <Names ranges={steps} visible={visible} time={time} y={STEPS - 3} firm />
+      <Names ranges={phases} visible={visible} time={time} y={TOP - 6} />
+      <ValueGrid
+        ticks={ticks}
+        y={(tick) => FOOT - (tick / end) * CURVE}
+        left={GUTTER}
+        right={time.width}
+        unit={scale.unit}
+      />
+      {curve.reservedMost.length > 0 && (
+        <path style={{ fill: svgFill("other", true) }} d={areaOf(curve, curve.reservedMost, place)} />
+      )}
+      <g class="of-cpu">
+        {curve.reservedMost.length > 0 && <path class="under" d={areaOf(curve, curve.most, place)} />}
+        <path class="between" d={areaOf(curve, curve.most, place)} />
+        <path class="area" d={areaOf(curve, curve.least, place)} />
+        <path class="edge" d={outlineOf(curve, curve.most, place)} />
+      </g>
+      {curve.reservedMost.length > 0 && <path class="reserved" d={outlineOf(curve, curve.reservedMost, place)} />}
+      {calls
+        .filter(({ at }) => at >= visible.from && at < visible.to)
+        .map(({ at }) => (
+          <line key={at} class="call" x1={time.x(at)} x2={time.x(at)} y1={FOOT + 3} y2={HEIGHT - 1} />
+        ))}
+      {instant !== null && instant >= visible.from && instant <= visible.to && (
+        <line class="instant" x1={time.x(instant)} x2={time.x(instant)} y1={TOP} y2={FOOT} />
+      )}
+      {peak.at >= visible.from && peak.at < visible.to && (
+        <Peak x={time.x(peak.at)} y={y(peak.bytes)} {...peak} width={time.width} />
+      )}
+    </>
+  );
+}
+
+function Peak({ x, y, bytes: size, width }: { x: number; y: number; bytes: number; width: number }) {
+  const name = `peak ${bytes(size)}`;
+  const left = x + 8 + textWidth(name, "axis") > width;
+  return (
+    <>
+      <circle class="top" cx={x} cy={y} r="3.5" />
+      <text class={left ? "halo end" : "halo"} x={left ? x - 8 : x + 8} y={Math.max(TOP + 10, y - 6)}>
+        {name}
+      </text>
+    </>
+  );
+}
+
+interface NamesProps {
+  ranges: readonly NamedRange[];
+  visible: TimeRange;
+  time: TimeScale;
+  y: number;
+  firm?: boolean;
+}
+
+/** Where each begins, and its name where there is room. */
+function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
+  return (
+    <>
+      {ranges
+        .filter((range) => touches(range, visible))
+        .map((range) => {
+          const [left, right] = [time.clampedX(range.from), time.clampedX(range.to)];
+          return (
+            <g key={`${range.label} ${range.from}`}>
+              {firm && <line class="tick" x1={left} x2={left} y1="2" y2={FOOT} />}
+              {textWidth(range.label, "axis") + 8 < right - left && (
+                <text class={firm ? "small" : "second"} x={left + 5} y={y}>
+                  {range.label}
+                </text>
+              )}
+            </g>
+          );
+        })}
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+/** Memory: how much is allocated over time, what is alive at the peak or any instant, what grows, and what makes it. */
+
+import type { DeviceMemory, MemoryResult } from "../../api.gen";
+import { Chips } from "../../components/chips";
+import { Code } from "../../components/copy";
+import { Sentence } from "../../components/sentence";
+import type { Meanings } from "../../meanings";
+import { zoomWithin } from "../choices";
+import type { SpanViewProps } from "../props";
+import { ToDo } from "../to_do";
+import { Alive } from "./alive";
+import { MemoryCurve } from "./curve";
+import { useMemoryPage } from "./data";
+import type { MemoryPart } from "./part";
+import { ByOp, Churn, GrowthTable } from "./tables";
+
+export function Memory(props: SpanViewProps<"memory">) {
+  const { result } = props.page;
+  const place = result.devices[props.tab.state.memory ?? 0] ? (props.tab.state.memory ?? 0) : 0;
+  const device = result.devices[place];
+  return (
+    <div class="view" data-view="memory">
+      {device ? (
+        <OfDevice {...props} device={device} place={place} />
+      ) : (
+        <NotRecorded result={result} meanings={props.tab.meanings} />
+      )}
+    </div>
+  );
+}
+
+function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { device: DeviceMemory; place: number }) {
+  const { result, head, titles } = page;
+  const whole = { from: result.start_ns, to: result.end_ns };
+  const zoom = zoomWithin(tab.state, whole);
+  const chosen = tab.state.instant === undefined ? null : result.start_ns + tab.state.instant;
+  const instant = chosen !== null && chosen <= result.end_ns ? chosen : null;
+  const window = zoom ?? (instant === null ? null : whole);
+  const answer = useMemoryPage(tab.events, head.id, { device: place, window, at: instant });
+  const name = `${head.run} ${head.worker} span ${head.number} ${device.name}`;
+  const part: MemoryPart = { result, device, place, titles, tab, name, zoom, instant, answer };
+  return (
+    <>
+      {result.devices.length > 1 && (
+        <div class="controls">
+          <Chips
+            label="Device"
+            name="Device"
+            chosen={String(place)}
+            choose={(id) => tab.update({ memory: id === "0" ? null : Number(id) })}
+            options={result.devices.map((each, at) => ({ id: String(at), label: shortName(each), meaning: each.name }))}
+          />
+        </div>
+      )}
+      <MemoryCurve {...part} />
+      <Alive {...part} />
+      <div class="split memory-split">
+        <GrowthTable {...part} />
+        <ToDo page={page} here="memory" tab={tab} />
+        {device.whole && <Churn {...part} />}
+        <ByOp {...part} />
+      </div>
+    </>
+  );
+}
+
+const shortName = ({ device }: DeviceMemory): string => (device === null ? "CPU" : `GPU ${device}`);
+
+const FLAG = "profile(..., profile_memory=True, record_shapes=True, with_stack=True)";
+
+/** The reason that the headline tells. */
+const SAID_ABOVE = "memory_not_recorded";
+
+/** Which flag adds it, and what it costs. */
+function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
+  return (
+    <section class="unknown">
+      <h2>How are allocations recorded?</h2>
+      {unknown && unknown.code !== SAID_ABOVE && (
+        <p class="quiet">
+          <Sentence phrase={meanings.explain(unknown)} />
+        </p>
+      )}
+      <p class="quiet">
+        With profile_memory=True the profiler records each allocation and each free. This slows the CPU, most of all
+        where ops are small: do not compare step times of such a recording with those of others. With with_stack=True it
+        also names the line of code that allocates.
+      </p>
+      <Code text={FLAG} />
+    </section>
+  );
+}

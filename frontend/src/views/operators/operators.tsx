@@ -1,0 +1,97 @@
+/** What each op costs on the CPU and on the GPU, told apart by shapes, module or line, and what each module costs. */
+
+import { WHOLE_RECORDING } from "../../address/selection";
+import { Chips } from "../../components/chips";
+import { Sentence } from "../../components/sentence";
+import type { SpanViewProps } from "../props";
+import { OpDetails } from "./detail";
+import { FlameGraph } from "./flame/picture";
+import { Modules } from "./modules";
+import { OpTable } from "./op_table";
+import type { OperatorPart } from "./part";
+import { knowsWhere } from "./tables";
+
+/** What is not recorded, with what adds it. */
+const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
+
+export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
+  const { result, head, titles } = page;
+  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
+  const opened = tab.state.op;
+  const idle = result.recorded.ops && result.tables.every(({ rows }) => rows.length === 0);
+  const missing = MISSING.flatMap((id) => titles[id] ?? []);
+  return (
+    <div class="view" data-view="operators">
+      <Controls {...part} />
+      {idle ? <NoOps tab={tab} /> : result.recorded.ops && <OpTable {...part} />}
+      {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
+      {result.recorded.ops && !idle && <FlameGraph part={part} span={head.id} />}
+      {result.folded.length > 0 && <Modules {...part} />}
+      {missing.length > 0 && (
+        <ul class="missing quiet small">
+          {missing.map((phrase) => (
+            <li key={phrase.template}>
+              <Sentence phrase={phrase} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The steps have no op. Nothing there could be told apart, filtered or turned; the recording around them has some. */
+function NoOps({ tab }: Pick<OperatorPart, "tab">) {
+  return (
+    <section class="unknown">
+      <h2>Which ops take the time?</h2>
+      <p class="quiet">
+        No op begins in the steps.{" "}
+        {tab.state.steps !== WHOLE_RECORDING && (
+          <button class="link" onClick={() => tab.update({ steps: WHOLE_RECORDING })}>
+            Show the whole recording
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}
+
+const WINDOWS = [
+  { id: "steps", label: "Steps", meaning: "Ops that begin within the steps." },
+  { id: "recording", label: "Recording", meaning: "All ops; the whole recording is one step." },
+];
+
+const WAYS = [
+  { id: "ran", label: "Where it ran", meaning: "Work of the backward pass counts for the ops of that pass." },
+  {
+    id: "made",
+    label: "Where it was made",
+    meaning:
+      "Work of the backward pass counts for the op of the forward pass that made it, and for its line and module.",
+  },
+];
+
+/** Of what the sums are, and for which op work of the backward pass counts. */
+function Controls({ result, tab }: OperatorPart) {
+  return (
+    <div class="controls">
+      <Chips
+        label="Which part of the recording"
+        name="Sums over"
+        chosen={tab.state.steps === WHOLE_RECORDING ? "recording" : "steps"}
+        options={WINDOWS}
+        choose={(id) => tab.update({ steps: id === "recording" ? WHOLE_RECORDING : null })}
+      />
+      {knowsWhere(result) && (
+        <Chips
+          label="Where work of the backward pass counts"
+          name="Backward"
+          chosen={tab.state.work ?? "ran"}
+          options={WAYS}
+          choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,290 @@
+/** How long a step is, what it is spent on, what to do about it. */
+
+import { useMemo, useState } from "preact/hooks";
+import { stepInTimeline } from "../../address/timeline";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
+import { StackedBars } from "../../charts/bars/stacked_bars";
+import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../../charts/bars/step_bar";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Legend } from "../../components/legend";
+import { Picture } from "../../components/picture";
+import { Words } from "../../components/words";
+import { hint } from "../../dom/hint";
+import { ns, rangeText, rough, type Scale, scaleFor, share } from "../../format";
+import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { hiddenParts, keysOfHidden, selectedStep } from "../choices";
+import { BarName } from "../compare/bar_name";
+import { MeanStepDifferences } from "../compare/mean_step";
+import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
+import { SeriesTiles } from "../tiles";
+import { ToDo } from "../to_do";
+import { Collectives } from "./collectives";
+import { Devices } from "./devices";
+import { LargestPieces } from "./largest";
+import { leftOut, leftOutRows } from "./left_out";
+
+export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
+  const { result } = page;
+  const off = hiddenParts(tab.state);
+  const scale = scaleFor(result.mean_duration_ns, "ns");
+  const quiet = page.insights.every(({ severity }) => severity === "minor");
+  const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
+  return (
+    <div class="view" data-view="overview">
+      <MeanStepBar
+        meanings={tab.meanings}
+        result={result}
+        couldBe={page.could_be}
+        machine={page.head.job.machine}
+        compared={compared}
+        off={off}
+        parts={tab.meanings.parts}
+      />
+      <Legend
+        label="Parts of the mean step. A button shows or hides its part."
+        parts={shownParts(result, tab.meanings).map((meaning) => legendPart(meaning, result, tab.meanings))}
+        scale={scale}
+        off={off}
+        choose={(next) => tab.update(keysOfHidden(next))}
+      />
+      <SeriesTiles
+        label="Figures of this span"
+        tiles={shownTiles(result)}
+        page={page}
+        tab={tab}
+        compared={compared}
+        remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
+      />
+      {result.has_device && <Words view="overview" />}
+      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
+      <div class={result.steps.length > 1 ? "split" : "sole"}>
+        {result.steps.length > 1 && (
+          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+        )}
+        <div class="column">
+          {quiet && largest}
+          <ToDo page={page} here="overview" tab={tab} />
+          {!quiet && largest}
+        </div>
+      </div>
+      {result.communication && <Collectives found={result.communication} tab={tab} />}
+      {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
+    </div>
+  );
+}
+
+const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
+/** Without a GPU the parts that it would have are no choice. */
+const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
+  onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
+
+/** Where nothing on a GPU is recorded, a row of dashes for its figures says no more than the headline. */
+const shownTiles = ({ has_device: onDevice, tiles }: OverviewResult) =>
+  onDevice ? tiles : tiles.filter(({ reason }) => reason?.code !== "no_gpu_activity");
+
+const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
+
+function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Meanings) {
+  const { mean_parts_ns: mean, mean_duration_ns: whole, absent } = result;
+  const reason = absent[meaning.id];
+  const length = lengthOf(mean, meaning);
+  return { meaning, ns: length, share: whole ? length / whole : 0, absent: reason && meanings.explain(reason) };
+}
+
+interface MeanStepBarProps {
+  result: OverviewResult;
+  couldBe: CouldBe | null;
+  /** What the job ran on, or what of that is not recorded. */
+  machine: Phrase;
+  compared: Compared<"overview"> | null;
+  off: ReadonlySet<string>;
+  parts: readonly PartMeaning[];
+  meanings: Meanings;
+}
+
+/** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
+function MeanStepBar({ result, couldBe, machine, compared, off, parts, meanings }: MeanStepBarProps) {
+  const other = compared?.page.result;
+  const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
+  const scale = scaleFor(longest, "ns");
+  const mean: StepBarRow = {
+    label: <BarName name={compared?.own ?? "Mean step"} mean_ns={result.mean_duration_ns} />,
+    parts: barParts(result.mean_parts_ns, parts, scale),
+    thin: false,
+  };
+  const second = other
+    ? otherBar(compared!.name, other, parts, scale)
+    : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
+  return (
+    <StepBar
+      label={
+        meanStepLabel(result, other ? null : couldBe, machine) +
+        (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
+      }
+      end={scale.of(longest)}
+      endText={ns(longest)}
+      braces={braces(result, scale, meanings, machine)}
+      bars={second ? [mean, second] : [mean]}
+      off={off}
+    />
+  );
+}
+
+function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
+  return {
+    label: (
+      <>
+        Could be <b>{rough(couldBe.duration_ns)}</b>
+      </>
+    ),
+    parts: barParts(couldBe.parts_ns, parts, scale),
+    thin: true,
+    saved: scale.of(mean_ns - couldBe.duration_ns),
+  };
+}
+
+function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
+  const label = <BarName name={name} mean_ns={other.mean_duration_ns} />;
+  return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
+}
+
+function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): StepBarPart[] {
+  return parts.map((meaning) => {
+    const length = lengthOf(lengths, meaning);
+    return {
+      id: meaning.id,
+      colour: meaning.colour,
+      hatched: meaning.hatched,
+      value: scale.of(length),
+      title: `${meaning.label} ${scale.text(length)}`,
+    };
+  });
+}
+
+/** Who works, and who does not: of several GPUs any of them, and none. */
+function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
+  return devices.length > 1
+    ? { works: `A ${it} works`, waits: `No ${it} works`, spoken: [`a ${it} works`, `no ${it} works`] }
+    : { works: `${it} works`, waits: `${it} waits`, spoken: [`the ${it} works`, "waits"] };
+}
+
+function braces(result: OverviewResult, scale: Scale, meanings: Meanings, machine: Phrase): Brace[] {
+  const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
+  const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
+  if (!onDevice)
+    return [
+      {
+        value: scale.of(whole),
+        label: (
+          <>
+            {sentence(machine)} <b>{ns(whole)}</b>
+          </>
+        ),
+      },
+    ];
+  const brace = (words: string, length: number): Brace => ({
+    value: scale.of(length),
+    label: (
+      <span {...hint(meaning)}>
+        {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
+      </span>
+    ),
+  });
+  return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
+}
+
+function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null, machine: Phrase): string {
+  const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
+  const [working, waiting] = splitOf(result).spoken;
+  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : `: ${sentence(machine)}`;
+  return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
+}
+
+interface StepsProps {
+  title: Phrase;
+  result: OverviewResult;
+  off: ReadonlySet<string>;
+  tab: Tab;
+  name: string;
+}
+
+function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
+  const [hovered, hover] = useState<number | null>(null);
+  const { parts, scale, ...drawn } = useMemo(
+    () => stepBars(steps, tab.meanings.parts, off),
+    [steps, tab.meanings, off],
+  );
+  const { names } = drawn;
+  const tip = (at: number) => ({
+    title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
+    rows: parts
+      .filter((part) => part.values[at]! > 0)
+      .map((part) => ({
+        mark: <Swatch colour={part.colour} hatched={part.hatched} />,
+        name: part.label,
+        value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
+      }))
+      .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
+  });
+  return (
+    <Picture
+      title={title}
+      name={`steps ${name}`}
+      table={() => stepsTable(steps, tab.meanings.parts)}
+      link={() => tab.address()}
+    >
+      <StackedBars
+        label={
+          `${sentence(title)}. Stacked bar for each of steps ` +
+          `${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`
+        }
+        {...drawn}
+        parts={parts}
+        unit={scale.unit}
+        axis="step"
+        hovered={hovered}
+        selected={selectedStep(tab.state, names)}
+        hover={hover}
+        tip={tip}
+        select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
+      />
+    </Picture>
+  );
+}
+
+/** The bars without the parts that are hidden; a bar's head is what is left of it. */
+function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], off: ReadonlySet<string>) {
+  const shown = all.filter((part) => !off.has(part.id));
+  const lengths = steps.map((step) => shown.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0));
+  const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 0);
+  const scale = scaleFor(longest, "ns");
+  return {
+    names: steps.map((step) => step.name),
+    firm: steps.map((step) => step.slow),
+    heads: lengths.map(scale.number),
+    parts: shown.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) })),
+    leftOut: steps.map((step) => scale.of(leftOut(step))),
+    longest,
+    scale,
+  };
+}
+
+function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
+  return {
+    columns: [
+      { label: "Step" },
+      { label: "Step time", unit: "ns" },
+      ...parts.map((part) => ({ label: part.label, unit: "ns" as const })),
+      { label: "Left out of the verdict", unit: "ns" },
+    ],
+    rows: steps.map((step) => [
+      step.name,
+      step.duration_ns,
+      ...parts.map((part) => lengthOf(step.parts_ns, part)),
+      leftOut(step),
+    ]),
+  };
+}

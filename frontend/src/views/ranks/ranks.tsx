@@ -1,0 +1,114 @@
+/** Ranks: any metric by rank and step, who waits for whom and why, and what the ranks exchange. */
+
+import { useMemo } from "preact/hooks";
+import { keysOf, selections } from "../../address/selection";
+import { stepInTimeline } from "../../address/timeline";
+import type { JobRanks, Metric, RanksPage, RanksTitleId } from "../../api.gen";
+import { Code } from "../../components/copy";
+import { Sentence } from "../../components/sentence";
+import { counted } from "../../format";
+import type { Meanings } from "../../meanings";
+import { type RanksViewProps, titleOf } from "../props";
+import { ToDo } from "../to_do";
+import { JobCollectives } from "./collectives";
+import { useRankMap } from "./map_data";
+import { MapPicture } from "./map_picture";
+import { Messages } from "./messages";
+import { MessagePairs } from "./pairs";
+import { type MapRow, rowsOf } from "./rows";
+import { Waits } from "./waits";
+
+export function Ranks(props: RanksViewProps) {
+  const { job, read, found } = props.page;
+  return (
+    <div class="view" data-view="ranks">
+      {read < found && (
+        <p class="quiet" role="status">
+          {read} of {counted(found, "rank")} are read. What is said here is of those.
+        </p>
+      )}
+      {job === null ? <OneRank reading={read < found} /> : <OfJob {...props} job={job} />}
+    </div>
+  );
+}
+
+function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
+  const { meanings, state } = tab;
+  const metrics = useMemo(() => metricsOf(page, job, meanings), [page, job, meanings]);
+  const metric = metrics.find(({ id }) => id === state.metric) ?? firstOf(job, metrics);
+  const version = `${page.read}`;
+  const answer = useRankMap(tab.ranks, page.spans[0]!, metric.id, version);
+  const rows = useMemo(() => rowsOf(job, page.caused_ns), [job, page]);
+  const known = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
+  const keys = (row: MapRow) => {
+    const selection = known.get(row.span);
+    return selection ? keysOf(selection) : {};
+  };
+  const name = chosen.run.name;
+  return (
+    <>
+      <MapPicture
+        title={titleOf(page, TITLES[metric.id] ?? "map")}
+        rows={rows}
+        metric={metric}
+        metrics={metrics}
+        answer={answer}
+        chosen={chosen.span.id}
+        choose={(row, step) => tab.update({ ...keys(row), step })}
+        open={(row, step) => tab.update({ ...keys(row), ...stepInTimeline(step) })}
+        name={name}
+        tab={tab}
+      />
+      {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
+      <Waits
+        page={page}
+        job={job}
+        rows={rows}
+        choose={(row) => tab.update({ ...keys(row), view: "overview" })}
+        tab={tab}
+      />
+      <JobCollectives page={page} job={job} name={name} tab={tab} />
+      <Messages job={job} name={name} tab={tab} />
+      <MessagePairs job={job} name={name} tab={tab} />
+      {job.unmatched === null && (
+        <p class="quiet">
+          <Sentence phrase={titleOf(page, "clocks")} />
+        </p>
+      )}
+    </>
+  );
+}
+
+const TITLES: Readonly<Record<string, RanksTitleId>> = { rank_caused_ns: "map.caused", rank_wait_ns: "map.waits" };
+
+/** Waits by rank and step, where they are known, and what some rank measures of the catalogue. */
+const metricsOf = ({ caused_ns }: RanksPage, job: JobRanks, meanings: Meanings): Metric[] => [
+  ...(caused_ns.length > 0 ? ["rank_caused_ns", "rank_wait_ns"].map(meanings.metric) : []),
+  ...meanings.metrics.filter(({ id }) => job.metrics.includes(id)),
+];
+
+/** Ranks that wait for each other take equally long: then it is the waits that tell them apart. Of those that are late
+ * together another one is the last in each step, but none of them waits. */
+const firstOf = ({ balance }: JobRanks, metrics: readonly Metric[]): Metric => {
+  const shown = balance === "balanced" ? "step_time" : balance === "late_ranks" ? "rank_wait_ns" : null;
+  return metrics.find(({ id }) => id === shown) ?? metrics[0]!;
+};
+
+const SNIPPET = `torch.profiler.profile(
+    ...,
+    schedule=torch.profiler.schedule(wait=5, warmup=2, active=5),  # the same steps on every rank
+    on_trace_ready=torch.profiler.tensorboard_trace_handler(
+        "runs/ddp", worker_name=f"rank{torch.distributed.get_rank()}"
+    ),
+)`;
+
+/** How to record the others: the headline says what to do, this is the code. */
+function OneRank({ reading }: { reading: boolean }) {
+  if (reading) return null;
+  return (
+    <section class="unknown">
+      <h2>How are all ranks recorded?</h2>
+      <Code text={SNIPPET} />
+    </section>
+  );
+}

@@ -1,0 +1,79 @@
+/** How much kernel time runs on tensor cores, could, or not known; which kernels, and why. */
+
+import { Chips } from "../../components/chips";
+import { useStepSelection } from "../choices";
+import { type SpanViewProps, titleOf } from "../props";
+import { SeriesTiles } from "../tiles";
+import { hiddenBins } from "./bin_keys";
+import { KernelTable } from "./kernel_table";
+import { OpportunityTable } from "./opportunity_table";
+import { RateTable } from "./rate_table";
+import { SplitPicture } from "./split";
+import { SplitSteps } from "./split_steps";
+
+export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
+  const { result, head } = page;
+  const chosen = useStepSelection(tab);
+  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
+  const off = hiddenBins(tab);
+  const name = `${head.run} ${head.worker} span ${head.number}`;
+  const main = device === result.devices[0];
+  const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
+  const several = (device?.steps.length ?? 0) > 1;
+  const split = other && { name: compared!.name, own: compared!.own, device: other };
+  return (
+    <div class="view" data-view="tensor_cores">
+      {device && result.devices.length > 1 && (
+        <div class="controls">
+          <Chips
+            label="Device"
+            name="Device"
+            chosen={String(device.device)}
+            choose={(id) => tab.update({ device: Number(id) })}
+            options={result.devices.map((each) => ({
+              id: String(each.device),
+              label: `GPU ${each.device}`,
+              meaning: each.name,
+            }))}
+          />
+        </div>
+      )}
+      {main && device && result.tiles.length > 0 && (
+        <SeriesTiles
+          label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}
+          tiles={result.tiles}
+          page={page}
+          tab={tab}
+          compared={compared}
+        />
+      )}
+      {device && device.total.kernel_ns > 0 && (
+        <>
+          <div class={several ? "tensor-split" : "tensor-split whole"}>
+            <SplitPicture
+              device={device}
+              title={titleOf(page, `split.${device.device}`)}
+              kernelTime={titleOf(page, `kernel_time.${device.device}`)}
+              tab={tab}
+              name={name}
+              other={split}
+            />
+            {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
+          </div>
+          {device.share_high !== null && <OpportunityTable device={device} other={split} tab={tab} name={name} />}
+          {device.rates && device.rates.rows.length > 0 && (
+            <RateTable rates={device.rates} steps={device.steps.length} other={split} tab={tab} name={name} />
+          )}
+          <KernelTable
+            device={device}
+            title={titleOf(page, `kernels.${device.device}`)}
+            off={off}
+            tab={tab}
+            name={name}
+            other={split}
+          />
+        </>
+      )}
+    </div>
+  );
+}

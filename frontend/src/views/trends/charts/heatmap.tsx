@@ -1,0 +1,295 @@
+/**
+ * A figure within spans, a row each on one time axis that starts with the span: ten levels of a colour over the sunken
+ * ground, by exact overlap. Marks on top are steps, a bar above a step says that it is slow. Dragging zooms all rows.
+ */
+
+import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { TimeAxis } from "../../../charts/axes/time_axis";
+import { moved } from "../../../charts/pointer/pointing";
+import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { BinLayers } from "../../../charts/time/bin_layers";
+import type { Bins as TimeBins } from "../../../charts/time/time_bins";
+import { useRowWindow } from "../../../dom/rows";
+import { Sized } from "../../../dom/size";
+import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
+import { type Scale, scaleFor } from "../../../format";
+import { type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
+
+/** Relative to the start of the row, ns. */
+export interface HeatmapStep extends TimeRange {
+  key: string;
+  slow: boolean;
+}
+
+export interface HeatmapRow {
+  key: string;
+  /** Firm, then quiet: run, span. */
+  name: string;
+  second: string;
+  value: string;
+  /** Starts at 0; full is 1000. */
+  bins: TimeBins;
+  steps: readonly HeatmapStep[];
+}
+
+export interface HeatmapProps {
+  label: string;
+  rows: readonly HeatmapRow[];
+  /** Of the time axis, ns. A row that is longer says where it ends. */
+  end: number;
+  /** Meaning of the figure. */
+  colour: string;
+  scale: Scale;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
+  tip(row: number, step: number): TipContent;
+  /** Rows before the box scrolls. */
+  maxRows?: number;
+}
+
+const ROW = 23;
+const AXIS = 22;
+
+/** The gutter holds names and values; it grows with them up to a share of the width. */
+const GUTTER = 178;
+const GUTTER_FRACTION = 0.28;
+
+/** What the value and the gaps around it take, px. */
+const VALUE = 72;
+
+interface Place {
+  row: number;
+  step: number;
+}
+
+export function Heatmap(props: HeatmapProps) {
+  const { rows, maxRows = 14 } = props;
+  const height = Math.min(maxRows, rows.length) * ROW;
+  return <Sized height={height + AXIS}>{(width) => <Plot {...props} width={width} height={height} />}</Sized>;
+}
+
+type PlotProps = HeatmapProps & { width: number; height: number };
+
+function Plot(props: PlotProps) {
+  const { rows, width, height, hovered, selected, colour } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const view = useRowWindow(box, rows.length, ROW);
+  const whole = props.end || 1;
+  const [zoom, setZoom] = useState<TimeRange | null>(null);
+  const [place, setPlace] = useState<Place | null>(null);
+  const gutter = gutterOf(rows, width);
+  const scrolled = box.current?.scrollTop ?? 0;
+  const point = (next: Place | null) => {
+    setPlace(next);
+    props.hover(next && rows[next.row]!.steps[next.step]!.key);
+  };
+  const rowAt = (event: PointerEvent) =>
+    Math.floor((event.clientY - box.current!.getBoundingClientRect().top + box.current!.scrollTop) / ROW);
+  const { visible, time, band, handlers, reset } = useTimeZoom({
+    whole: { from: 0, to: whole },
+    zoom,
+    setZoom,
+    left: gutter,
+    width,
+    hover: (ns, event) => point(ns === null ? null : placeAt(rows, rowAt(event as PointerEvent), ns)),
+    press(ns, event) {
+      const pressed = placeAt(rows, rowAt(event), ns);
+      if (pressed) props.select(rows[pressed.row]!.steps[pressed.step]!.key);
+    },
+  });
+  const here = useId();
+  const step = place && rows[place.row]?.steps[place.step];
+  const { from, to } = visible;
+  const end = zoom ? null : whole;
+  // a moving pointer draws only the rows again that it marks
+  const plain = useMemo(
+    () =>
+      rows
+        .slice(view.first, view.end)
+        .map((row) => (
+          <Row key={row.key} {...{ row, width, gutter, colour, from, to, end }} hovered={null} selected={null} />
+        )),
+    [rows, view.first, view.end, width, gutter, colour, from, to, end],
+  );
+  const content = place && step ? props.tip(place.row, place.step) : null;
+  return (
+    <>
+      <div
+        class="heatmap zoomable"
+        ref={box}
+        style={{ height: `${height}px` }}
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={rows.length}
+        aria-activedescendant={content ? here : undefined}
+        tabIndex={0}
+        {...handlers}
+        onKeyDown={(event) => typed(event, props, place, point, reset)}
+      >
+        <div style={{ height: `${view.above_px}px` }} />
+        {rows.slice(view.first, view.end).map((row, at) => (
+          <div key={row.key} role="row" aria-rowindex={view.first + at + 1}>
+            <span class="visually-hidden" role="rowheader">{`${row.name} ${row.second}`}</span>
+            <span class="visually-hidden" role="gridcell">
+              {row.value}
+            </span>
+            {content && place?.row === view.first + at && (
+              <span class="visually-hidden" role="gridcell" id={here} aria-selected="true">
+                {sentenceOf(content)}
+              </span>
+            )}
+            {isMarked(row, hovered, selected) ? (
+              // with the key of the plain one, so that its bins stay
+              <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, end, hovered, selected }} />
+            ) : (
+              plain[at]
+            )}
+          </div>
+        ))}
+        <div style={{ height: `${view.below_px}px` }} />
+        {band && (
+          <div
+            class="zoom"
+            style={{ left: `${band.left}px`, width: `${band.width}px`, height: `${rows.length * ROW}px` }}
+          />
+        )}
+      </div>
+      <TimeAxis {...visible} left={gutter} width={width} scale={props.scale} />
+      <Tip
+        content={content}
+        x={step ? time.clampedX(step.from) : 0}
+        y={((place?.row ?? 0) + 1) * ROW - scrolled + 2}
+        above={(place?.row ?? 0) * ROW - scrolled}
+        width={width}
+      />
+    </>
+  );
+}
+
+const isMarked = ({ steps }: HeatmapRow, hovered: string | null, selected: string | null): boolean =>
+  (hovered !== null || selected !== null) && steps.some(({ key }) => key === hovered || key === selected);
+
+function placeAt(rows: readonly HeatmapRow[], row: number, ns: number): Place | null {
+  const step = rows[row]?.steps.findIndex(({ from, to }) => ns >= from && ns < to) ?? -1;
+  return step < 0 ? null : { row, step };
+}
+
+/** Left and right choose a step, up and down a row. */
+function typed(
+  event: KeyboardEvent,
+  { rows, select }: PlotProps,
+  place: Place | null,
+  point: (next: Place | null) => void,
+  reset: () => void,
+): void {
+  const now = place ?? { row: 0, step: -1 };
+  const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const steps = rows[now.row]?.steps ?? [];
+  const step = moved(event.key, place?.step ?? null, steps.length);
+  if (turn !== undefined) point(inRow(rows, now.row + turn, Math.max(0, now.step)) ?? place);
+  else if (step !== undefined) point({ row: now.row, step });
+  else if (event.key === "Enter" || event.key === " ") select(steps[now.step]?.key ?? null);
+  else if (event.key === "Escape") {
+    point(null);
+    select(null);
+    reset();
+  } else return;
+  event.preventDefault();
+}
+
+function inRow(rows: readonly HeatmapRow[], row: number, step: number): Place | null {
+  const count = rows[row]?.steps.length ?? 0;
+  return count === 0 ? null : { row, step: Math.min(step, count - 1) };
+}
+
+function gutterOf(rows: readonly HeatmapRow[], width: number): number {
+  const names = widestOf(
+    rows.map((row) => `${row.name}  ${row.second}`),
+    "small",
+  );
+  return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
+}
+
+interface RowProps extends TimeRange {
+  row: HeatmapRow;
+  width: number;
+  gutter: number;
+  colour: string;
+  /** Of the axis, where a row that is longer says so; null: a part of all rows is shown. */
+  end: number | null;
+  hovered: string | null;
+  selected: string | null;
+}
+
+function Row({ row, width, gutter, from, to, colour, end, hovered, selected }: RowProps) {
+  const bins = useMemo(
+    () => <Bins {...{ row, from, to, colour, end }} time={timeScale({ from, to }, gutter, width)} />,
+    [row, width, gutter, from, to, colour, end],
+  );
+  const { clampedX } = timeScale({ from, to }, gutter, width);
+  const marked = row.steps.filter(({ key }) => key === hovered || key === selected);
+  return (
+    <svg class="chart" width={width} height={ROW} aria-hidden="true">
+      {bins}
+      {marked
+        .filter((step) => touches(step, { from, to }))
+        .map((step) => (
+          <rect
+            key={step.key}
+            class="ring"
+            x={clampedX(step.from)}
+            y="5.500"
+            width={Math.max(1, clampedX(step.to) - clampedX(step.from))}
+            height="16"
+          />
+        ))}
+    </svg>
+  );
+}
+
+type BinsProps = TimeRange & Pick<RowProps, "row" | "colour" | "end"> & { time: TimeScale };
+
+/** What the pointer does not change. */
+function Bins({ row, from, to, time, colour, end }: BinsProps) {
+  const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
+  const { x, clampedX, left } = time;
+  const length = row.bins.bin * row.bins.values.length;
+  return (
+    <>
+      <text class="small own" x="0" y="18">
+        {shortenedTo(row.name, left - VALUE - textWidth(row.second, "small"), "small")}
+        <tspan class="second" dx="8">
+          {row.second}
+        </tspan>
+      </text>
+      <text class="firm end" x={left - 12} y="18">
+        {row.value}
+      </text>
+      <BinLayers layers={[layer]} visible={{ from, to }} time={time} top={6} height={15} />
+      {end !== null && length > end && (
+        <text class="small own end halo" x={time.width - 4} y="18">
+          {`to ${scaleFor(length, "ns").text(length)}`}
+        </text>
+      )}
+      {row.steps
+        .filter((step) => touches(step, { from, to }))
+        .map((step) => (
+          <g key={step.key}>
+            {step.from >= from && <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2="21" />}
+            {step.slow && (
+              <line
+                class="slow"
+                x1={clampedX(step.from) + 2}
+                x2={Math.max(clampedX(step.from) + 3, clampedX(step.to) - 1)}
+                y1="3"
+                y2="3"
+              />
+            )}
+          </g>
+        ))}
+    </>
+  );
+}

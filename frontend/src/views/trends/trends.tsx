@@ -1,0 +1,209 @@
+/** How figures move: over steps, spans and time, by run; and within the spans as rows. */
+
+import { useMemo, useState } from "preact/hooks";
+import { compareKey, selections } from "../../address/selection";
+import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.gen";
+import type { Overlay } from "../../charts/lines/overlay_data";
+import { RUN_COLOURS } from "../../colour";
+import { useHidden } from "../../components/keys";
+import { useSameList } from "../../dom/same_list";
+import { count, counted } from "../../format";
+import { focusRun, namedRuns } from "../choices";
+import { type Tab, type TrendsViewProps, titleOf } from "../props";
+import { axisOver, isOver, type Over, type TrendAxis } from "./axis";
+import { type Cast, castOf } from "./cast";
+import { Changes } from "./changes";
+import { Controls } from "./controls";
+import { OpenSpan, OTHERS, RunLegend } from "./focus";
+import { HeatmapPicture } from "./heatmap_picture";
+import { useTrendSelection } from "./hover";
+import { TrendPicture } from "./lines";
+import { SMALL } from "./part";
+import { MANY_WORKERS, type Run, runsOf, workersOf } from "./runs";
+import { ScalarPicker } from "./scalar_picker";
+import { loggedRange, placed, useScalars } from "./scalars";
+import { useMetric } from "./series";
+import { SlowSteps } from "./slow_steps";
+
+export function Trends({ page, tab }: TrendsViewProps) {
+  const all = useMemo(() => runsOf(page), [page]);
+  const names = tab.index.runs.map((run) => run.name);
+  const named = namedRuns(tab.state, names);
+  const shownNames = (named.length > 0 ? named : names).join("\n");
+  const shown = useMemo(() => new Set(shownNames.split("\n")), [shownNames]);
+  const focus = focusRun(tab.state, [...shown]);
+  const compared = comparedRun(tab);
+  const [typed, search] = useState("");
+  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
+  const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
+  const metric = useMetric(page, named, tab);
+  const workers = useMemo(() => manyWorkers(chosen), [chosen]);
+  const { worker } = tab.state;
+  const { more_is_better: moreIsBetter } = tab.meanings;
+  const cast = useMemo(
+    () => castOf(chosen, workers, { focus, compared, worker, typed, metric, moreIsBetter }),
+    [chosen, workers, focus, compared, worker, typed, metric, moreIsBetter],
+  );
+  return (
+    <div class="view" data-view="trends">
+      <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
+      {cast.lines.length > 0 && (
+        <Pictures
+          {...{ page, cast, compared, over, metric, tab, typed }}
+          search={cast.group.length > 0 || typed !== "" ? search : null}
+        />
+      )}
+      {page.left_out > 0 && (
+        <p class="quiet small">
+          The newest {counted(page.spans.length, "span")} are shown, and {count(page.left_out)} older ones are not.
+          Choose some of the runs to see theirs.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The workers of a run that is shown alone and has many. */
+const manyWorkers = (runs: readonly Run[]): readonly Run[] =>
+  runs.length === 1 && runs[0]!.workers >= MANY_WORKERS ? workersOf(runs[0]!) : NONE;
+
+/** The run of the span that the address compares with. */
+const comparedRun = ({ index, state }: Tab): string | null =>
+  state.with === undefined
+    ? null
+    : (selections(index).find((each) => compareKey(each) === state.with)?.run.name ?? null);
+
+/** More steps than this are a band of ink; spans show more, until steps are asked for. */
+const MOST_STEPS = 600;
+
+/** Where many are drawn together, their band hides behind spikes sooner. */
+const MOST_STEPS_OF_MANY = 150;
+
+function naturalOver(runs: readonly Run[]): Over {
+  const many = runs.length > RUN_COLOURS || runs.some(({ workers }) => workers >= MANY_WORKERS);
+  const several = runs.some(({ wholes }) => wholes.length > 1);
+  const most = many && several ? MOST_STEPS_OF_MANY : MOST_STEPS;
+  return Math.max(0, ...runs.map(({ steps }) => steps.length)) > most ? "spans" : "steps";
+}
+
+const NONE: readonly Run[] = [];
+
+interface PicturesProps {
+  page: TrendsPage;
+  cast: Cast;
+  compared: string | null;
+  /** What was searched for among many runs, and how to search; null: there are few. */
+  typed: string;
+  search: ((typed: string) => void) | null;
+  over: Over;
+  metric: Tab["meanings"]["metrics"][number];
+  tab: Tab;
+}
+
+function Pictures({ page, cast, compared, typed, search, over, metric, tab }: PicturesProps) {
+  const chosen = useTrendSelection(tab);
+  const { lines: all, group: together, of } = cast;
+  const [off, hide] = useHidden();
+  // the one in focus is always drawn: titles speak of it
+  const runs = useSameList(all.filter((run, at) => at === all.length - 1 || !off.has(run.name)));
+  const group = useSameList(off.has(OTHERS) ? NONE : together);
+  // the focus first: its strips are in sight however many runs there are
+  const strips = useSameList(of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group));
+  const focus = runs[runs.length - 1]!;
+  const tag = tab.state.scalar ?? null;
+  const { tags, series } = useScalars(tab.scalars, focus.name, tag);
+  // whichever of them are drawn one by one
+  const along = useSameList(
+    [...group, ...runs].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ({ steps }) => steps,
+  );
+  const axis = useMemo(() => axisOver(over, along, loggedRange(series)), [over, along, series]);
+  const overlay = useMemo(() => overlayOf(series, over, axis, focus), [series, over, axis, focus]);
+  const { changes } = page;
+  // The catalogue's metrics have a title each.
+  const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
+  const shown = useSameList(changes.filter((change) => runs.some((run) => run.name === change.run)));
+  return (
+    <>
+      <div class="trend-main">
+        <TrendPicture
+          metric={metric}
+          title={titleOf(page, main)}
+          sub={`${metric.label}${scalarSub(tag, overlay, focus)}`}
+          overlay={overlay}
+          tools={
+            tags.length > 0 && <ScalarPicker tags={tags} chosen={tag} choose={(scalar) => tab.update({ scalar })} />
+          }
+          {...{ runs, group, of, compared, axis, chosen, tab }}
+          changes={shown}
+        />
+        <div>
+          <SlowSteps
+            title={titleOf(page, "slow")}
+            rule={titleOf(page, "slow_rule")}
+            run={focus}
+            chosen={chosen}
+            tab={tab}
+          />
+          {search && <RunSearch typed={typed} search={search} of={of} />}
+          <RunLegend
+            runs={all}
+            group={together}
+            {...{ of, compared, metric, off, hide }}
+            choose={({ name, worker }) =>
+              tab.update(worker === undefined ? { run: name } : { run: focus.name, worker })
+            }
+          />
+          <OpenSpan run={focus} chosen={chosen} tab={tab} />
+        </div>
+      </div>
+      <div class="trend-small">
+        {SMALL.map((id) => (
+          <TrendPicture
+            key={id}
+            small
+            metric={tab.meanings.metric(id)}
+            title={titleOf(page, id)}
+            {...{ runs, group, of, compared, axis, chosen, tab }}
+            changes={shown}
+          />
+        ))}
+      </div>
+      <HeatmapPicture title={titleOf(page, "time_bins")} runs={strips} chosen={chosen} tab={tab} />
+      <Changes changes={shown} tab={tab} />
+    </>
+  );
+}
+
+/** Of several folders with the tag the one of training, else the first by name. */
+function overlayOf(series: readonly ScalarSeries[], over: Over, axis: TrendAxis, focus: Run): Overlay | null {
+  const first = series.find(({ source }) => /train/i.test(source)) ?? series[0];
+  return first ? { name: first.tag, points: placed(first, over, axis, focus) } : null;
+}
+
+function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run): string {
+  if (tag === null || overlay === null) return "";
+  return overlay.points.length > 0
+    ? `; dotted: ${tag}`
+    : `; ${label} logged no ${tag} at these steps: choose wall time`;
+}
+
+interface RunSearchProps {
+  of: Cast["of"];
+  typed: string;
+  search(typed: string): void;
+}
+
+/** Of many runs those that are found are drawn one by one. */
+function RunSearch({ of, typed, search }: RunSearchProps) {
+  return (
+    <input
+      class="field run-search"
+      type="search"
+      placeholder={`Search ${of} to draw them`}
+      aria-label={`Search ${of} to draw them one by one`}
+      value={typed}
+      onInput={(event) => search(event.currentTarget.value.trim().toLowerCase())}
+    />
+  );
+}
