@@ -1,20 +1,61 @@
-"""python -m tests.judged                    # how often each card is right over the corpus, as Markdown
-python -m tests.judged docs/judgement.md  # the same, written into the page, below its heading "Results"
+"""What the package concludes, beside what is right.
+
+python -m tests.judged                    how often each card is right over the corpus, as Markdown
+python -m tests.judged docs/judgement.md  the same and the world's jobs, written into the page below its headings
+python -m tests.judged --world            other people's jobs: how many judgements are right, and each that is wrong
+python -m tests.judged --save FILE        every conclusion on every recording at hand
+python -m tests.judged --changes FILE     each conclusion that moved since, with the figures that moved
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from tests.judged import conclusions, world
 from tests.judged.report import report
 
-HEADING = "## Results\n"
+#: Headings of the page, with what stands below each.
+RESULTS = {"## Results\n": report, "## Results on other people's jobs\n": world.report}
 
-lines = "".join(f"{line}\n" for line in report())
-if sys.argv[1:]:
-    page = Path(sys.argv[1])
-    above, heading, _ = page.read_text().partition(HEADING)
-    page.write_text(f"{above}{heading}\n{lines}")
-else:
-    sys.stdout.write(lines)
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.judged", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("page", nargs="?", type=Path)
+    parser.add_argument("--world", action="store_true")
+    parser.add_argument("--save", type=Path, metavar="FILE")
+    parser.add_argument("--changes", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    if asked.save:
+        conclusions.save(asked.save)
+    elif asked.changes:
+        show(conclusions.changes(asked.changes))
+    elif asked.world:
+        show(world.report())
+    elif asked.page:
+        write(asked.page)
+    else:
+        show(report())
+
+
+def show(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def write(page: Path) -> None:
+    """Replaces what stands below each heading, up to the next one."""
+    text = page.read_text()
+    for heading, of in RESULTS.items():
+        above, _, below = text.partition(heading)
+        _, following, rest = below.partition("\n## ")
+        text = f"{above}{heading}\n" + "".join(f"{line}\n" for line in of()) + following + rest
+    page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

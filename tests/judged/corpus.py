@@ -98,12 +98,16 @@ def _read(name: str) -> tuple[Found, ...]:
 
 @cache
 def _simulated(training: Training) -> tuple[Found, ...]:
-    """As its files are read. Neither packed nor in Kineto's lines: that would take most of the time."""
-    found = []
+    return tuple(found_in(path) for path in recorded(training))
+
+
+def recorded(training: Training) -> Iterator[Path]:
+    """Files of its spans as they are read; each is gone when the next is asked for. Neither packed nor in Kineto's
+    lines: that would take most of the time."""
     with tempfile.TemporaryDirectory() as folder:
         for span in Machine(training).run():
             path = Path(folder) / f"{span.end_ns}.pt.trace.json"
             document = {**head(training, span), "traceEvents": list(events(training, span))}
             path.write_bytes(msgspec.json.encode(document))
-            found.append(found_in(path))
-    return tuple(found)
+            yield path
+            path.unlink()

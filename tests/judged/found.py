@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Insight, Severity
+from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.trace.kineto import read_trace
 
 
@@ -35,8 +35,13 @@ class Found:
         return frozenset(card.id for card in self.cards if not card.minor)
 
 
-def found_in(path: Path) -> Found:
+def judgement_of(path: Path) -> Judgement:
+    """All that the package concludes from one file."""
     trace = read_trace(path)
-    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def found_in(path: Path) -> Found:
+    judgement = judgement_of(path)
     cards = (Card(card.id, card.severity is Severity.MINOR, card.gain_fraction) for card in judgement.insights)
     return Found(judgement.verdict.bound.value, tuple(cards), tuple(judgement.insights))

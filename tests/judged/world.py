@@ -1,0 +1,126 @@
+"""Other people's jobs, of which an expert judged the raw events, beside what the package says of them.
+
+The judgements are not part of this project: `world_judged.json` among the reference values. By trace it holds
+
+    verdict    the verdicts that are right
+    must       pairs (pattern, least gain): something that matches has to be said, where the gain is above 0 by a card
+               whose gain is at least this share of the step
+    must_not   pairs (pattern, largest gain that is tolerated, as a share of the step): no card that matches may promise
+               more. A tolerance of 1, which no gain exceeds, means that nothing on the page may match
+
+Each verdict and each pair is one judgement. None of these jobs was recorded or drawn here, so their share of right
+judgements is printed apart from that of our own corpus and never added to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.terminal.printer import plain
+from tests.drawn.real_traces import is_there, real_path, reference
+from tests.judged.found import judgement_of
+
+#: The tolerance of a pattern that may not be said at all.
+NEVER = 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One judgement. said: what the package says that decides it; why: the expert's reason."""
+
+    trace: str
+    asked: str
+    right: bool
+    said: str
+    why: str
+
+
+def traces() -> list[str]:
+    """The judged traces that are here."""
+    return [name for name in reference("world_judged.json") if is_there(f"traces_world/{name}")]
+
+
+@cache
+def judged(name: str) -> tuple[Judged, ...]:
+    """All judgements of one trace."""
+    label = reference("world_judged.json")[name]
+    found = judgement_of(real_path(f"traces_world/{name}"))
+    bound = found.verdict.bound.value
+    why = label["why"]
+    return (
+        Judged(name, f"verdict {' or '.join(label['verdict'])}", bound in label["verdict"], bound, why),
+        *(_must(name, found, pattern, gain, why) for pattern, gain in label["must"]),
+        *(_must_not(name, found, pattern, gain, why) for pattern, gain in label["must_not"]),
+    )
+
+
+def _must(name: str, found: Judgement, pattern: str, gain: float, why: str) -> Judged:
+    cards = _matching(found, pattern)
+    right = any(card.gain_fraction >= gain for card in cards) if gain else bool(cards or _elsewhere(found, pattern))
+    asked = f"must say {pattern}" + (f" with at least {gain:.0%}" if gain else "")
+    return Judged(name, asked, right, _told(cards) or "no card", why)
+
+
+def _must_not(name: str, found: Judgement, pattern: str, tolerated: float, why: str) -> Judged:
+    cards = _matching(found, pattern)
+    if tolerated >= NEVER:
+        elsewhere = _elsewhere(found, pattern)
+        said = ", ".join(filter(None, [_told(cards), *elsewhere]))
+        return Judged(name, f"must not say {pattern}", not said, said or "nothing", why)
+    wrong = [card for card in cards if card.gain_fraction > tolerated]
+    asked = f"must not promise more than {tolerated:.1%} by {pattern}"
+    return Judged(name, asked, not wrong, _told(wrong) or "no card", why)
+
+
+def _matching(found: Judgement, pattern: str) -> list[Insight]:
+    return [card for card in found.insights if re.search(pattern, _text(card), re.IGNORECASE)]
+
+
+def _text(card: Insight) -> str:
+    return "\n".join((card.id, plain(card.title), plain(card.why), card.how or ""))
+
+
+def _elsewhere(found: Judgement, pattern: str) -> list[str]:
+    """Sentences of the page outside cards that match."""
+    return [sentence for sentence in _sentences(found) if re.search(pattern, sentence, re.IGNORECASE)]
+
+
+def _sentences(found: Judgement) -> Iterator[str]:
+    yield plain(found.verdict.text)
+    for headline in found.headlines.values():
+        yield plain(headline.verdict)
+        if headline.action:
+            yield plain(headline.action)
+    for notes in found.notes.values():
+        for note in notes:
+            yield f"{note.id}: {plain(note.cause)} {plain(note.effect)}"
+    for finding in found.quality:
+        yield f"{finding.id}: {plain(finding.cause)} {plain(finding.effect)}"
+
+
+def _told(cards: list[Insight]) -> str:
+    return ", ".join(f"{card.id} {card.gain_fraction:.1%}" for card in cards)
+
+
+def report() -> Iterator[str]:
+    """Markdown: how many judgements are right, and each that is wrong."""
+    every = [each for name in traces() for each in judged(name)]
+    right = sum(each.right for each in every)
+    yield f"{right} of {len(every)} judgements are right ({right / max(1, len(every)):.1%}) on {len(traces())} traces."
+    wrong = [each for each in every if not each.right]
+    if not wrong:
+        return
+    yield ""
+    yield "| trace | asked for | said |"
+    yield "|---|---|---|"
+    for each in wrong:
+        yield f"| {Path(each.trace).name.split('.')[0]} | {_cell(each.asked)} | {_cell(each.said)} |"
+
+
+def _cell(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
