@@ -14,12 +14,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from msgspec import structs
 from torch.utils.data import DataLoader, Dataset
 
 from tb_steptime.ingest.recorder_files.columns import read_line_samples
@@ -122,7 +123,7 @@ def by_function(samples: LineSamples) -> LineSamples:
     functions = [name.rpartition("): ")[2] for name in samples.locations]
     names = sorted(set(functions))
     number = np.array([names.index(function) for function in functions] + [-1], np.int64)
-    return replace(samples, location=number[samples.location], locations=tuple(names))
+    return structs.replace(samples, location=number[samples.location], locations=tuple(names))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 import tb_steptime.metrics
+import tb_steptime.tables
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.serve.catalogue import Catalogue, catalogue
+from tb_steptime.tables.base import Table
 from tb_steptime.text import Unit
 from tools.docs.markdown import code, plain, table
 
@@ -110,9 +112,11 @@ def _definitions() -> dict[str, str]:
 
 
 def _modules() -> Iterator[str]:
-    for module in pkgutil.walk_packages(tb_steptime.metrics.__path__, "tb_steptime.metrics."):
-        if not module.ispkg and module.name != "tb_steptime.metrics.catalogue":
-            yield module.name
+    """Metrics first: a column of a table that is a figure too is defined there."""
+    for package in (tb_steptime.metrics, tb_steptime.tables):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.ispkg and module.name != "tb_steptime.metrics.catalogue":
+                yield module.name
 
 
 def _made_by(name: str) -> Iterator[Metric]:
@@ -127,6 +131,8 @@ def _made_by(name: str) -> Iterator[Metric]:
 def _metrics_in(value: object) -> Iterator[Metric]:
     if isinstance(value, Metric):
         yield value
+    elif isinstance(value, Table):
+        yield from (column.metric for column in value.columns)
     elif isinstance(value, (tuple, list, dict)):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _metrics_in(each)

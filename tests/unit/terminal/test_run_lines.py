@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec import structs
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
@@ -15,7 +16,7 @@ from tests.drawn.small_trace import write_trace
 
 FOUND = FoundSpan("id", "a", "w", 1, "a/w.json", Path("logs/a/w.json"), None)
 FIRST = SpanLine(10, 20_000_000, "input-bound", "more_workers", "Major: Use 4 workers, up to 9 ms a step", False)
-SLOWER = replace(FIRST, step_ns=50_000_000, said="Major: Use 8 workers, up to 30 ms a step")
+SLOWER = structs.replace(FIRST, step_ns=50_000_000, said="Major: Use 8 workers, up to 30 ms a step")
 OTHER = SpanLine(20, 20_000_000, "host-bound", None, "no card", False)
 
 
@@ -37,7 +38,7 @@ def test_a_line_is_no_longer_than_the_terminal(width: int):
 
 
 def test_a_simulated_run_says_so_and_one_without_steps_has_no_step_time():
-    line = replace(OTHER, simulated=True, steps=0, step_ns=0)
+    line = structs.replace(OTHER, simulated=True, steps=0, step_ns=0)
     lines = [list(run_table([(replace(FOUND, run=run), [line])], None))[1] for run in ("x", "x_simulated")]
     assert [each.split("  ")[0] for each in lines] == ["x (simulated)", "x_simulated"]
     assert [f" {UNKNOWN} " in each for each in lines] == [True, True]
