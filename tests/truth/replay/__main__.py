@@ -1,0 +1,43 @@
+"""Prints for each real trace how far its replay is from the recording, and what share of it no edge explains."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.sweep import starts
+from tests.drawn.real_traces import EVERY, read_real, real_path
+
+
+def identity(graph: Graph) -> float:
+    """By what share the replayed length differs from the recorded one."""
+    end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
+    length = int(graph.end_ns.max() - graph.start_ns.min())
+    return abs(int(end.max()) - int(graph.end_ns.max())) / max(length, 1)
+
+
+def main() -> None:
+    errors, shares = [], []
+    for path in EVERY:
+        trace = read_real(real_path(path))
+        began = time.process_time()
+        graph = build_graph(trace)
+        took = time.process_time() - began
+        if not graph.on_device.any():
+            continue
+        errors.append(identity(graph))
+        shares.append(int(graph.unexplained_ns.sum()) / max(int(graph.end_ns.max() - graph.start_ns.min()), 1))
+        line = f"{errors[-1]:9.2%} {shares[-1]:9.2%} {len(graph.own_ns):9} {len(graph.edges.lag_ns):9} {took:7.3f} s  {path}"
+        sys.stdout.write(line + "\n")
+        trace.memo.clear()
+    if errors:
+        told = ", ".join(f"{share} % {np.quantile(errors, share / 100):.2%}" for share in (50, 90, 95))
+        sys.stdout.write(f"identity of {len(errors)} traces: {told}\n")
+        sys.stdout.write(f"unexplained: > 5 % in {sum(s > .05 for s in shares)}, > 20 % in {sum(s > .2 for s in shares)}\n")
+
+
+if __name__ == "__main__":
+    main()
