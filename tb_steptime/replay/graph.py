@@ -77,7 +77,7 @@ def build_graph(trace: Trace) -> Graph:
         (stretch, of_call, np.zeros(count, np.int64)),
         (of_call[later - 1], stretch[later], np.zeros(len(later), np.int64)),
     ]
-    place = np.empty(len(events), np.int64)
+    place = np.zeros(len(events), np.int64)
     place[call] = np.arange(count)
     # of each activity the call, and the one before on its stream
     known = launched_by >= 0
@@ -159,7 +159,10 @@ def _reach(ends: Int64, lane: Int64) -> Int64:
 def _numbered(start: Int64, end: Int64, own: Int64, release: Int64, unexplained: Int64, event: Int64,
               on_device: Bool, waits: Bool, before: Int64, after: Int64, lag: Int64) -> Graph:
     """Number the nodes by recorded start, and leave out edges that clocks turn round."""
-    order = np.lexsort((on_device, waits, event >= 0, start))
+    # of host nodes at one instant the order of the lane counts: a stretch, its call, the next stretch
+    hosts = np.count_nonzero(~on_device) // 2
+    sequence = np.concatenate((2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(start) - 2 * hosts, 2 * hosts)))
+    order = np.lexsort((sequence, start))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     before, after = number[before], number[after]
