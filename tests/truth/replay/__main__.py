@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.sweep import starts
+from tb_steptime.replay.sensitivity import sensitivity
 from tests.drawn.real_traces import EVERY, read_real, real_path
 
 
@@ -31,6 +32,10 @@ def main() -> None:
         errors.append(identity(graph))
         shares.append(int(graph.unexplained_ns.sum()) / max(int(graph.end_ns.max() - graph.start_ns.min()), 1))
         line = f"{errors[-1]:9.2%} {shares[-1]:9.2%} {len(graph.own_ns):9} {len(graph.edges.lag_ns):9} {took:7.3f} s  {path}"
+        said = sensitivity(trace, graph)
+        free = (said.host_ns, said.device_ns, said.communication_ns, said.blocking_ns)
+        line += "  free host, device, communication, blocking: "
+        line += ", ".join(f"{each / max(said.replayed_ns, 1):.0%}" for each in free)
         sys.stdout.write(line + "\n")
         trace.memo.clear()
     if errors:
