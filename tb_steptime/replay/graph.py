@@ -83,7 +83,9 @@ def build_graph(trace: Trace) -> Graph:
     known = launched_by >= 0
     caller = np.where(known, of_call[place[launched_by]] if count else -1, -1)
     by_stream = np.lexsort((start[of_activity], events.stream[activity], events.device[activity]))
-    same = np.append(False, (np.diff(events.stream[activity[by_stream]]) == 0) & (np.diff(events.device[activity[by_stream]]) == 0))[:size]
+    same = np.append(
+        False, (np.diff(events.stream[activity[by_stream]]) == 0) & (np.diff(events.device[activity[by_stream]]) == 0)
+    )[:size]
     previous = np.full(size, -1, np.int64)
     previous[by_stream[same]] = of_activity[by_stream[np.flatnonzero(same) - 1]]
     begun = start[of_activity]
@@ -95,13 +97,22 @@ def build_graph(trace: Trace) -> Graph:
     queued = (previous >= 0) & (gap >= 0) & (gap < LAG_NS) & (returned < ended_before)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
-    ready = np.maximum(np.where(known, returned + launch_lag, -(1 << 62)), np.where(previous >= 0, ended_before + order_lag, -(1 << 62)))
+    ready = np.maximum(
+        np.where(known, returned + launch_lag, -(1 << 62)),
+        np.where(previous >= 0, ended_before + order_lag, -(1 << 62)),
+    )
     residual = np.where(ready > -(1 << 61), begun - ready, 0)
     # another stream's work that ended just before the start is what was waited for
     ends_order = np.argsort(end[of_activity], kind="stable")
     latest = np.searchsorted(end[of_activity][ends_order], begun + 1) - 1
     other = np.where(latest >= 0, of_activity[ends_order[np.maximum(latest, 0)]], -1)
-    crossing = (residual > stream_lag) & (other >= 0) & (other != previous) & (begun - end[other] < LAG_NS) & (begun > start[other])
+    crossing = (
+        (residual > stream_lag)
+        & (other >= 0)
+        & (other != previous)
+        & (begun - end[other] < LAG_NS)
+        & (begun > start[other])
+    )
     lag_cross = round(float((begun - end[other])[crossing].mean())) if crossing.any() else 0
     unexplained = np.where((residual > LAG_NS) & ~crossing, residual, 0)
     release[of_activity[~known & (previous < 0)]] = begun[~known & (previous < 0)]
@@ -109,7 +120,9 @@ def build_graph(trace: Trace) -> Graph:
     in_graph = known & (previous >= 0) & (graphs[np.maximum(caller, 0)] > 1 if len(graphs) else False)
     in_graph &= np.where(previous >= 0, caller[np.maximum(previous - 2 * count, 0)], -1) == caller
     order_lag = np.where(in_graph | (~known & (previous >= 0)), gap, order_lag + unexplained)
-    unexplained = np.where(in_graph, 0, np.where(~known & (previous >= 0), np.maximum(gap - stream_lag, 0), unexplained))
+    unexplained = np.where(
+        in_graph, 0, np.where(~known & (previous >= 0), np.maximum(gap - stream_lag, 0), unexplained)
+    )
     parts += [
         (caller[known], of_activity[known], launch_lag + unexplained[known]),
         (previous[previous >= 0], of_activity[previous >= 0], order_lag[previous >= 0]),
@@ -133,9 +146,19 @@ def build_graph(trace: Trace) -> Graph:
     early = waits[before] & (recorded_start[before] > recorded_start[after])  # its own copy, which it waits for
     before[early] -= count
     lag[early] = np.maximum(recorded_start[after[early]] - end[before[early]], 0)
-    return _numbered(recorded_start, end, own, release, np.concatenate((np.zeros(2 * count, np.int64), unexplained)),
-                     np.concatenate((np.full(count, -1), call, activity)), np.arange(len(start)) >= 2 * count, waits,
-                     before, after, lag)
+    return _numbered(
+        recorded_start,
+        end,
+        own,
+        release,
+        np.concatenate((np.zeros(2 * count, np.int64), unexplained)),
+        np.concatenate((np.full(count, -1), call, activity)),
+        np.arange(len(start)) >= 2 * count,
+        waits,
+        before,
+        after,
+        lag,
+    )
 
 
 def _lanes(trace: Trace) -> Int64:
@@ -156,12 +179,25 @@ def _reach(ends: Int64, lane: Int64) -> Int64:
     return np.maximum.accumulate(ends + place * span) - place * span
 
 
-def _numbered(start: Int64, end: Int64, own: Int64, release: Int64, unexplained: Int64, event: Int64,
-              on_device: Bool, waits: Bool, before: Int64, after: Int64, lag: Int64) -> Graph:
+def _numbered(
+    start: Int64,
+    end: Int64,
+    own: Int64,
+    release: Int64,
+    unexplained: Int64,
+    event: Int64,
+    on_device: Bool,
+    waits: Bool,
+    before: Int64,
+    after: Int64,
+    lag: Int64,
+) -> Graph:
     """Number the nodes by recorded start, and leave out edges that clocks turn round."""
     # of host nodes at one instant the order of the lane counts: a stretch, its call, the next stretch
     hosts = np.count_nonzero(~on_device) // 2
-    sequence = np.concatenate((2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(start) - 2 * hosts, 2 * hosts)))
+    sequence = np.concatenate(
+        (2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(start) - 2 * hosts, 2 * hosts))
+    )
     order = np.lexsort((sequence, start))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))

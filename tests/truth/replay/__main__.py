@@ -41,7 +41,9 @@ def main() -> None:
     if errors:
         told = ", ".join(f"{share} % {np.quantile(errors, share / 100):.2%}" for share in (50, 90, 95))
         sys.stdout.write(f"identity of {len(errors)} traces: {told}\n")
-        sys.stdout.write(f"unexplained: > 5 % in {sum(s > .05 for s in shares)}, > 20 % in {sum(s > .2 for s in shares)}\n")
+        sys.stdout.write(
+            f"unexplained: > 5 % in {sum(s > 0.05 for s in shares)}, > 20 % in {sum(s > 0.2 for s in shares)}\n"
+        )
 
 
 if __name__ == "__main__":
