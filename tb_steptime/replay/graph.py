@@ -1,4 +1,4 @@
-"""The graph of one process: what its host threads and its devices do, and what each of them waits for.
+r"""The graph of one process: what its host threads and its devices do, and what each of them waits for.
 
 host     --[launch]------[launch]--[synchronize]--      calls, and the host's own time before each of them
 stream       \-> kkkkkkk     \-> kkkkk ----^            activities, in the order of their stream
@@ -176,7 +176,8 @@ def _reach(ends: Int64, lane: Int64) -> Int64:
         return ends
     span = int(ends.max()) + 1
     place = np.cumsum(np.append(0, lane[1:] != lane[:-1]))
-    return np.maximum.accumulate(ends + place * span) - place * span
+    reach: Int64 = np.maximum.accumulate(ends + place * span) - place * span
+    return reach
 
 
 def _numbered(
@@ -206,5 +207,14 @@ def _numbered(
     before, after, lag = before[kept], after[kept], lag[kept]
     by_node = np.argsort(after, kind="stable")
     edges = Edges(before[by_node], after[by_node], lag[by_node].astype(np.int64))
-    columns = (each[order] for each in (start, end, own, release, unexplained, event))
-    return Graph(*columns, on_device[order], waits[order], edges)
+    return Graph(
+        start[order],
+        end[order],
+        own[order],
+        release[order],
+        unexplained[order],
+        event[order],
+        on_device[order],
+        waits[order],
+        edges,
+    )

@@ -8,8 +8,9 @@ import time
 import numpy as np
 
 from tb_steptime.replay.graph import Graph, build_graph
-from tb_steptime.replay.sweep import starts
 from tb_steptime.replay.sensitivity import sensitivity
+from tb_steptime.replay.sweep import starts
+from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import EVERY, read_real, real_path
 
 
@@ -20,8 +21,20 @@ def identity(graph: Graph) -> float:
     return abs(int(end.max()) - int(graph.end_ns.max())) / max(length, 1)
 
 
+def wait_error(trace: Trace, graph: Graph) -> float | None:
+    """By what share the replayed lengths of calls that wait differ from the recorded ones; None without such calls."""
+    began = starts(graph.own_ns, graph.release_ns, graph.edges)
+    before, after = graph.edges.before, graph.edges.after
+    arrives = graph.waits[after] & (graph.event[before] < 0) & ~graph.on_device[before]
+    arrived, call = before[arrives], after[arrives]
+    replayed = began[call] - (began + graph.own_ns)[arrived]
+    recorded = trace.events.dur_ns[graph.event[call]]
+    return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None
+
+
 def main() -> None:
-    errors, shares = [], []
+    errors, shares = list[float](), list[float]()
+    waits = list[float | None]()
     for path in EVERY:
         trace = read_real(real_path(path))
         began = time.process_time()
@@ -31,7 +44,10 @@ def main() -> None:
             continue
         errors.append(identity(graph))
         shares.append(int(graph.unexplained_ns.sum()) / max(int(graph.end_ns.max() - graph.start_ns.min()), 1))
-        line = f"{errors[-1]:9.2%} {shares[-1]:9.2%} {len(graph.own_ns):9} {len(graph.edges.lag_ns):9} {took:7.3f} s  {path}"
+        size = f"{len(graph.own_ns):9} {len(graph.edges.lag_ns):9} {took:7.3f} s"
+        waits.append(wait_error(trace, graph))
+        wait = "-" if waits[-1] is None else f"{waits[-1]:.2%}"
+        line = f"{errors[-1]:9.2%} {shares[-1]:9.2%} {wait:>9} {size}  {path}"
         said = sensitivity(trace, graph)
         free = (said.host_ns, said.device_ns, said.communication_ns, said.blocking_ns)
         line += "  free host, device, communication, blocking: "
@@ -39,6 +55,9 @@ def main() -> None:
         sys.stdout.write(line + "\n")
         trace.memo.clear()
     if errors:
+        known = [each for each in waits if each is not None]
+        middle, most = np.quantile(known, (0.5, 0.9)) if known else (0.0, 0.0)
+        sys.stdout.write(f"blocking calls of {len(known)} traces: 50 % {middle:.2%}, 90 % {most:.2%}\n")
         told = ", ".join(f"{share} % {np.quantile(errors, share / 100):.2%}" for share in (50, 90, 95))
         sys.stdout.write(f"identity of {len(errors)} traces: {told}\n")
         sys.stdout.write(
