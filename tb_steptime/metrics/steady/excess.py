@@ -1,0 +1,90 @@
+"""The time that calls took beyond the steady duration of their site, as intervals.
+
+call       [ 5 us ]   [            60 us            ]   [ 5 us ]
+excess                       [#########55 us########]             at the end of what was too long
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
+
+
+class ExcessKind(enum.IntEnum):
+    """Why a call took longer than its site does."""
+
+    ONCE = 0  # the first calls of a site, or work that comes with a first use
+    INTERRUPTED = 1  # one call among equal ones
+    PERIODIC = 2  # in every k-th step
+    PROFILER = 3  # the profiler's own work
+    EDGE = 4  # before the first or after the last activity that the recording can explain
+    UNKNOWN = 5  # too long, and nothing says why
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """Excess intervals, sorted by (track, start); those of one track are disjoint.
+
+    track             int32, row of `Trace.threads`: a host thread, or a stream of a device
+    start_ns, end_ns  int64, relative to `Trace.origin_ns`
+    kind              uint8, an `ExcessKind`
+    event             int32, row of the event table: the innermost event that took too long, or after which a thread
+                      did; -1 for time at the edges of the recording
+    """
+
+    track: Int32
+    start_ns: Int64
+    end_ns: Int64
+    kind: UInt8
+    event: Int32
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+    @property
+    def dur_ns(self) -> Int64:
+        return self.end_ns - self.start_ns
+
+    def where(self, kept: Bool | Int64) -> Excess:
+        """These rows alone, by a mask or by number, in their order."""
+        return Excess(self.track[kept], self.start_ns[kept], self.end_ns[kept], self.kind[kept], self.event[kept])
+
+    def on(self, *tracks: int) -> Excess:
+        """The excess of these tracks alone."""
+        return self.where(is_in(self.track, tracks))
+
+    def intervals(self, *kinds: ExcessKind) -> Intervals:
+        """When there is excess of these kinds, or of any if none is given, on any track."""
+        kept = is_in(self.kind, kinds) if kinds else np.ones(len(self), bool)
+        return Intervals.union(self.start_ns[kept], self.end_ns[kept])
+
+
+def no_excess() -> Excess:
+    narrow, wide = np.empty(0, np.int32), np.empty(0, np.int64)
+    return Excess(narrow, wide, wide, np.empty(0, np.uint8), narrow)
+
+
+def joined(parts: Iterable[Excess]) -> Excess:
+    """Several tables as one. No two of them have excess on one track at one time."""
+    tables = [no_excess(), *parts]
+    columns = ("track", "start_ns", "end_ns", "kind", "event")
+    table = Excess(*(np.concatenate([getattr(each, column) for each in tables]) for column in columns))
+    return table.where(np.lexsort((table.start_ns, table.track)))
+
+
+def without(excess: Excess, taken: Intervals) -> Excess:
+    """The parts of the excess outside of some intervals, whatever their track."""
+    own = [_outside(excess, place, taken) for place in range(len(excess))]
+    return joined(own)
+
+
+def _outside(excess: Excess, place: int, taken: Intervals) -> Excess:
+    left = Intervals.of((int(excess.start_ns[place]), int(excess.end_ns[place]))) - taken
+    one = excess.where(np.full(len(left), place))
+    return Excess(one.track, left.start, left.end, one.kind, one.event)

@@ -1,0 +1,129 @@
+"""The time of host threads as stretches: each belongs to the innermost op, range or call that is open.
+
+thread    [ aten::linear                      ]
+            [ aten::addmm            ]
+                 [ launch ]
+stretch   l a    c        a           l            the time of a thread is the sum of its stretches
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import parents
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+
+#: What the host does under a name. Frames of Python are left out: there are ten of them for each op.
+_HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
+
+
+@dataclass(frozen=True, eq=False)
+class HostEvents:
+    """Events of host threads that take any time, by (thread, start).
+
+    row      int32, row of the event table
+    parent   int32, place here of the event that encloses it most closely on its thread; -1 for none
+    depth    int32, how many enclose it
+    """
+
+    row: Int32
+    parent: Int32
+    depth: Int32
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Adjacent stretches of each host thread, by (thread, start), from its first event to the end of its last one.
+
+    thread           int32, row of `Trace.threads`
+    start_ns, end_ns int64; none is empty
+    inside           int32, place in `HostEvents` of the innermost open event; -1 for none
+    before, after    int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 where
+                     the stretch is the first or the last one of its event
+    """
+
+    thread: Int32
+    start_ns: Int64
+    end_ns: Int64
+    inside: Int32
+    before: Int32
+    after: Int32
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def host_events(trace: Trace) -> HostEvents:
+    """The events of all host threads."""
+    rows = trace.events.rows(*_HOST_KINDS)
+    rows = rows[trace.events.dur_ns[rows] > 0]
+    thread = trace.events.thread[rows]
+    row, enclosing, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], 0
+    for each in distinct_in(thread).tolist():
+        mine = rows[thread == each]
+        above = parents(trace.events.start_ns[mine], trace.events.ends(mine))
+        row.append(mine)
+        enclosing.append(np.where(above >= 0, above + first, -1).astype(np.int32))
+        first += len(mine)
+    parent: Int32 = np.concatenate(enclosing)
+    return HostEvents(np.concatenate(row).astype(np.int32), parent, _depth(parent))
+
+
+def _depth(parent: Int32) -> Int32:
+    depth, above = np.zeros(len(parent), np.int32), parent.copy()
+    while len(inside := np.flatnonzero(above >= 0)):
+        depth[inside] += 1
+        above[inside] = parent[above[inside]]
+    return depth
+
+
+def find_stretches(trace: Trace, host: HostEvents) -> Stretches:
+    """Share out the time of each thread."""
+    thread = trace.events.thread[host.row]
+    edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
+    start, end = trace.events.start_ns[host.row], _ends_inside(trace, host)
+    pieces = [_stretches_of(int(thread[first]), host, start, end, first, past) for first, past in _pairs(edges)]
+    return Stretches(*(_joined(pieces, field.name) for field in fields(Stretches)))
+
+
+def _pairs(edges: Int64) -> list[tuple[int, int]]:
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _joined(pieces: list[Stretches], name: str) -> Any:
+    columns = [getattr(piece, name) for piece in pieces]
+    return np.concatenate(columns) if columns else np.empty(0, np.int64)
+
+
+def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
+    """Where each event ends; of one that outlasts what encloses it, where that does."""
+    end = trace.events.ends(host.row)
+    for depth in range(1, int(host.depth.max(initial=0)) + 1):
+        here = np.flatnonzero(host.depth == depth)
+        end[here] = np.minimum(end[here], end[host.parent[here]])
+    return end
+
+
+def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> Stretches:
+    """Those of the thread whose events are [first, past). At one instant inner events end first, and outer ones begin
+    first, after all ends."""
+    place = np.arange(first, past, dtype=np.int32)
+    ends = place[np.lexsort((-host.depth[place], end[place]))]
+    at = np.concatenate((end[ends], start[place]))
+    order = np.argsort(at, kind="stable")
+    who, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]
+    at = at[order]
+    inside = np.where(begins, who, host.parent[who])[:-1]
+    before = np.where(begins, -1, who)[:-1]
+    after = np.where(begins, who, -1)[1:]
+    some = at[1:] > at[:-1]
+    columns = (inside[some], before[some], after[some])
+    inside, before, after = (column.astype(np.int32) for column in columns)
+    return Stretches(np.full(len(inside), thread, np.int32), at[:-1][some], at[1:][some], inside, before, after)

@@ -1,0 +1,41 @@
+"""The excess of calls over the steady duration of their site."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_steptime.metrics.steady.repeats import judge
+
+US = 1_000
+
+
+def _excess(length: list[int], step: list[int] | None = None) -> list[int]:
+    """Of the calls of one site, in us."""
+    calls = np.array(length, np.int64) * US
+    steps = np.zeros(len(calls), np.int64) if step is None else np.array(step, np.int64)
+    return (judge(calls, steps, [np.zeros(len(calls), np.int64)]).excess_ns // US).tolist()
+
+
+def test_the_first_call_is_compared_with_the_later_ones() -> None:
+    assert _excess([43_000, 5_000, 5_000], [0, 1, 2]) == [38_000, 0, 0]
+
+
+def test_one_call_of_many_is_compared_with_the_others() -> None:
+    assert _excess([10] * 20 + [2_441] + [10] * 20) == [0] * 20 + [2_431] + [0] * 20
+
+
+def test_the_longest_call_of_each_step_is_work() -> None:
+    step = [10, 10, 10, 500, 10, 10]
+    assert _excess(step * 3, [0] * 6 + [1] * 6 + [2] * 6) == [0] * 18
+
+
+def test_a_single_call_has_nothing_to_be_compared_with() -> None:
+    assert _excess([9_000]) == [0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_healthy_calls_have_no_excess(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length = np.rint(200 * random.lognormal(0, 0.1, 500)).astype(int).tolist()
+    assert _excess(length, np.repeat(np.arange(10), 50).tolist()) == [0] * 500
