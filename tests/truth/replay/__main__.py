@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.sensitivity import sensitivity
-from tb_steptime.replay.sweep import starts
+from tb_steptime.replay.sweep import EdgeKind, starts
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import EVERY, read_real, real_path
 
@@ -17,7 +17,7 @@ from tests.drawn.real_traces import EVERY, read_real, real_path
 def identity(graph: Graph) -> float:
     """By what share the replayed length differs from the recorded one."""
     end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
-    length = int(graph.end_ns.max() - graph.start_ns.min())
+    length = graph.recorded_ns
     return abs(int(end.max()) - int(graph.end_ns.max())) / max(length, 1)
 
 
@@ -25,7 +25,9 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
     """By what share the replayed lengths of calls that wait differ from the recorded ones; None without such calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
-    arrives = graph.waits[after] & (graph.event[before] < 0) & ~graph.on_device[before]
+    held = np.zeros(len(graph), bool)
+    held[after[graph.edges.kind == EdgeKind.RETURN]] = True
+    arrives = held[after] & (graph.event[before] < 0) & ~graph.on_device[before]
     arrived, call = before[arrives], after[arrives]
     replayed = began[call] - (began + graph.own_ns)[arrived]
     recorded = trace.events.dur_ns[graph.event[call]]
@@ -43,7 +45,7 @@ def main() -> None:
         if not graph.on_device.any():
             continue
         errors.append(identity(graph))
-        shares.append(int(graph.unexplained_ns.sum()) / max(int(graph.end_ns.max() - graph.start_ns.min()), 1))
+        shares.append(int(graph.unexplained_ns.sum()) / max(graph.recorded_ns, 1))
         size = f"{len(graph.own_ns):9} {len(graph.edges.lag_ns):9} {took:7.3f} s"
         waits.append(wait_error(trace, graph))
         wait = "-" if waits[-1] is None else f"{waits[-1]:.2%}"

@@ -7,12 +7,12 @@ import pytest
 
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sensitivity import replayed_length
-from tb_steptime.replay.sweep import Edges, starts
+from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
 from tests.drawn.real_traces import on_real_traces, read_real
 
 
 def test_a_node_starts_after_the_latest_of_its_edges() -> None:
-    edges = Edges(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1, 20, -2]))
+    edges = edges_of(EdgeKind.LANE, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1, 20, -2]))
     assert starts(np.array([4, 10, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 29]
     assert starts(np.array([4, 20, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 29]
     assert starts(np.array([4, 30, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 38]
