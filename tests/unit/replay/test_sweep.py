@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tb_steptime.replay.graph import build_graph
-from tb_steptime.replay.sensitivity import replayed_length
 from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
 from tests.drawn.real_traces import on_real_traces, read_real
 
@@ -30,4 +29,4 @@ def test_edges_lead_forward_and_less_work_is_never_longer(name: str) -> None:
     for free in (graph.on_device, ~graph.on_device):
         own = np.where(free, 0, graph.own_ns)
         assert ((starts(own, graph.release_ns, graph.edges) + own) <= as_recorded).all()
-    assert replayed_length(graph, ~graph.on_device & False) > 0
+    assert as_recorded.max() > 0

@@ -1,0 +1,157 @@
+"""One step without its excess, repeated until it is periodic: what a step takes in the long run.
+
+host      [step][step][step][step]                  the host may run ahead
+device        [step  ][step  ][step  ][step  ]      the step is the larger of the two periods
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, distinct, distinct_in
+
+#: So many copies of a step; periods are those of the last half.
+COPIES = 8
+#: Steps of which the middle one is chosen: their replay takes longer than it is worth for more.
+MOST_CANDIDATES = 9
+
+
+@dataclass(frozen=True, eq=False)
+class SteadyStep:
+    """The graph of one step, and what ties it to the next one.
+
+    repeats   whether the recording shows that steps follow each other
+    links     edges from a node of a step (before) to a node of the next one (after), by `after`
+    name      of the step that was chosen
+    """
+
+    graph: Graph
+    links: Edges
+    repeats: bool
+    name: str
+
+
+def less_excess(graph: Graph, track: Int64, start_ns: Int64, end_ns: Int64) -> Graph:
+    """The same graph without intervals of its tracks, which are disjoint on each track.
+
+    track: row of `Trace.threads`. Lanes hold their threads' intervals, too; what a node waits for is no time of its own.
+    """
+    own = graph.own_ns.copy()
+    for each in distinct(track).tolist():
+        here, mine = np.flatnonzero(graph.track == each), track == each
+        order = np.argsort(start_ns[mine])
+        first, last = start_ns[mine][order], end_ns[mine][order]
+        total = np.append(0, np.cumsum(last - first))
+        cut = _covered(first, last, total, graph.end_ns[here]) - _covered(first, last, total, graph.start_ns[here])
+        own[here] -= np.minimum(cut, own[here])
+    return replace(graph, own_ns=own)
+
+
+def _covered(first: Int64, last: Int64, total: Int64, until: Int64) -> Int64:
+    """How much of disjoint intervals lies before each instant."""
+    place = np.searchsorted(first, until, side="right")
+    inside = np.maximum(np.append(0, last)[place] - until, 0)
+    covered: Int64 = total[place] - np.where(place > 0, inside, 0)
+    return covered
+
+
+def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
+    """For each node the step that its item or its launch lies in; -1 before the first step and after the last one."""
+    steps = find_steps(trace)
+    begun = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    over = steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
+    if steps.by == "recording":
+        return np.zeros(len(graph), np.int64)
+    launched = np.full(len(trace.events), -1, np.int64)
+    launches = find_launches(trace)
+    launched[launches.activity] = launches.call
+    row = np.where(graph.on_device, launched[graph.event], graph.event) if len(graph) else graph.event
+    at = np.where(row >= 0, trace.events.start_ns[row], graph.end_ns)
+    step = np.searchsorted(begun, at, side="right") - 1
+    lost = (graph.on_device & (row < 0)) | ((at > over) & (step == len(begun) - 1))
+    return np.where(lost, -1, step)
+
+
+def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
+    """The step of middle length, of those with the usual number of nodes; None where no step has any."""
+    step = step_of_nodes(trace, graph)
+    size = np.bincount(step[step >= 0], minlength=1)
+    if not size.any():
+        return None
+    sizes = distinct_in(size[size > 0])
+    usual = sizes[np.argmax([np.count_nonzero(size == each) for each in sizes])]
+    steps = find_steps(trace)
+    candidates = np.flatnonzero(size == usual)
+    if steps.by != "recording" and len(candidates) > 1:
+        candidates = candidates[candidates > 0]
+    candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)]
+    found = [
+        SteadyStep(*_cut(graph, step == each), steps.by != "recording", steps.steps[each].name)
+        for each in candidates.tolist()
+    ]
+    lengths = [step_length(each) for each in found]
+    return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
+
+
+def _cut(graph: Graph, mine: np.ndarray) -> tuple[Graph, Edges]:
+    """The graph of one step, and its links to the next one."""
+    one = graph.where(mine)
+    one = replace(one, release_ns=np.zeros(len(one), np.int64))
+    tracks = distinct_in(one.track)
+    first, last = (np.zeros(int(tracks.max(initial=0)) + 1, np.int64) for _ in range(2))
+    number = np.arange(len(one))
+    first[one.track[::-1]] = number[::-1]
+    last[one.track] = number
+    none = np.zeros(len(tracks), np.int64)
+    heads = first[tracks]
+    stream = one.role[heads] == Role.ACTIVITY
+    lag = np.where(stream, _usual_lag(one, EdgeKind.STREAM), none)
+    parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
+    parts[0].kind[stream] = EdgeKind.STREAM
+    # edges from the step before: the same place of that step is its last node on the same track
+    place = np.cumsum(mine) - 1
+    entering = mine[graph.edges.after] & ~mine[graph.edges.before]
+    outside = graph.edges.where(entering & np.isin(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN)))
+    track = graph.track[outside.before]
+    there = np.isin(track, tracks)
+    outside, track = outside.where(there), track[there]
+    parts.append(replace(outside, before=last[track], after=place[outside.after]))
+    loads = number[one.role == Role.LOADER]
+    batches = graph.edges.where(entering & (graph.edges.kind == EdgeKind.BATCH))
+    if len(loads) and len(batches):
+        parts.append(replace(batches, before=np.full(len(batches), loads[-1]), after=place[batches.after]))
+    return one, joined(parts)
+
+
+def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
+    lags = graph.edges.lag_ns[graph.edges.kind == kind]
+    lags = lags[lags >= 0]
+    return int(np.sort(lags)[len(lags) // 2]) if len(lags) else 0
+
+
+def step_length(step: SteadyStep) -> int:
+    """What a step takes in ns: the larger of the periods of host and device once it repeats; where steps are not shown,
+    from the first start to the last end of the recording."""
+    graph = step.graph
+    copies = COPIES if step.repeats else 1
+    size = len(graph)
+    inner = [replace(graph.edges, before=graph.edges.before + size * n, after=graph.edges.after + size * n)
+             for n in range(copies)]
+    outer = [replace(step.links, before=step.links.before + size * n, after=step.links.after + size * (n + 1))
+             for n in range(copies - 1)]
+    own = np.tile(graph.own_ns, copies)
+    began = starts(own, np.tile(graph.release_ns, copies), joined(inner + outer))
+    ended = (began + own).reshape(copies, size)
+    if copies == 1:
+        return int(ended.max() - began.min())
+    reach = np.array([ended[:, part].max(axis=1) for part in (graph.on_device, ~graph.on_device) if part.any()])
+    half = copies // 2
+    return int(((reach[:, -1] - reach[:, half - 1]) // (copies - half)).max())
