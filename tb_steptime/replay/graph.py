@@ -54,12 +54,14 @@ class Graph:
 
     @property
     def on_device(self) -> Bool:
-        return self.role == Role.ACTIVITY
+        found: Bool = self.role == Role.ACTIVITY
+        return found
 
     @property
     def waits(self) -> Bool:
         """Calls that wait for a device."""
-        return self.role == Role.WAIT
+        found: Bool = self.role == Role.WAIT
+        return found
 
     @property
     def recorded_ns(self) -> int:
@@ -70,8 +72,11 @@ class Graph:
         number = np.cumsum(kept) - 1
         edges = self.edges.where(kept[self.edges.before] & kept[self.edges.after])
         edges = replace(edges, before=number[edges.before], after=number[edges.after])
-        columns = (getattr(self, one.name)[kept] for one in fields(self) if one.name != "edges")
-        return Graph(*columns, edges)
+        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS}, edges=edges)
+
+
+#: Of a graph those with one value for each node.
+COLUMNS = tuple(one.name for one in fields(Graph) if one.name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:
@@ -148,5 +153,4 @@ def _numbered(graph: Graph) -> Graph:
     number[order] = np.arange(len(order))
     edges = replace(graph.edges, before=number[graph.edges.before], after=number[graph.edges.after])
     edges = joined([edges.where(edges.before < edges.after)])
-    columns = (getattr(graph, one.name)[order] for one in fields(graph) if one.name != "edges")
-    return Graph(*columns, edges)
+    return replace(graph, **{name: getattr(graph, name)[order] for name in COLUMNS}, edges=edges)

@@ -1,5 +1,5 @@
-"""What host threads do, as far as it matters to devices: calls that launch or wait, waits for a batch, and the host's own
-time before each of them.
+"""What host threads do, as far as it matters to devices: calls that launch or wait, waits for a batch, and the own time
+of the host before each of them.
 
 thread   --[launch]-----[batch]--[launch]----[synchronize]--      own time and an item, in turns
 """
@@ -65,7 +65,7 @@ def find_host(trace: Trace) -> Host:
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
     row = distinct_in(np.concatenate((called[called >= 0], waiting, loads)))
-    lane = _lanes(trace)[events.thread[row]]
+    lane = host_lanes(trace)[events.thread[row]]
     order = np.lexsort((events.start_ns[row], lane))
     row, lane = row[order], lane[order]
     first = np.append(True, lane[1:] != lane[:-1])[: len(row)]
@@ -101,7 +101,7 @@ def batch_edges(host: Host, of_workers: bool) -> Edges:
     return edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
 
 
-def _lanes(trace: Trace) -> Int64:
+def host_lanes(trace: Trace) -> Int64:
     """For each thread the one whose order it follows: the autograd engine works while the training thread waits."""
     lane = np.arange(len(trace.threads), dtype=np.int64)
     training = training_threads(trace)

@@ -10,7 +10,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.steady import SteadyStep, step_length
+from tb_steptime.replay.steady import SteadyStep, device_share, step_length
 from tb_steptime.replay.sweep import EdgeKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool
@@ -21,6 +21,8 @@ LIMITS = 0.1
 BLOCKS = 0.8
 #: Host and device together, where neither alone matters: a chain between them.
 CHAIN = 0.5
+#: In a chain the part that holds this share of the critical path sets the pace.
+MOSTLY = 2 / 3
 
 
 class Sensitivity(msgspec.Struct, frozen=True):
@@ -92,8 +94,9 @@ def without_batches(step: SteadyStep) -> SteadyStep:
     return without(step, EdgeKind.BATCH)
 
 
-def verdict(step_ns: int, said: Sensitivity) -> str:
-    """What sets the pace: host, gpu, input, communication, sync, or dependency of host and device on each other."""
+def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> str:
+    """What sets the pace: host, gpu, input, communication, sync, or dependency where host and device wait for each
+    other; unknown where nothing does that can be replayed."""
     gains = {
         "host": step_ns - said.host,
         "gpu": step_ns - said.device,
@@ -101,9 +104,12 @@ def verdict(step_ns: int, said: Sensitivity) -> str:
         "communication": step_ns - said.communication,
     }
     best = max(gains, key=gains.__getitem__)
-    most = gains[best]
-    if step_ns - said.blocking >= BLOCKS * most and step_ns - said.blocking > LIMITS * step_ns:
+    blocking = step_ns - said.blocking
+    if blocking >= BLOCKS * gains[best] and blocking > LIMITS * step_ns:
         return "sync"
-    if most > LIMITS * step_ns:
+    if gains[best] > LIMITS * step_ns:
         return best
-    return "dependency" if step_ns - said.host_and_device > CHAIN * step_ns else "unknown"
+    if step_ns - said.host_and_device <= CHAIN * step_ns:
+        return "unknown"
+    share = device_share(step)
+    return "gpu" if share > MOSTLY else "host" if share < 1 - MOSTLY else "dependency"

@@ -13,10 +13,11 @@ import numpy as np
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, distinct, distinct_in
+from tb_steptime.trace.table import Bool, Int64, distinct, distinct_in, is_in
 
 #: So many copies of a step; periods are those of the last half.
 COPIES = 8
@@ -40,27 +41,20 @@ class SteadyStep:
 
 
 def less_excess(graph: Graph, track: Int64, start_ns: Int64, end_ns: Int64) -> Graph:
-    """The same graph without intervals of its tracks, which are disjoint on each track.
+    """The same graph without intervals of its tracks, as int64 columns; intervals of one track are disjoint.
 
-    track: row of `Trace.threads`. Lanes hold their threads' intervals, too; what a node waits for is no time of its own.
+    track: row of `Trace.threads`. What a node waits for is no time of its own, so no excess either.
     """
     own = graph.own_ns.copy()
     for each in distinct(track).tolist():
         here, mine = np.flatnonzero(graph.track == each), track == each
-        order = np.argsort(start_ns[mine])
-        first, last = start_ns[mine][order], end_ns[mine][order]
-        total = np.append(0, np.cumsum(last - first))
-        cut = _covered(first, last, total, graph.end_ns[here]) - _covered(first, last, total, graph.start_ns[here])
-        own[here] -= np.minimum(cut, own[here])
+        own[here] -= np.minimum(overlap_ns(Intervals.union(start_ns[mine], end_ns[mine]), graph, here), own[here])
     return replace(graph, own_ns=own)
 
 
-def _covered(first: Int64, last: Int64, total: Int64, until: Int64) -> Int64:
-    """How much of disjoint intervals lies before each instant."""
-    place = np.searchsorted(first, until, side="right")
-    inside = np.maximum(np.append(0, last)[place] - until, 0)
-    covered: Int64 = total[place] - np.where(place > 0, inside, 0)
-    return covered
+def overlap_ns(taken: Intervals, graph: Graph, nodes: Int64) -> Int64:
+    """How much of these nodes lies in some intervals, ns."""
+    return taken.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
 
 
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
@@ -93,18 +87,17 @@ def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
     candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)]
-    found = [
-        SteadyStep(*_cut(graph, step == each), steps.by != "recording", steps.steps[each].name)
-        for each in candidates.tolist()
-    ]
+    repeats = steps.by != "recording"
+    if repeats:
+        graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
+    found = [SteadyStep(*_cut(graph, step == each), repeats, steps.steps[each].name) for each in candidates.tolist()]
     lengths = [step_length(each) for each in found]
     return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
 
 
-def _cut(graph: Graph, mine: np.ndarray) -> tuple[Graph, Edges]:
+def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     """The graph of one step, and its links to the next one."""
     one = graph.where(mine)
-    one = replace(one, release_ns=np.zeros(len(one), np.int64))
     tracks = distinct_in(one.track)
     first, last = (np.zeros(int(tracks.max(initial=0)) + 1, np.int64) for _ in range(2))
     number = np.arange(len(one))
@@ -119,9 +112,9 @@ def _cut(graph: Graph, mine: np.ndarray) -> tuple[Graph, Edges]:
     # edges from the step before: the same place of that step is its last node on the same track
     place = np.cumsum(mine) - 1
     entering = mine[graph.edges.after] & ~mine[graph.edges.before]
-    outside = graph.edges.where(entering & np.isin(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN)))
+    outside = graph.edges.where(entering & is_in(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN)))
     track = graph.track[outside.before]
-    there = np.isin(track, tracks)
+    there = is_in(track, tracks)
     outside, track = outside.where(there), track[there]
     parts.append(replace(outside, before=last[track], after=place[outside.after]))
     loads = number[one.role == Role.LOADER]
@@ -140,18 +133,42 @@ def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
 def step_length(step: SteadyStep) -> int:
     """What a step takes in ns: the larger of the periods of host and device once it repeats; where steps are not shown,
     from the first start to the last end of the recording."""
-    graph = step.graph
-    copies = COPIES if step.repeats else 1
-    size = len(graph)
-    inner = [replace(graph.edges, before=graph.edges.before + size * n, after=graph.edges.after + size * n)
-             for n in range(copies)]
-    outer = [replace(step.links, before=step.links.before + size * n, after=step.links.after + size * (n + 1))
-             for n in range(copies - 1)]
-    own = np.tile(graph.own_ns, copies)
-    began = starts(own, np.tile(graph.release_ns, copies), joined(inner + outer))
-    ended = (began + own).reshape(copies, size)
+    graph, copies = step.graph, COPIES if step.repeats else 1
+    own, release, edges = _repeated(step, copies)
+    began = starts(own, release, edges)
+    ended = (began + own).reshape(copies, len(graph))
     if copies == 1:
         return int(ended.max() - began.min())
     reach = np.array([ended[:, part].max(axis=1) for part in (graph.on_device, ~graph.on_device) if part.any()])
     half = copies // 2
     return int(((reach[:, -1] - reach[:, half - 1]) // (copies - half)).max())
+
+
+def device_share(step: SteadyStep) -> float:
+    """The share of work of devices in the own time on the critical path of the repeated step."""
+    copies = COPIES if step.repeats else 1
+    own, release, edges = _repeated(step, copies)
+    began = starts(own, release, edges)
+    ends = began + own
+    on_device = np.tile(step.graph.on_device, copies)
+    first = np.searchsorted(edges.after, np.arange(len(own) + 1))
+    node, host, device = int(np.argmax(ends)), 0, 0
+    while True:
+        device, host = device + on_device[node] * own[node], host + ~on_device[node] * own[node]
+        into = slice(first[node], first[node + 1])
+        allowed = ends[edges.before[into]] + edges.lag_ns[into]
+        if not len(allowed) or allowed.max() < began[node]:
+            return float(device / max(device + host, 1))
+        node = int(edges.before[into][int(np.argmax(allowed))])
+
+
+def _repeated(step: SteadyStep, copies: int) -> tuple[Int64, Int64, Edges]:
+    """Own times, releases and edges of so many copies of the step in a row."""
+    size = len(step.graph)
+    inner = [_moved(step.graph.edges, size * n, size * n) for n in range(copies)]
+    outer = [_moved(step.links, size * n, size * (n + 1)) for n in range(copies - 1)]
+    return np.tile(step.graph.own_ns, copies), np.tile(step.graph.release_ns, copies), joined(inner + outer)
+
+
+def _moved(edges: Edges, before: int, after: int) -> Edges:
+    return replace(edges, before=edges.before + before, after=edges.after + after)

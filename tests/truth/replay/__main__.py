@@ -9,33 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.gates import identity, wait_error
+from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict
 from tb_steptime.replay.steady import less_excess, steady_step, step_length
-from tb_steptime.replay.sweep import EdgeKind, starts
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import EVERY, read_real, real_path, reference
-
-
-def identity(graph: Graph) -> float:
-    """By what share the replayed length differs from the recorded one."""
-    end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
-    length = graph.recorded_ns
-    return abs(int(end.max()) - int(graph.end_ns.max())) / max(length, 1)
-
-
-def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """By what share the replayed lengths of calls that wait differ from the recorded ones; None without such calls."""
-    began = starts(graph.own_ns, graph.release_ns, graph.edges)
-    before, after = graph.edges.before, graph.edges.after
-    held = np.zeros(len(graph), bool)
-    held[after[graph.edges.kind == EdgeKind.RETURN]] = True
-    arrives = held[after] & (graph.event[before] < 0) & ~graph.on_device[before]
-    arrived, call = before[arrives], after[arrives]
-    replayed = began[call] - (began + graph.own_ns)[arrived]
-    recorded = trace.events.dur_ns[graph.event[call]]
-    return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None
 
 
 def main() -> None:
@@ -64,7 +44,7 @@ def main() -> None:
                 repeated.append(abs(step_length(as_recorded) - recorded) / recorded)
                 line += f"    repeated {repeated[-1]:.2%}"
             said = sensitivity(trace, step)
-            told = verdict(length, said)
+            told = verdict(length, said, step)
             line += f"    recorded {recorded / 1e6:.3f} steady {length / 1e6:.3f} ms "
             line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(said))
             label = labels.get(path.removeprefix("traces_world/"))
