@@ -8,13 +8,12 @@ import msgspec
 
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.replay.changes import Named, changes
-from tb_steptime.replay.gates import wait_error
+from tb_steptime.replay.gates import recorded_step, wait_error
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
 
 #: With a larger share of unexplained time no gain is said; with more than the other share the interval says so.
 NO_GAIN, WIDER = 0.2, 0.05
@@ -51,7 +50,7 @@ class WhatIf(msgspec.Struct, frozen=True):
 
     steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
     replayed_step_ns  the same step as it was recorded, with its excess, replayed
-    recorded_step_ns  the middle length of the recorded steps
+    recorded_step_ns  from one step to the next as recorded, the middle one
     pace              what sets the pace by the sensitivity
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
@@ -84,9 +83,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     said = sensitivity(trace, step)
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(step, length, unexplained, chosen, keep_all=bool(ids))
-    lengths = sorted(each.duration_ns for each in find_steps(trace).steps)
     return WhatIf(
-        lengths[len(lengths) // 2],
+        recorded_step(trace),
         length,
         step_length(as_recorded),
         verdict(length, said, step),

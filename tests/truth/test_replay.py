@@ -43,7 +43,9 @@ WITHOUT_WAIT = (
 
 
 def training(*sections: Section, loader: Loader | None = None) -> Training:
-    return Training("drawn up here", "a test.", loader, sections, seed=7, active=9, spans=1, **NO_JITTER)
+    return Training(
+        "drawn up here", "a test.", loader or Loader(0, receive_ns=0), sections, seed=7, active=9, spans=1, **NO_JITTER
+    )
 
 
 def replayed(folder: Path, declared: Training) -> WhatIf:

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.replay.gates import identity, wait_error
+from tb_steptime.replay.gates import identity, recorded_step, wait_error
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict
 from tb_steptime.replay.steady import less_excess, steady_step, step_length
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import EVERY, read_real, real_path, reference
 
 
@@ -39,7 +37,7 @@ def main() -> None:
         steady = less_excess(graph, excess.track.astype(np.int64), excess.start_ns, excess.end_ns)
         as_recorded, step = steady_step(trace, graph), steady_step(trace, steady)
         if as_recorded is not None and step is not None:
-            recorded, length = _recorded(trace), step_length(step)
+            recorded, length = recorded_step(trace), step_length(step)
             if as_recorded.repeats:
                 repeated.append(abs(step_length(as_recorded) - recorded) / recorded)
                 line += f"    repeated {repeated[-1]:.2%}"
@@ -55,12 +53,6 @@ def main() -> None:
         trace.memo.clear()
     _summary(errors, shares, repeated, [each for each in waits if each is not None])
     sys.stdout.write(f"verdicts: {right} of {judged}\n")
-
-
-def _recorded(trace: Trace) -> int:
-    """The middle length of the recorded steps, ns."""
-    lengths = sorted(step.duration_ns for step in find_steps(trace).steps)
-    return max(lengths[len(lengths) // 2], 1)
 
 
 def _parts(said: Sensitivity) -> Iterator[tuple[str, int]]:
