@@ -8,7 +8,6 @@ from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.sweep import EdgeKind, starts
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import median
 
 
 def identity(graph: Graph) -> float:
@@ -30,9 +29,11 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
     return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None
 
 
-def recorded_step(trace: Trace) -> int:
-    """From the start of a step to that of the next one, in the middle of all; of a single step its length, ns. What the
-    loop does between two marks is part of it."""
+def recorded_step(trace: Trace, name: str) -> int:
+    """From the start of the step of this name to that of the next one; of the last one its length, ns. What the loop
+    does between two marks is part of it."""
     steps = find_steps(trace)
-    lengths = np.diff(steps.start_ns) if len(steps.steps) > 1 else steps.end_ns - steps.start_ns
-    return max(int(median(lengths)), 1)
+    place = [step.name for step in steps.steps].index(name)
+    last = place == len(steps.steps) - 1
+    until = steps.end_ns[place] if last else steps.start_ns[place + 1]
+    return max(int(until - steps.start_ns[place]), 1)

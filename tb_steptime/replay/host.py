@@ -17,6 +17,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
 #: A wait for a batch that is longer is one for its making; others only take it off the queue.
@@ -70,12 +71,21 @@ def find_host(trace: Trace) -> Host:
     row, lane = row[order], lane[order]
     first = np.append(True, lane[1:] != lane[:-1])[: len(row)]
     reach = _reach(events.ends(row), lane)
-    begin = np.where(first, events.start_ns[row], np.append(0, reach)[: len(row)])
+    begin = np.where(first, _lane_starts(trace, events.start_ns[row], lane), np.append(0, reach)[: len(row)])
     role = np.full(len(row), Role.CALL, np.uint8)
     role[is_in(row, waiting)] = Role.WAIT
     role[is_in(row, loads)] = Role.LOADER
     start = np.maximum(events.start_ns[row], begin)
     return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs))
+
+
+def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
+    """Where the lane of each item begins if it is the first one: a training thread works from its first step on."""
+    steps = find_steps(trace)
+    if steps.by == "recording":
+        return start_ns
+    trains = is_in(lane, training_threads(trace))
+    return np.where(trains, np.minimum(start_ns, steps.steps[0].host_start_ns), start_ns)
 
 
 def host_edges(host: Host) -> Edges:

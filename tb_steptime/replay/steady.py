@@ -16,7 +16,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, distinct_in, is_in
 
 #: So many copies of a step; periods are those of the last half.
@@ -91,8 +91,20 @@ def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
     if repeats:
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
     found = [SteadyStep(*_cut(graph, step == each), repeats, steps.steps[each].name) for each in candidates.tolist()]
+    if repeats and len(steps.steps) == 1:
+        found = [_with_tail(found[0], steps.steps[0])]
     lengths = [step_length(each) for each in found]
     return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
+
+
+def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
+    """The only step with the host's time after its last item, which no item of a next step shows."""
+    links = step.links
+    host = links.kind == EdgeKind.LANE
+    over = recorded.host_start_ns + recorded.host_ns
+    rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
+    longest = host & (rest == rest[host].min()) if host.any() else host
+    return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))
 
 
 def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:

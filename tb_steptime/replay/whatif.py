@@ -50,7 +50,7 @@ class WhatIf(msgspec.Struct, frozen=True):
 
     steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
     replayed_step_ns  the same step as it was recorded, with its excess, replayed
-    recorded_step_ns  from one step to the next as recorded, the middle one
+    recorded_step_ns  that step from its start to the next one's
     pace              what sets the pace by the sensitivity
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
@@ -84,7 +84,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(step, length, unexplained, chosen, keep_all=bool(ids))
     return WhatIf(
-        recorded_step(trace),
+        recorded_step(trace, as_recorded.name),
         length,
         step_length(as_recorded),
         verdict(length, said, step),

@@ -37,7 +37,7 @@ def main() -> None:
         steady = less_excess(graph, excess.track.astype(np.int64), excess.start_ns, excess.end_ns)
         as_recorded, step = steady_step(trace, graph), steady_step(trace, steady)
         if as_recorded is not None and step is not None:
-            recorded, length = recorded_step(trace), step_length(step)
+            recorded, length = recorded_step(trace, as_recorded.name), step_length(step)
             if as_recorded.repeats:
                 repeated.append(abs(step_length(as_recorded) - recorded) / recorded)
                 line += f"    repeated {repeated[-1]:.2%}"
