@@ -9,23 +9,11 @@ import pytest
 
 from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.trace.kineto import read_trace
+from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate import kernels
-from tests.truth.simulate.causes import Activity, Call, Loader, Op, Section, Training
+from tests.truth.simulate.causes import Call, Loader, Op, Section, Training
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
-
-MS = 1_000_000
-NO_JITTER = {"host_jitter": 0.0, "device_jitter": 0.0}
-
-
-def matmul(dur_ns: int) -> Op:
-    activity = Activity("kernel", "ampere_sgemm_128x64_nn", dur_ns, (216, 1, 1), (128, 1, 1), 128, 32768)
-    return Op(("aten::mm",), (kernels.launch(activity),), 10_000, ((64, 64), (64, 64)), ("c10::Half", "c10::Half"))
-
-
-def section(count: int, dur_ns: int) -> Section:
-    return Section((matmul(dur_ns),) * count)
-
 
 ITEM = Op(
     ("aten::item", "aten::_local_scalar_dense"),
@@ -40,12 +28,6 @@ WITHOUT_WAIT = (
     Section((replace(ITEM, calls=(ITEM.calls[0], replace(ITEM.calls[1], blocks=False))),)),
     section(20, 100_000),
 )
-
-
-def training(*sections: Section, loader: Loader | None = None) -> Training:
-    return Training(
-        "drawn up here", "a test.", loader or Loader(0, receive_ns=0), sections, seed=7, active=9, spans=1, **NO_JITTER
-    )
 
 
 def replayed(folder: Path, declared: Training) -> WhatIf:
