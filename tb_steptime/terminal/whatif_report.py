@@ -64,7 +64,7 @@ def what_if_text(span: SpanWhatIf) -> str:
     run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     step = span.steady_step_ns
     lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
-    parts: list[tuple[str, int]] = [("Steady step, replayed", step), *((_PARTS[name], value) for name, value in _fields(span.sensitivity))]
+    parts = [("Steady step, replayed", step), *_parts(span.sensitivity)]
     lines += _aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
     lines.append("")
     if not span.changes:
@@ -84,8 +84,8 @@ def what_if_text(span: SpanWhatIf) -> str:
     return "\n".join(lines)
 
 
-def _fields(said: Sensitivity) -> list[tuple[str, int]]:
-    return [(name, getattr(said, name)) for name in _PARTS]
+def _parts(said: Sensitivity) -> list[tuple[str, int]]:
+    return [(words, getattr(said, name)) for name, words in _PARTS.items()]
 
 
 def _or_unknown(value: int | None) -> str:
