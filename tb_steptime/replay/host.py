@@ -22,6 +22,8 @@ from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
 #: A wait for a batch that is longer is one for its making; others only take it off the queue.
 READY_NS = 1_000_000
+#: So many workers may give their batches at once, and then make the next ones.
+BURST = 8
 
 
 class Role(enum.IntEnum):
@@ -102,11 +104,13 @@ def host_edges(host: Host) -> Edges:
 
 
 def batch_edges(host: Host, of_workers: bool) -> Edges:
-    """From one wait for a batch to the next, if both waited for workers: these take so long for a batch."""
+    """From one wait for workers to the next: after a wait no batch is ready, so these make all that are taken up to the
+    next wait. Waits far apart are hiccups."""
     loads = np.flatnonzero(host.role == Role.LOADER)
-    waited = host.end_ns[loads] - host.start_ns[loads] > READY_NS
-    pair = waited[1:] & waited[:-1] & (host.lane[loads[1:]] == host.lane[loads[:-1]]) & of_workers
-    before, after = loads[:-1][pair], loads[1:][pair]
+    place = np.flatnonzero(host.end_ns[loads] - host.start_ns[loads] > READY_NS) if of_workers else loads[:0]
+    waited = loads[place]
+    pair = (np.diff(place) <= BURST) & (np.diff(host.lane[waited]) == 0)
+    before, after = waited[:-1][pair], waited[1:][pair]
     lag = host.end_ns[after] - host.end_ns[before]
     return edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
 

@@ -130,10 +130,23 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     outside, track = outside.where(there), track[there]
     parts.append(replace(outside, before=last[track], after=place[outside.after]))
     loads = number[one.role == Role.LOADER]
-    batches = graph.edges.where(entering & (graph.edges.kind == EdgeKind.BATCH))
-    if len(loads) and len(batches):
-        parts.append(replace(batches, before=np.full(len(batches), loads[-1]), after=place[batches.after]))
+    pace = _batch_ns(graph, entering)
+    if len(loads) and pace:
+        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], np.array([pace * len(loads)], np.int64)))
     return one, joined(parts)
+
+
+def _batch_ns(graph: Graph, entering: Bool) -> int:
+    """How long workers take for a batch: the one before this step, or else each of those between two waits; 0 if they
+    are not waited for."""
+    edges = graph.edges
+    batches = edges.kind == EdgeKind.BATCH
+    count = np.cumsum(graph.role == Role.LOADER)
+    taken = count[edges.after] - count[edges.before]
+    for chosen in (batches & entering & (taken == 1), batches):
+        if chosen.any():
+            return int(edges.lag_ns[chosen].sum() // max(int(taken[chosen].sum()), 1))
+    return 0
 
 
 def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
