@@ -32,6 +32,7 @@ from tb_steptime.text.printer import GAP, counted, duration, plain
 
 if TYPE_CHECKING:
     from tb_steptime.notebook.events import Events
+    from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -185,6 +186,13 @@ class Span:
         from tb_steptime.notebook.events import Events
 
         return Events(self._trace)
+
+    def whatif(self, *changes: str) -> WhatIf | None:
+        """What a steady step would take after these changes, or after each that makes it shorter; reads the trace, and
+        keeps it in memory. None where no step has work on a GPU; ValueError for a change that there is none of."""
+        from tb_steptime.replay.whatif import what_if
+
+        return what_if(self._trace, changes)
 
     def result(self, view: str, kind: type[R]) -> R:
         """The result of one view as the tab has it, for what no table holds. KeyError for a view that there is not,

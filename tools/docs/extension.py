@@ -30,6 +30,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "commands": terminal.commands,
     "summarize json": terminal.summarize_schema,
     "kernels json": terminal.kernels_schema,
+    "whatif json": terminal.whatif_schema,
     "operators json": terminal.operators_schema,
     "ranks json": terminal.ranks_schema,
     "explain json": terminal.explain_schema,

@@ -23,6 +23,7 @@ from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
+from tb_steptime.terminal.whatif_report import WhatIfReport
 from tools.docs.markdown import code, paragraphs, plain, table
 
 
@@ -63,6 +64,10 @@ def operators_schema() -> str:
 
 def explain_schema() -> str:
     return _schema(Explanations)
+
+
+def whatif_schema() -> str:
+    return _schema(WhatIfReport)
 
 
 def ranks_schema() -> str:

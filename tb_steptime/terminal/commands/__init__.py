@@ -14,6 +14,7 @@ from tb_steptime.terminal.commands import (
     report,
     slice_trace,
     summarize,
+    whatif,
 )
 from tb_steptime.terminal.commands.base import Command
 
@@ -23,6 +24,7 @@ COMMANDS: tuple[Command, ...] = (
     operators.COMMAND,
     ranks.COMMAND,
     explain.COMMAND,
+    whatif.COMMAND,
     compare.COMMAND,
     index.COMMAND,
     report.COMMAND,

@@ -1,0 +1,99 @@
+"""Changes to a step that can be replayed: each is a function from a step to the step as it would be.
+
+launch_graphs(trace)(step)      several compose: sync_bubble(launch_graphs(step))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility
+from tb_steptime.replay.host import Role, host_lanes
+from tb_steptime.replay.sensitivity import exchanges, free, without_batches, without_waits
+from tb_steptime.replay.steady import SteadyStep, overlap_ns
+from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Bool, Kind, distinct
+
+#: Workers that `more_workers` stands for where the training thread makes its batches itself.
+WORKERS = 4
+
+Change = Callable[[SteadyStep], SteadyStep]
+
+
+class Named(NamedTuple):
+    """A change with its id, which is that of the card that advises it, if one does."""
+
+    id: str
+    apply: Change
+
+
+def changes(trace: Trace) -> list[Named]:
+    """All changes, whether or not they do anything for this recording."""
+    return [
+        Named("launch_graphs", lambda step: launch_graphs(trace, step)),
+        Named("sync_bubble", without_waits),
+        Named("input_bound", lambda step: without_batches(free(step, step.graph.role == Role.LOADER))),
+        Named("more_workers", lambda step: more_workers(trace, step)),
+        Named("tensor_cores_unused", lambda step: on_tensor_cores(trace, step)),
+        Named("exposed_communication", lambda step: overlapped(trace, step)),
+    ]
+
+
+def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step whose ops are launched as graphs: their time on the host vanishes, with that of the launches in them.
+    Python between ops and the optimizer stay as they are."""
+    graph, events = step.graph, trace.events
+    own, lanes = graph.own_ns.copy(), host_lanes(trace)
+    ops = events.rows(Kind.CPU_OP)
+    by_optimizer = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
+    marks = events.rows(Kind.USER)
+    marks = marks[by_optimizer[events.name[marks]]] if len(marks) else marks
+    kept = Intervals.union(events.start_ns[marks], events.ends(marks))
+    host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
+    lane = lanes[events.thread[ops]]
+    for each in distinct(graph.track[host]).tolist():
+        here, mine = np.flatnonzero(host & (graph.track == each)), ops[lane == each]
+        captured = Intervals.union(events.start_ns[mine], events.ends(mine)) - kept
+        own[here] -= np.minimum(overlap_ns(captured, graph, here), own[here])
+    return replace(step, graph=replace(graph, own_ns=own))
+
+
+def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step whose batches are made by workers beside it, where the training thread makes them itself."""
+    loads = step.graph.role == Role.LOADER
+    if is_multiprocess(loader_iterators(trace)) is not False or not loads.any():
+        return step
+    return _paced(step, loads, int(step.graph.own_ns[loads].sum()) // WORKERS, EdgeKind.BATCH)
+
+
+def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step whose exchanges run beside its other work, one after the other."""
+    shared = exchanges(trace, step.graph)
+    if not shared.any():
+        return step
+    return _paced(step, shared, int(step.graph.own_ns[shared].sum()), EdgeKind.STREAM)
+
+
+def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step whose matrix products run on tensor cores, as far as they can and memory lets them."""
+    gain = np.zeros(len(trace.events), np.int64)
+    gain[trace.kernels.event] = eligibility(trace).gain_ns
+    graph = step.graph
+    less = np.where(graph.on_device, gain[graph.event], 0)
+    return replace(step, graph=replace(graph, own_ns=graph.own_ns - np.minimum(less, graph.own_ns)))
+
+
+def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> SteadyStep:
+    """The step with these nodes taking no time, which lasts at least the period, since something beside it does."""
+    last = np.flatnonzero(nodes)[-1:]
+    link = edges_of(kind, last, last, np.array([period_ns], np.int64))
+    changed = free(step, nodes)
+    return replace(changed, links=joined([changed.links, link]))

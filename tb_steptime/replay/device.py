@@ -1,0 +1,155 @@
+"""What devices do, and why each activity begins when it does.
+
+launch      call --lag--> activity                         from the end of the call
+stream      activity --lag--> the next one of its stream
+crossing    the end of another stream's work just before a start that nothing else explains
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.replay.host import Host
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Float64, Int64, median
+
+#: The hardware takes no longer between two activities of a stream, or from a launch to its start.
+LAG_NS = 10_000
+_NEVER = -(1 << 62)
+
+
+@dataclass(frozen=True, eq=False)
+class Activities:
+    """Activities in time order, ns. item: the host's item that launched each, previous: the one before on its stream,
+    -1 for none; track: the stream as a row of `Trace.threads`."""
+
+    row: Int64
+    start_ns: Int64
+    end_ns: Int64
+    track: Int64
+    item: Int64
+    previous: Int64
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Edges into activities, and the parts of delays that no edge explains; int64 in ns, one for each activity.
+
+    unexplained_ns   nothing says why
+    contended_ns     another stream's work was running: it may have had no room
+    """
+
+    edges: Edges
+    unexplained_ns: Int64
+    contended_ns: Int64
+
+
+def find_activities(trace: Trace, host: Host) -> Activities:
+    events, launches = trace.events, find_launches(trace)
+    row, call = launches.activity.astype(np.int64), launches.call.astype(np.int64)
+    place = np.full(len(events), -1, np.int64)
+    place[host.row] = np.arange(len(host))
+    device, stream = events.device[row], events.stream[row]
+    order = np.lexsort((events.start_ns[row], stream, device))
+    same = (np.diff(stream[order]) == 0) & (np.diff(device[order]) == 0)
+    previous = np.full(len(row), -1, np.int64)
+    previous[order[1:][same]] = order[:-1][same]
+    item = np.where(call >= 0, place[call], -1) if len(events) else call
+    return Activities(row, events.start_ns[row], events.ends(row), events.thread[row].astype(np.int64), item, previous)
+
+
+def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
+    """Why each activity begins when it does."""
+    begun, known, follows = work.start_ns, work.item >= 0, work.previous >= 0
+    returned = host.end_ns[work.item] if len(host) else begun
+    ended = work.end_ns[work.previous] if len(work) else begun
+    gap = begun - ended
+    launch_lag = _launch_lag(host, work, returned, ended)
+    queued = follows & known & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
+    stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
+    order_lag = np.where(gap < 0, gap, stream_lag)
+    ready = np.maximum(np.where(known, returned + launch_lag, _NEVER), np.where(follows, ended + order_lag, _NEVER))
+    recorded, told = _dependencies(trace, work)
+    ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
+    delay = np.where(ready > _NEVER, begun - ready, 0)
+    other, crossing = _crossings(work, np.where(told, 0, delay), stream_lag)
+    lag = round(float((begun - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
+    # gaps inside a graph, and those after work whose launch is not recorded, are as recorded
+    inside = known & follows & (work.item[work.previous] == work.item)
+    orphan = ~known & follows
+    left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~told, delay, 0)
+    shared = _beside_others(work) & (left > 0)
+    order_lag = np.where(inside | orphan, gap, order_lag + left)
+    launch = np.full(len(work), launch_lag, np.int64) + left
+    number, base = np.arange(len(work)), 2 * len(host)
+    parts = [
+        edges_of(EdgeKind.LAUNCH, work.item[known] + len(host), number[known] + base, launch[known]),
+        edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
+        edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
+        edges_of(
+            EdgeKind.CROSSING,
+            other[crossing] + base,
+            number[crossing] + base,
+            np.full(int(crossing.sum()), lag, np.int64),
+            _how_sure(work, other, crossing, delay > stream_lag),
+        ),
+    ]
+    unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
+    return Starts(joined(parts), np.where(shared, 0, unexplained), np.where(shared, left, 0))
+
+
+def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:
+    """From the end of a call to the start of its activity on a stream that has nothing to do, ns."""
+    if not len(host):
+        return 0
+    rests = (work.previous < 0) | (ended < host.start_ns[work.item])
+    idle = (work.item >= 0) & rests & (work.start_ns - returned < LAG_NS)
+    return round(median((work.start_ns - returned)[idle])) if idle.any() else 0
+
+
+def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
+    """Recorded edges of graphs between activities, and which activities these explain."""
+    place = np.full(len(trace.events), -1, np.int64)
+    place[work.row] = np.arange(len(work))
+    before, after = (place[column] for column in (trace.dependencies.before, trace.dependencies.after))
+    kept = (before >= 0) & (after >= 0)
+    before, after = before[kept], after[kept]
+    gap = work.start_ns[after] - work.end_ns[before]
+    lag = np.minimum(np.maximum(gap, 0), LAG_NS)
+    told = np.zeros(len(work), bool)
+    told[after[(gap >= 0) & (gap < LAG_NS)]] = True
+    return edges_of(EdgeKind.DEPENDENCY, before, after, lag), told
+
+
+def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:
+    """For each activity the one that ended last before its start, and whether that is what it waited for."""
+    ends = np.argsort(work.end_ns, kind="stable")
+    latest = np.searchsorted(work.end_ns[ends], work.start_ns + 1) - 1
+    other = np.where(latest >= 0, ends[np.maximum(latest, 0)], -1) if len(work) else latest
+    waits = (delay > stream_lag) & (other >= 0) & (other != work.previous)
+    near = work.start_ns - work.end_ns[other] < LAG_NS
+    return other, waits & near & (work.start_ns > work.start_ns[other])
+
+
+def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Float64:
+    """For each crossing the share of late starts of its stream that the same other stream explains."""
+    size = int(work.track.max(initial=0)) + 1
+    pair = work.track[crossing] * size + work.track[other[crossing]]
+    fits = np.bincount(pair, minlength=1)
+    delayed = np.bincount(work.track[late], minlength=size)
+    sure: Float64 = fits[pair] / np.maximum(delayed[work.track[crossing]], 1)
+    return np.minimum(sure, 1.0)
+
+
+def _beside_others(work: Activities) -> Bool:
+    """Which activities begin while one that began before is running; that of the same stream is over by then."""
+    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]
+    found: Bool = reach > work.start_ns
+    return found

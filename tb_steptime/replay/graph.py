@@ -1,0 +1,156 @@
+r"""The graph of one process: what its host threads and its devices do, and what each of them waits for.
+
+host     --[launch]------[launch]--[synchronize]--      items, and the host's own time before each of them
+stream       \-> kkkkkkk     \-> kkkkk ----^            activities, in the order of their stream
+
+The time of a wait is not in the graph: it is what the replay finds. Lags are constants of the recording, one for each
+kind of edge. A delay that no edge explains is kept, and counted as unexplained, or as contended where other work ran.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
+from tb_steptime.replay.device import Activities, find_activities, start_edges
+from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Int64, UInt8
+
+#: A synchronize returns within this time after the work that it waits for; one that waits for nothing takes no longer.
+RETURN_NS = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes in the order of their recorded starts; int64 columns in ns.
+
+    start_ns, end_ns   as recorded; a call that waits is at its return
+    own_ns             what the node takes when it waits for nothing
+    release_ns         no earlier start: the recorded one of what nothing in the recording explains
+    unexplained_ns     the delay that no edge explains, part of the lags of edges into the node
+    contended_ns       likewise, while other work was running
+    event              row of the event table; -1 for the host's own time between items
+    role               uint8, a `Role`
+    track              row of `Trace.threads`: the host's lane, or the stream
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    own_ns: Int64
+    release_ns: Int64
+    unexplained_ns: Int64
+    contended_ns: Int64
+    event: Int64
+    role: UInt8
+    track: Int64
+    edges: Edges
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def on_device(self) -> Bool:
+        found: Bool = self.role == Role.ACTIVITY
+        return found
+
+    @property
+    def waits(self) -> Bool:
+        """Calls that wait for a device."""
+        found: Bool = self.role == Role.WAIT
+        return found
+
+    @property
+    def recorded_ns(self) -> int:
+        return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
+
+    def where(self, kept: Bool) -> Graph:
+        """These nodes and the edges between them, numbered anew."""
+        number = np.cumsum(kept) - 1
+        edges = self.edges.where(kept[self.edges.before] & kept[self.edges.after])
+        edges = replace(edges, before=number[edges.before], after=number[edges.after])
+        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS}, edges=edges)
+
+
+#: Of a graph those with one value for each node.
+COLUMNS = tuple(one.name for one in fields(Graph) if one.name != "edges")
+
+
+def build_graph(trace: Trace) -> Graph:
+    """The graph of the whole recording."""
+    host = find_host(trace)
+    work = find_activities(trace, host)
+    count, size = len(host), len(work)
+    begun = start_edges(trace, host, work)
+    waits, held = _returns(host, work)
+    start = np.concatenate((host.begin_ns, host.start_ns, work.start_ns))
+    end = np.concatenate((host.start_ns, host.end_ns, work.end_ns))
+    own, release = end - start, np.zeros(len(start), np.int64)
+    heads, orphans = np.flatnonzero(host.first), np.flatnonzero((work.item < 0) & (work.previous < 0)) + 2 * count
+    release[heads], release[orphans] = start[heads], start[orphans]
+    of_workers = is_multiprocess(loader_iterators(trace)) is True
+    batches = batch_edges(host, of_workers)
+    # a call that waits, and a wait for a batch that workers make, are empty nodes at their return
+    empty = np.concatenate((np.flatnonzero(waits) + count, batches.after))
+    own[empty] = 0
+    start[empty] = end[empty]
+    unexplained = np.zeros(len(start), np.int64)
+    idle = np.flatnonzero((host.role == Role.WAIT) & host.drains & ~waits) + count
+    unexplained[idle] = np.maximum(own[idle] - RETURN_NS, 0)
+    own[idle] -= unexplained[idle]
+    start[idle] += unexplained[idle]
+    unexplained[2 * count :] = begun.unexplained_ns
+    lanes = host_edges(host)
+    lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
+    edges = joined([lanes, begun.edges, held, batches])
+    _of_own_copy(edges, start, end, own, count)
+    role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
+    contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
+    event = np.concatenate((np.full(count, -1), host.row, work.row))
+    track = np.concatenate((host.lane, host.lane, work.track))
+    return _numbered(Graph(start, end, own, release, unexplained, contended, event, role, track, edges))
+
+
+def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
+    """Which items return because the work of a device has ended, and the edges from that work to them."""
+    ends = np.argsort(work.end_ns, kind="stable")
+    calls = np.flatnonzero(host.role == Role.WAIT)
+    back = host.end_ns[calls]
+    last = np.searchsorted(work.end_ns[ends], back, side="right") - 1
+    by = ends[np.maximum(last, 0)] if len(ends) else last
+    ended = np.where(last >= 0, work.end_ns[by], 0) if len(ends) else np.zeros(len(calls), np.int64)
+    holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS)
+    lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
+    waits = np.zeros(len(host), bool)
+    waits[calls[holds]] = True
+    sure = np.full(int(holds.sum()), holds.mean() if len(holds) else 1.0)
+    base = 2 * len(host)
+    edges = edges_of(
+        EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
+    )
+    return waits, edges
+
+
+def _of_own_copy(edges: Edges, start: Int64, end: Int64, own: Int64, count: int) -> None:
+    """A call that waits for its own copy launches it from where the call begins: at the end of the stretch before."""
+    early = (edges.kind == EdgeKind.LAUNCH) & (own[edges.before] == 0) & (start[edges.before] > start[edges.after])
+    edges.before[early] -= count
+    edges.lag_ns[early] = np.maximum(start[edges.after[early]] - end[edges.before[early]], 0)
+
+
+def _numbered(graph: Graph) -> Graph:
+    """Number the nodes by recorded start, and leave out edges that clocks turn round."""
+    # of host nodes at one instant the order of the lane counts: a stretch, its item, the next stretch
+    hosts = np.count_nonzero(~graph.on_device) // 2
+    sequence = np.concatenate(
+        (2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(graph) - 2 * hosts, 2 * hosts))
+    )
+    order = np.lexsort((sequence, graph.start_ns))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    edges = replace(graph.edges, before=number[graph.edges.before], after=number[graph.edges.after])
+    edges = joined([edges.where(edges.before < edges.after)])
+    return replace(graph, **{name: getattr(graph, name)[order] for name in COLUMNS}, edges=edges)

@@ -1,0 +1,134 @@
+"""What host threads do, as far as it matters to devices: calls that launch or wait, waits for a batch, and the own time
+of the host before each of them.
+
+thread   --[launch]-----[batch]--[launch]----[synchronize]--      own time and an item, in turns
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_rows
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
+
+#: A wait for a batch that is longer is one for its making; others only take it off the queue.
+READY_NS = 1_000_000
+#: So many workers may give their batches at once, and then make the next ones.
+BURST = 8
+
+
+class Role(enum.IntEnum):
+    """What a node is."""
+
+    STRETCH = 0  # the host's own time between two items
+    CALL = 1  # a call that launches
+    WAIT = 2  # a call that waits for a device
+    LOADER = 3  # a wait for a batch, or its making where the thread does that itself
+    ACTIVITY = 4  # of a device
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """Items of host threads by lane and time; each has a stretch before it. ns.
+
+    row        int64, row of the event table
+    lane       int64, the thread whose order the item follows
+    begin_ns   where the stretch before it begins, and start_ns where that ends
+    end_ns     when the lane goes on
+    first      bool: the first item of its lane
+    role       uint8, a `Role`
+    drains     bool: a call that does nothing but wait
+    """
+
+    row: Int64
+    lane: Int64
+    begin_ns: Int64
+    start_ns: Int64
+    end_ns: Int64
+    first: Bool
+    role: UInt8
+    drains: Bool
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def find_host(trace: Trace) -> Host:
+    """The items of all threads that launch or wait."""
+    events, called = trace.events, find_launches(trace).call.astype(np.int64)
+    block, loads = blocking_calls(trace), loader_rows(trace)
+    waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
+    row = distinct_in(np.concatenate((called[called >= 0], waiting, loads)))
+    lane = host_lanes(trace)[events.thread[row]]
+    order = np.lexsort((events.start_ns[row], lane))
+    row, lane = row[order], lane[order]
+    first = np.append(True, lane[1:] != lane[:-1])[: len(row)]
+    reach = _reach(events.ends(row), lane)
+    begin = np.where(first, _lane_starts(trace, events.start_ns[row], lane), np.append(0, reach)[: len(row)])
+    role = np.full(len(row), Role.CALL, np.uint8)
+    role[is_in(row, waiting)] = Role.WAIT
+    role[is_in(row, loads)] = Role.LOADER
+    start = np.maximum(events.start_ns[row], begin)
+    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs))
+
+
+def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
+    """Where the lane of each item begins if it is the first one: a training thread works from its first step on."""
+    steps = find_steps(trace)
+    if steps.by == "recording":
+        return start_ns
+    trains = is_in(lane, training_threads(trace))
+    return np.where(trains, np.minimum(start_ns, steps.steps[0].host_start_ns), start_ns)
+
+
+def host_edges(host: Host) -> Edges:
+    """The order of lanes: stretches have numbers from 0 on, items those after all stretches."""
+    count = len(host)
+    item, later = np.arange(count, 2 * count), np.flatnonzero(~host.first)
+    none = np.zeros(count, np.int64)
+    return joined(
+        [
+            edges_of(EdgeKind.LANE, np.arange(count), item, none),
+            edges_of(EdgeKind.LANE, item[later - 1], later, none[later]),
+        ]
+    )
+
+
+def batch_edges(host: Host, of_workers: bool) -> Edges:
+    """From one wait for workers to the next: after a wait no batch is ready, so these make all that are taken up to the
+    next wait. Waits far apart are hiccups."""
+    loads = np.flatnonzero(host.role == Role.LOADER)
+    place = np.flatnonzero(host.end_ns[loads] - host.start_ns[loads] > READY_NS) if of_workers else loads[:0]
+    waited = loads[place]
+    pair = (np.diff(place) <= BURST) & (np.diff(host.lane[waited]) == 0)
+    before, after = waited[:-1][pair], waited[1:][pair]
+    lag = host.end_ns[after] - host.end_ns[before]
+    return edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
+
+
+def host_lanes(trace: Trace) -> Int64:
+    """For each thread the one whose order it follows: the autograd engine works while the training thread waits."""
+    lane = np.arange(len(trace.threads), dtype=np.int64)
+    training = training_threads(trace)
+    if len(training) == 1:
+        lane[list(autograd_threads(trace))] = training[0]
+    return lane
+
+
+def _reach(ends: Int64, lane: Int64) -> Int64:
+    """The latest end so far on the same lane; lanes follow each other."""
+    if not len(ends):
+        return ends
+    span = int(ends.max()) + 1
+    place = np.cumsum(np.append(0, lane[1:] != lane[:-1]))
+    reach: Int64 = np.maximum.accumulate(ends + place * span) - place * span
+    return reach

@@ -1,0 +1,115 @@
+"""What a step would take if one part of what it waits for took no time, and what therefore sets its pace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.steady import SteadyStep, device_share, step_length
+from tb_steptime.replay.sweep import EdgeKind
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool
+
+#: A part limits a step from this share of it on; below that several hold each other.
+LIMITS = 0.1
+#: Blocking calls are the cause where their removal gives this share of the best.
+BLOCKS = 0.8
+#: Host and device together, where neither alone matters: a chain between them.
+CHAIN = 0.5
+#: In a chain the part that holds this share of the critical path sets the pace.
+MOSTLY = 2 / 3
+
+
+class Sensitivity(msgspec.Struct, frozen=True):
+    """A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
+    batches; exchanges between ranks; waits of calls for devices; the first two together."""
+
+    host: int
+    device: int
+    loader: int
+    communication: int
+    blocking: int
+    host_and_device: int
+
+
+def exchanges(trace: Trace, graph: Graph) -> Bool:
+    """Which nodes are exchanges between ranks."""
+    found = np.zeros(len(graph), bool)
+    found[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
+    return found
+
+
+def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
+    """Replays the step once for each part."""
+    graph = step.graph
+    device, communication = graph.on_device, exchanges(trace, graph)
+    loader = graph.role == Role.LOADER
+    host, compute = ~device & ~loader, device & ~communication
+    return Sensitivity(
+        step_length(free(step, host)),
+        step_length(free(step, compute)),
+        step_length(without_batches(free(step, loader))),
+        step_length(free(step, communication)),
+        step_length(without_waits(step)),
+        step_length(free(step, host | compute)),
+    )
+
+
+def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
+    """The step with these nodes taking no time, and no unexplained delay before them."""
+    return scaled(step, nodes, 0.0)
+
+
+def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
+    """The step with these nodes taking a share of their time."""
+    own = step.graph.own_ns.copy()
+    own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
+    edges = step.graph.edges
+    if by == 0:
+        slack = (step.graph.unexplained_ns + step.graph.contended_ns)[edges.after]
+        lag = np.where(nodes[edges.after], np.maximum(edges.lag_ns - slack, np.minimum(edges.lag_ns, 0)), edges.lag_ns)
+        edges = replace(edges, lag_ns=lag)
+    return replace(step, graph=replace(step.graph, own_ns=own, edges=edges))
+
+
+def without(step: SteadyStep, kind: EdgeKind) -> SteadyStep:
+    """The step without edges of one kind."""
+    edges, links = step.graph.edges, step.links
+    graph = replace(step.graph, edges=edges.where(edges.kind != kind))
+    return replace(step, graph=graph, links=links.where(links.kind != kind))
+
+
+def without_waits(step: SteadyStep) -> SteadyStep:
+    """The step whose calls wait for no device."""
+    return without(step, EdgeKind.RETURN)
+
+
+def without_batches(step: SteadyStep) -> SteadyStep:
+    """The step that waits for no worker of a loader."""
+    return without(step, EdgeKind.BATCH)
+
+
+def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> str:
+    """What sets the pace: host, gpu, input, communication, sync, or dependency where host and device wait for each
+    other; unknown where nothing does that can be replayed."""
+    gains = {
+        "host": step_ns - said.host,
+        "gpu": step_ns - said.device,
+        "input": step_ns - said.loader,
+        "communication": step_ns - said.communication,
+    }
+    best = max(gains, key=gains.__getitem__)
+    blocking = step_ns - said.blocking
+    if blocking >= BLOCKS * gains[best] and blocking > LIMITS * step_ns:
+        return "sync"
+    if gains[best] > LIMITS * step_ns:
+        return best
+    if step_ns - said.host_and_device <= CHAIN * step_ns:
+        return "unknown"
+    share = device_share(step)
+    return "gpu" if share > MOSTLY else "host" if share < 1 - MOSTLY else "dependency"

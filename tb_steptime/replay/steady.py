@@ -1,0 +1,199 @@
+"""One step without its excess, repeated until it is periodic: what a step takes in the long run.
+
+host      [step][step][step][step]                  the host may run ahead
+device        [step  ][step  ][step  ][step  ]      the step is the larger of the two periods
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import Step, find_steps
+from tb_steptime.trace.table import Bool, Int64, distinct, distinct_in, is_in
+
+#: So many copies of a step; periods are those of the last half.
+COPIES = 8
+#: Steps of which the middle one is chosen: their replay takes longer than it is worth for more.
+MOST_CANDIDATES = 9
+
+
+@dataclass(frozen=True, eq=False)
+class SteadyStep:
+    """The graph of one step, and what ties it to the next one.
+
+    repeats   whether the recording shows that steps follow each other
+    links     edges from a node of a step (before) to a node of the next one (after), by `after`
+    name      of the step that was chosen
+    """
+
+    graph: Graph
+    links: Edges
+    repeats: bool
+    name: str
+
+
+def less_excess(graph: Graph, track: Int64, start_ns: Int64, end_ns: Int64) -> Graph:
+    """The same graph without intervals of its tracks, as int64 columns; intervals of one track are disjoint.
+
+    track: row of `Trace.threads`. What a node waits for is no time of its own, so no excess either.
+    """
+    own = graph.own_ns.copy()
+    for each in distinct(track).tolist():
+        here, mine = np.flatnonzero(graph.track == each), track == each
+        own[here] -= np.minimum(overlap_ns(Intervals.union(start_ns[mine], end_ns[mine]), graph, here), own[here])
+    return replace(graph, own_ns=own)
+
+
+def overlap_ns(taken: Intervals, graph: Graph, nodes: Int64) -> Int64:
+    """How much of these nodes lies in some intervals, ns."""
+    return taken.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
+
+
+def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
+    """For each node the step that its item or its launch lies in; -1 before the first step and after the last one."""
+    steps = find_steps(trace)
+    begun = np.array([step.host_start_ns for step in steps.steps], np.int64)
+    over = steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
+    if steps.by == "recording":
+        return np.zeros(len(graph), np.int64)
+    launched = np.full(len(trace.events), -1, np.int64)
+    launches = find_launches(trace)
+    launched[launches.activity] = launches.call
+    row = np.where(graph.on_device, launched[graph.event], graph.event) if len(graph) else graph.event
+    at = np.where(row >= 0, trace.events.start_ns[row], graph.end_ns)
+    step = np.searchsorted(begun, at, side="right") - 1
+    lost = (graph.on_device & (row < 0)) | ((at > over) & (step == len(begun) - 1))
+    return np.where(lost, -1, step)
+
+
+def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
+    """The step of middle length, of those with the usual number of nodes; None where no step has any."""
+    step = step_of_nodes(trace, graph)
+    size = np.bincount(step[step >= 0], minlength=1)
+    if not size.any():
+        return None
+    sizes = distinct_in(size[size > 0])
+    usual = sizes[np.argmax([np.count_nonzero(size == each) for each in sizes])]
+    steps = find_steps(trace)
+    candidates = np.flatnonzero(size == usual)
+    if steps.by != "recording" and len(candidates) > 1:
+        candidates = candidates[candidates > 0]
+    candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)]
+    repeats = steps.by != "recording"
+    if repeats:
+        graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
+    found = [SteadyStep(*_cut(graph, step == each), repeats, steps.steps[each].name) for each in candidates.tolist()]
+    if repeats and len(steps.steps) == 1:
+        found = [_with_tail(found[0], steps.steps[0])]
+    lengths = [step_length(each) for each in found]
+    return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
+
+
+def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
+    """The only step with the host's time after its last item, which no item of a next step shows."""
+    links = step.links
+    host = links.kind == EdgeKind.LANE
+    over = recorded.host_start_ns + recorded.host_ns
+    rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
+    longest = host & (rest == rest[host].min()) if host.any() else host
+    return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))
+
+
+def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
+    """The graph of one step, and its links to the next one."""
+    one = graph.where(mine)
+    tracks = distinct_in(one.track)
+    first, last = (np.zeros(int(tracks.max(initial=0)) + 1, np.int64) for _ in range(2))
+    number = np.arange(len(one))
+    first[one.track[::-1]] = number[::-1]
+    last[one.track] = number
+    none = np.zeros(len(tracks), np.int64)
+    heads = first[tracks]
+    stream = one.role[heads] == Role.ACTIVITY
+    lag = np.where(stream, _usual_lag(one, EdgeKind.STREAM), none)
+    parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
+    parts[0].kind[stream] = EdgeKind.STREAM
+    # edges from the step before: the same place of that step is its last node on the same track
+    place = np.cumsum(mine) - 1
+    entering = mine[graph.edges.after] & ~mine[graph.edges.before]
+    outside = graph.edges.where(entering & is_in(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN)))
+    track = graph.track[outside.before]
+    there = is_in(track, tracks)
+    outside, track = outside.where(there), track[there]
+    parts.append(replace(outside, before=last[track], after=place[outside.after]))
+    loads = number[one.role == Role.LOADER]
+    pace = _batch_ns(graph, entering)
+    if len(loads) and pace:
+        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], np.array([pace * len(loads)], np.int64)))
+    return one, joined(parts)
+
+
+def _batch_ns(graph: Graph, entering: Bool) -> int:
+    """How long workers take for a batch: the one before this step, or else each of those between two waits; 0 if they
+    are not waited for."""
+    edges = graph.edges
+    batches = edges.kind == EdgeKind.BATCH
+    count = np.cumsum(graph.role == Role.LOADER)
+    taken = count[edges.after] - count[edges.before]
+    for chosen in (batches & entering & (taken == 1), batches):
+        if chosen.any():
+            return int(edges.lag_ns[chosen].sum() // max(int(taken[chosen].sum()), 1))
+    return 0
+
+
+def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
+    lags = graph.edges.lag_ns[graph.edges.kind == kind]
+    lags = lags[lags >= 0]
+    return int(np.sort(lags)[len(lags) // 2]) if len(lags) else 0
+
+
+def step_length(step: SteadyStep) -> int:
+    """What a step takes in ns: the larger of the periods of host and device once it repeats; where steps are not shown,
+    from the first start to the last end of the recording."""
+    graph, copies = step.graph, COPIES if step.repeats else 1
+    own, release, edges = _repeated(step, copies)
+    began = starts(own, release, edges)
+    ended = (began + own).reshape(copies, len(graph))
+    if copies == 1:
+        return int(ended.max() - began.min())
+    reach = np.array([ended[:, part].max(axis=1) for part in (graph.on_device, ~graph.on_device) if part.any()])
+    half = copies // 2
+    return int(((reach[:, -1] - reach[:, half - 1]) // (copies - half)).max())
+
+
+def device_share(step: SteadyStep) -> float:
+    """The share of work of devices in the own time on the critical path of the repeated step."""
+    copies = COPIES if step.repeats else 1
+    own, release, edges = _repeated(step, copies)
+    began = starts(own, release, edges)
+    ends = began + own
+    on_device = np.tile(step.graph.on_device, copies)
+    first = np.searchsorted(edges.after, np.arange(len(own) + 1))
+    node, host, device = int(np.argmax(ends)), 0, 0
+    while True:
+        device, host = device + on_device[node] * own[node], host + ~on_device[node] * own[node]
+        into = slice(first[node], first[node + 1])
+        allowed = ends[edges.before[into]] + edges.lag_ns[into]
+        if not len(allowed) or allowed.max() < began[node]:
+            return float(device / max(device + host, 1))
+        node = int(edges.before[into][int(np.argmax(allowed))])
+
+
+def _repeated(step: SteadyStep, copies: int) -> tuple[Int64, Int64, Edges]:
+    """Own times, releases and edges of so many copies of the step in a row."""
+    size = len(step.graph)
+    inner = [_moved(step.graph.edges, size * n, size * n) for n in range(copies)]
+    outer = [_moved(step.links, size * n, size * (n + 1)) for n in range(copies - 1)]
+    return np.tile(step.graph.own_ns, copies), np.tile(step.graph.release_ns, copies), joined(inner + outer)
+
+
+def _moved(edges: Edges, before: int, after: int) -> Edges:
+    return replace(edges, before=edges.before + before, after=edges.after + after)

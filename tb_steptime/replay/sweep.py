@@ -1,0 +1,79 @@
+"""The replay of a graph: each node starts when the last of what it waits for allows it.
+
+node     0 [aaaa]                 edge   from 0 to 1, lag 1
+node     1       [bb]             start  of 1 = end of 0 + 1
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from tb_steptime.trace.table import Bool, Float64, Int64, UInt8
+
+
+class EdgeKind(enum.IntEnum):
+    """Why one node waits for another one."""
+
+    LANE = 0  # the order of a host thread
+    LAUNCH = 1  # an activity follows its call
+    STREAM = 2  # the order of a stream
+    DEPENDENCY = 3  # an edge of a graph, as recorded
+    CROSSING = 4  # work of another stream that ended just before; inferred
+    RETURN = 5  # a blocking call returns after the work that it waits for; inferred
+    BATCH = 6  # a worker makes the next batch
+
+
+#: Edges that times show and that no record says.
+INFERRED = (EdgeKind.CROSSING, EdgeKind.RETURN)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """What waits for what, sorted by `after`; int64. Nodes are numbered so that before < after.
+
+    before, after   numbers of nodes
+    lag_ns          from the end of the one that is waited for to the start of the other; it may be negative
+    kind            uint8, an `EdgeKind`
+    sure            float64 from 0 to 1, how often such an edge fits the recorded times; 1 of what is recorded
+    """
+
+    before: Int64
+    after: Int64
+    lag_ns: Int64
+    kind: UInt8
+    sure: Float64
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def where(self, kept: Bool | Int64) -> Edges:
+        """These edges alone, by a mask or by number, in their order."""
+        return Edges(*(getattr(self, one.name)[kept] for one in fields(self)))
+
+
+def edges_of(kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64, sure: Float64 | None = None) -> Edges:
+    """Edges of one kind, in any order."""
+    size = len(before)
+    return Edges(before, after, lag_ns, np.full(size, kind, np.uint8), np.ones(size) if sure is None else sure)
+
+
+def joined(parts: list[Edges]) -> Edges:
+    """Several tables as one, sorted by `after`."""
+    table = Edges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Edges)))
+    return table.where(np.argsort(table.after, kind="stable"))
+
+
+def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
+    """When each node starts, in ns: at its release, or later when an edge says so."""
+    end, began = [0] * len(duration_ns), release_ns.tolist()
+    first = np.searchsorted(edges.after, np.arange(len(duration_ns) + 1)).tolist()
+    before, lag = edges.before.tolist(), edges.lag_ns.tolist()
+    for node, lasts in enumerate(duration_ns.tolist()):
+        start = began[node]
+        for edge in range(first[node], first[node + 1]):
+            start = max(start, end[before[edge]] + lag[edge])
+        began[node], end[node] = start, start + lasts
+    return np.array(began, np.int64)

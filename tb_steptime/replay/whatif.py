@@ -1,0 +1,136 @@
+"""What a steady step would take after changes, each with an interval and with what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.replay.changes import Named, changes
+from tb_steptime.replay.gates import recorded_step, wait_error
+from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict, without
+from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
+from tb_steptime.replay.sweep import INFERRED, EdgeKind
+from tb_steptime.trace.model import Trace
+
+#: With a larger share of unexplained time no gain is said; with more than the other share the interval says so.
+NO_GAIN, WIDER = 0.2, 0.05
+#: An inferred kind of edge that moves a gain by this share of the step is one that the gain rests on.
+RESTS = 0.05
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """What one change gains per step, ns.
+
+    gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
+    low_ns, high_ns  with and without each inferred kind of edge, and wider where more than 5 % is unexplained
+    gain_after_ns  what it gains after the changes that are listed before it
+    rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+    """
+
+    id: str
+    gain_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+    gain_after_ns: int | None
+    rests_on: list[str]
+
+
+class Combined(msgspec.Struct, frozen=True):
+    """A step in ns after several changes; None where too much is unexplained."""
+
+    ids: list[str]
+    step_ns: int | None
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """The steady step of a recording and what changes would make of it, those that help most first.
+
+    steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
+    replayed_step_ns  the same step as it was recorded, with its excess, replayed
+    recorded_step_ns  that step from its start to the next one's
+    pace              what sets the pace by the sensitivity
+    wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+    unexplained       share of the steady step that no edge explains
+    """
+
+    recorded_step_ns: int
+    steady_step_ns: int
+    replayed_step_ns: int
+    pace: str
+    sensitivity: Sensitivity
+    wait_error: float | None
+    unexplained: float
+    changes: list[Gain]
+    combined: list[Combined]
+
+
+def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
+    """All changes that can be replayed, or these. None where the recording has no work on a device, or no step with
+    such work. Raises ValueError for an id that is none of a change."""
+    known = {each.id: each for each in changes(trace)}
+    if missing := [each for each in ids if each not in known]:
+        raise ValueError(f"there is no change {missing[0]}; there are {', '.join(known)}")
+    graph = build_graph(trace)
+    step = _steady(trace, graph)
+    as_recorded = steady_step(trace, graph)
+    if step is None or as_recorded is None or not graph.on_device.any():
+        return None
+    length = step_length(step)
+    unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
+    said = sensitivity(trace, step)
+    chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
+    gains, combined = _gains(step, length, unexplained, chosen, keep_all=bool(ids))
+    return WhatIf(
+        recorded_step(trace, as_recorded.name),
+        length,
+        step_length(as_recorded),
+        verdict(length, said, step),
+        said,
+        wait_error(trace, graph),
+        unexplained,
+        gains,
+        combined,
+    )
+
+
+def _steady(trace: Trace, graph: Graph) -> SteadyStep | None:
+    excess = find_excess(trace)
+    return steady_step(trace, less_excess(graph, excess.track.astype("int64"), excess.start_ns, excess.end_ns))
+
+
+def _gains(
+    step: SteadyStep, length: int, unexplained: float, chosen: list[Named], keep_all: bool
+) -> tuple[list[Gain], list[Combined]]:
+    """Greedy: first what helps most, then what helps most after that."""
+    if unexplained > NO_GAIN:
+        return [Gain(each.id, None, None, None, None, []) for each in chosen], []
+    bases = {kind: without(step, kind) for kind in INFERRED}
+    base_ns = {kind: step_length(base) for kind, base in bases.items()}
+    found, combined, now, left = list[Gain](), list[Combined](), step, list(chosen)
+    now_ns = length
+    while left:
+        after = [step_length(each.apply(now)) for each in left]
+        best = after.index(min(after))
+        change = left.pop(best)
+        gain = length - step_length(change.apply(step))
+        if gain > 0 or keep_all:
+            others = {
+                kind: base_ns[kind] - step_length(change.apply(base))
+                for kind, base in bases.items()
+                if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # nothing else is what it changes
+            }
+            found.append(_gain(change.id, gain, now_ns - after[best], others, length, unexplained))
+            now, now_ns = change.apply(now), after[best]
+            combined.append(Combined([each.id for each in found], now_ns))
+    return found, combined
+
+
+def _gain(name: str, gain: int, after: int, others: dict[EdgeKind, int], length: int, unexplained: float) -> Gain:
+    wider = round(unexplained * abs(gain)) if unexplained > WIDER else 0
+    rests = [kind for kind, other in others.items() if abs(other - gain) > RESTS * length]
+    low = min([gain, *(others[kind] for kind in rests)]) - wider
+    high = max([gain, *(others[kind] for kind in rests)]) + wider
+    return Gain(name, gain, low, high, after, [kind.name.lower() for kind in rests])

@@ -1,0 +1,65 @@
+"""`tb-steptime whatif TRACE`: what the steps of a recording would take after changes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+
+#: The command was asked for what is not there.
+ASKED_WRONGLY = 2
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file or a log directory")
+    parser.add_argument(
+        "--apply",
+        nargs="+",
+        default=(),
+        metavar="ID",
+        help="these changes alone; default: all that make the step shorter",
+    )
+    add_steps(parser)
+    add_format(parser, "table", "json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.replay.whatif import what_if
+    from tb_steptime.terminal.output import print_json, print_texts
+    from tb_steptime.terminal.report import error_report
+    from tb_steptime.terminal.spans import read_each, trace_of
+    from tb_steptime.terminal.whatif_report import WhatIfReport, span_what_if, what_if_text
+
+    problems: list[Problem] = []
+    spans = []
+    for found, trace in read_each([options.path], problems, trace_of, options.steps):
+        try:
+            said = what_if(trace, options.apply)
+        except ValueError as error:
+            sys.stderr.write(f"{error}\n")
+            return ASKED_WRONGLY
+        if said is not None:
+            spans.append(span_what_if(found, said))
+        elif options.format == "table":
+            sys.stderr.write(f"{found.path}: no step has work on a GPU, so nothing can be replayed.\n")
+    if options.format == "json":
+        print_json(WhatIfReport(spans, [error_report(problem) for problem in problems]))
+    else:
+        print_texts(map(what_if_text, spans))
+    return exit_code(problems)
+
+
+COMMAND = Command(
+    "whatif",
+    "print what changes would make of a step",
+    "Replay a steady step of each recording as it is, with parts of it taking no time, and after changes: what each "
+    "change gains, in which interval, and what it gains after the others.",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,102 @@
+"""What `tb-steptime whatif` prints: the steady step of each span and what changes would make of it.
+
+The JSON is a contract with other programs: fields may be added, never renamed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.whatif import Combined, Gain, WhatIf
+from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
+
+_PARTS = {
+    "host": "Without the host's own time",
+    "device": "With an instant GPU",
+    "loader": "Without waits for batches",
+    "communication": "Without exchanges between ranks",
+    "blocking": "Without waits of calls for the GPU",
+    "host_and_device": "Without host time and GPU work",
+}
+
+
+class SpanWhatIf(msgspec.Struct, frozen=True):
+    """One span; `replay` of the package says what each figure is. Durations in ns, shares from 0 to 1."""
+
+    run: str
+    worker: str
+    span: int
+    trace: str
+    recorded_step_ns: int
+    steady_step_ns: int
+    replayed_step_ns: int
+    pace: str
+    sensitivity: Sensitivity
+    wait_error: float | None
+    unexplained: float
+    changes: list[Gain]
+    combined: list[Combined]
+
+
+class WhatIfReport(msgspec.Struct, frozen=True):
+    """Spans without work on a device are left out."""
+
+    spans: list[SpanWhatIf]
+    errors: list[ErrorReport]
+
+
+def span_what_if(found: FoundSpan, said: WhatIf) -> SpanWhatIf:
+    return SpanWhatIf(
+        found.run,
+        found.worker,
+        found.number,
+        found.path,
+        **{name: getattr(said, name) for name in WhatIf.__struct_fields__},
+    )
+
+
+def what_if_text(span: SpanWhatIf) -> str:
+    """The tables for a terminal, without a line end at the end."""
+    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
+    step = span.steady_step_ns
+    lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
+    parts = [("Steady step, replayed", step), *_parts(span.sensitivity)]
+    lines += _aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
+    lines.append("")
+    if not span.changes:
+        return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
+    rows: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
+    rows += [
+        (
+            gain.id,
+            *(_or_unknown(value) for value in (gain.gain_ns, gain.low_ns, gain.high_ns, gain.gain_after_ns)),
+            ", ".join(gain.rests_on),
+        )
+        for gain in span.changes
+    ]
+    lines += _aligned(rows)
+    if any(gain.gain_ns is None for gain in span.changes):
+        lines += ["", f"{percent_exact(span.unexplained)} of the step is unexplained: too much for a gain."]
+    return "\n".join(lines)
+
+
+def _parts(said: Sensitivity) -> list[tuple[str, int]]:
+    return [(words, getattr(said, name)) for name, words in _PARTS.items()]
+
+
+def _or_unknown(value: int | None) -> str:
+    return UNKNOWN if value is None else duration(value)
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""How well a replay gives back what was recorded."""

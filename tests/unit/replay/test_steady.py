@@ -1,0 +1,92 @@
+"""A step that repeats has the period of what limits it; excess and changes take off what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sensitivity import Sensitivity, free, scaled, verdict, without_waits
+from tb_steptime.replay.steady import SteadyStep, less_excess, step_length
+from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+
+TIMES = st.integers(min_value=1, max_value=10**9)
+
+
+def drawn(host_ns: int, device_ns: int, waits: bool, launch_ns: int = 0) -> SteadyStep:
+    """Own time, a launch, its activity, own time of 0, and a call that waits for the activity or does not."""
+    own = np.array([host_ns, 0, device_ns, 0, 0], np.int64)
+    role = np.array([Role.STRETCH, Role.CALL, Role.ACTIVITY, Role.STRETCH, Role.WAIT], np.uint8)
+    nothing = np.zeros(5, np.int64)
+    start = np.array([0, host_ns, host_ns, host_ns, host_ns], np.int64)
+
+    def edge(kind: EdgeKind, before: int, after: int, lag: int = 0):
+        return edges_of(kind, *(np.array([value], np.int64) for value in (before, after, lag)))
+
+    inner = [edge(EdgeKind.LANE, 0, 1), edge(EdgeKind.LANE, 1, 3), edge(EdgeKind.LANE, 3, 4)]
+    inner += [edge(EdgeKind.LAUNCH, 1, 2, launch_ns)] + ([edge(EdgeKind.RETURN, 2, 4)] if waits else [])
+    links = joined([edge(EdgeKind.LANE, 4, 0), edge(EdgeKind.STREAM, 2, 2)])
+    track = np.where(role == Role.ACTIVITY, 1, 0)
+    graph = Graph(start, start + own, own, nothing, nothing, nothing, nothing - 1, role, track, joined(inner))
+    return SteadyStep(graph, links, True, "1")
+
+
+@given(TIMES, TIMES)
+def test_a_step_is_the_larger_of_its_two_periods(host_ns, device_ns):
+    assert step_length(drawn(host_ns, device_ns, waits=False)) == max(host_ns, device_ns)
+
+
+@given(TIMES, TIMES, st.integers(0, 10**6))
+def test_a_wait_in_each_step_puts_host_and_device_one_after_the_other(host_ns, device_ns, launch_ns):
+    step = drawn(host_ns, device_ns, True, launch_ns)
+    assert step_length(step) == host_ns + launch_ns + device_ns
+    assert step_length(without_waits(step)) == max(host_ns, device_ns)
+    assert step_length(free(step, step.graph.on_device)) == host_ns + launch_ns
+    assert step_length(free(step, ~step.graph.on_device)) == device_ns + launch_ns
+
+
+@given(TIMES, st.integers(0, 8))
+def test_scaled_work_takes_its_share(device_ns, eighths):
+    step = drawn(1, 8 * device_ns, waits=False)
+    assert step_length(scaled(step, step.graph.on_device, eighths / 8)) == max(1, eighths * device_ns)
+
+
+@given(TIMES, TIMES, st.data())
+def test_excess_leaves_the_track_that_it_is_on(host_ns, device_ns, data):
+    graph = drawn(host_ns, device_ns, waits=False).graph
+    cut = data.draw(st.integers(0, device_ns))
+    found = less_excess(graph, *(np.array([value], np.int64) for value in (1, host_ns, host_ns + cut)))
+    assert found.own_ns.tolist() == [host_ns, 0, device_ns - cut, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (Sensitivity(40, 100, 100, 100, 100, 20), "host"),
+        (Sensitivity(100, 30, 100, 100, 100, 20), "gpu"),
+        (Sensitivity(100, 95, 40, 100, 100, 20), "input"),
+        (Sensitivity(100, 95, 100, 60, 100, 20), "communication"),
+        (Sensitivity(50, 60, 100, 100, 58, 20), "sync"),
+        (Sensitivity(98, 95, 100, 100, 100, 97), "unknown"),
+    ],
+)
+def test_what_makes_the_step_shortest_sets_its_pace(said, expected):
+    assert verdict(100, said, drawn(1, 1, waits=True)) == expected
+
+
+def test_of_a_chain_the_larger_part_sets_the_pace():
+    chain = Sensitivity(98, 91, 100, 100, 100, 1)
+    found = [verdict(100, chain, drawn(host, device, waits=True)) for host, device in ((9, 1), (1, 9), (5, 5))]
+    assert found == ["host", "gpu", "dependency"]
+
+
+def test_a_graph_is_cut_to_some_nodes():
+    graph = drawn(3, 4, waits=True).graph
+    found = graph.where(~graph.on_device)
+    assert (found.edges.before.tolist(), found.edges.after.tolist()) == ([0, 1, 2], [1, 2, 3])
+    assert replace(found).recorded_ns == 3

@@ -1,0 +1,32 @@
+"""The sweep starts each node when the last of what it waits for allows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
+from tests.drawn.real_traces import on_real_traces, read_real
+
+
+def test_a_node_starts_after_the_latest_of_its_edges() -> None:
+    edges = edges_of(EdgeKind.LANE, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1, 20, -2]))
+    assert starts(np.array([4, 10, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 29]
+    assert starts(np.array([4, 20, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 29]
+    assert starts(np.array([4, 30, 3]), np.array([5, 0, 0]), edges).tolist() == [5, 10, 38]
+
+
+@on_real_traces
+def test_edges_lead_forward_and_less_work_is_never_longer(name: str) -> None:
+    graph = build_graph(read_real(name))
+    assert (graph.edges.before < graph.edges.after).all()
+    assert (np.diff(graph.edges.after) >= 0).all()
+    assert (graph.own_ns >= 0).all()
+    if not len(graph.own_ns):
+        pytest.skip("nothing is launched")
+    as_recorded = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
+    for free in (graph.on_device, ~graph.on_device):
+        own = np.where(free, 0, graph.own_ns)
+        assert ((starts(own, graph.release_ns, graph.edges) + own) <= as_recorded).all()
+    assert as_recorded.max() > 0
