@@ -45,7 +45,7 @@ def main() -> None:
             told = verdict(length, said, step)
             line += f"    recorded {recorded / 1e6:.3f} steady {length / 1e6:.3f} ms "
             line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(said))
-            label = labels.get(path.removeprefix("traces_world/"))
+            label = labels.get(path.partition("/")[2])
             line += f"  -> {told}" + (f" of {'|'.join(label['verdict'])}" if label else "")
             judged += label is not None
             right += label is not None and told in label["verdict"]
