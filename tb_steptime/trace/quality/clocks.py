@@ -4,13 +4,23 @@ launch     [a]   [b]   [c]
 device   aaa   bbb   ccc          all by 2 ms too early: shifted by the least that makes every launch come first
 device   aa   bb  cc              and more so from launch to launch: the clocks drift, and the shift grows with time
 
-Work without a launch call, or from before the recording, has nothing to be before. Where half of the work still begins
-long after its launch then, by more than half of the recording, it is another mistake than that of a clock, and nothing
-is moved: no conclusion rests on host and device together.
+A launch says how far work has to move at the least, and a call that waits for work says how far at the most, since it
+returns after that work:
+
+call       [launch]     [synchronize         ]
+device        |<- least ->kkkkkkkkkkk<- most ->|
+
+The least is close to the truth where a launch reaches an idle device. Where none does, because all work waits behind
+other work, the most is, if a call really waited. Where neither is, the finding says that the shift is only a bound.
+
+Work without a launch call, or from before the recording, has nothing to be before. Where work before which the device
+was idle still begins long after its launch then, by more than half of the recording, it is another mistake than that of
+a clock, and nothing is moved: no conclusion rests on host and device together.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -18,25 +28,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_steptime.text import Finding, count, fraction, ns
+from tb_steptime.text import Finding, Trust, count, fraction, ns
 from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, Kind, median
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind, distinct_in, is_in, median
 
 #: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 50 real traces has any.
 TICK_NS = 2_000
+_WAITS = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
+_ALL = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: Launches that have to say so: one may be joined with a call of the same number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001
 #: From the begin of a launch call to that of its work, at the least: 3 to 12 us in 43 real traces, of 2021 to 2026, and
 #: 7 in the middle. Without it each wait for a launch would be too short by as much.
 LAUNCH_NS = 7_000
+#: From the end of work to the return of a call that waits for it: 3 to 9 us in 27 real traces in which one waits for
+#: the last work, and 7 in the middle.
+RETURN_NS = 7_000
+#: A call of this length waited. One that returns at once says nothing about when the work ended.
+WAIT_NS = 20_000
 #: Work that starts after a gap of this length on its device was waited for, so its launch tells how the clocks lie.
 GAP_NS = 20_000
 #: Ranges of time in which the shift is looked at separately, for a drift, and in how many of them it must show.
 RANGES, LEAST_RANGES = 32, 4
+#: No clock loses as much of the time: a steeper line joins waits of different lengths.
+MOST_DRIFT = 0.2
 #: Shifts that follow a drift leave less than this share of what the same shift for all leaves.
 DRIFT_FRACTION = 0.25
+#: What one shift for all leaves in the middle without any drift, since launches take a few us more or less.
+DRIFT_NS = 5_000
 #: Of the recording: between launch and work there is never that much for half of all launches.
 MOST_FRACTION = 0.5
 
@@ -53,17 +75,81 @@ def on_one_clock(trace: Trace) -> Trace:
     number = int((early > TICK_NS).sum())
     if number < min(max(LEAST_LAUNCHES, LEAST_FRACTION * len(early)), len(early)):
         return trace
-    shift = _least_shift(trace, begins, early)
+    waited = is_in(begins, _after_gaps(trace))
+    waits = _calls_that_wait(trace)
+    shift = _least_shift(begins, early, waited, waits)
     by = shift.at(begins)
     values = {"count": count(number), "share": fraction(number / len(early)), "shift": ns(int(by.max()) + LAUNCH_NS)}
-    left = median(by - early)
+    left = median((by - early)[waited]) if waited.any() else 0.0
     if left > MOST_FRACTION * _length(trace):
         said = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
         return replace(trace, repaired=(*trace.repaired, said))
-    id = "clocks_drift" if shift.slope else "clocks_shifted"
-    found = Finding(id, "repaired", ("launches", "steps"), "medium", number, number / len(early), values)
-    moved = with_device_later(trace, lambda instants: shift.at(instants) + LAUNCH_NS)
+    add_ns, is_bound = _beyond_least(waits, shift, waited & (by - early <= GAP_NS))
+    values["shift"] = ns(int(by.max()) + add_ns)
+    id = "clocks_drift" if shift.slope else "clocks_bounded" if is_bound else "clocks_shifted"
+    trust: Trust = "low" if is_bound else "medium"
+    found = Finding(id, "repaired", ("launches", "steps"), trust, number, number / len(early), values)
+    moved = with_device_later(trace, lambda instants: shift.at(instants) + add_ns)
     return replace(moved, repaired=(*trace.repaired, found), memo={})
+
+
+def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]:
+    """How much later than by the least shift work is, ns, and whether that is no more than a bound. tight: of each
+    launch whether its work began at once on an idle device."""
+    if tight.any():
+        return LAUNCH_NS, False
+    spare = waits.spare(shift)
+    spare = spare[spare >= 0]
+    return (max(LAUNCH_NS, int(spare.min()) - RETURN_NS), False) if len(spare) else (LAUNCH_NS, True)
+
+
+class _Waits(NamedTuple):
+    """One row per call that waited for work. returns: when it did; work_begins, work_ends: of the last work to end that
+    it waited for, by the device's clock; ns."""
+
+    returns: Int64
+    work_begins: Int64
+    work_ends: Int64
+
+    def spare(self, shift: _Shift) -> Int64:
+        """How long after its work each call returned; less than 0 where it cannot have."""
+        spare: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
+        return spare
+
+
+def _calls_that_wait(trace: Trace) -> _Waits:
+    """A call for the device waits for all that any thread launched before it. One for a stream or an event is taken to
+    wait for the last launch of its thread: that may be on another stream, so a few of these return before it."""
+    events, launches = trace.events, find_launches(trace)
+    linked = launches.call >= 0
+    call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
+    order = np.lexsort((events.ends(work), call))
+    call, work = call[order], work[order]
+    last = _last_to_end(events.ends(work))
+    waits = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _WAITS.match(name) is not None)
+    waits = waits[events.dur_ns[waits] >= WAIT_NS]
+    whole = is_in(waits, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALL.match(name) is not None))
+    own, of = [waits[whole]], [_before(call, work[last], waits[whole])]
+    for thread in distinct_in(events.thread[waits[~whole]]).tolist():
+        mine = events.thread[call] == thread
+        own.append(waits[~whole & (events.thread[waits] == thread)])
+        of.append(_before(call[mine], work[mine], own[-1]))
+    calls, works = np.concatenate(own), np.concatenate(of)
+    calls, works = calls[works >= 0], works[works >= 0]
+    return _Waits(events.ends(calls), events.start_ns[works], events.ends(works))
+
+
+def _last_to_end(ends: Int64) -> Int64:
+    """Of each row the place of the one among it and those before it that ends last."""
+    is_last = ends >= np.maximum.accumulate(ends)
+    place: Int64 = np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
+    return place
+
+
+def _before(call: Int64, work: Int64, waits: Int64) -> Int64:
+    """The work of the last of the calls before each of these rows; -1 where there is none."""
+    place = np.searchsorted(call, waits) - 1
+    return np.where(place >= 0, work[place], -1) if len(call) else np.full(len(waits), -1, np.int64)
 
 
 def _length(trace: Trace) -> int:
@@ -85,11 +171,11 @@ class _Shift(NamedTuple):
         return shift
 
 
-def _least_shift(trace: Trace, begins: Int64, early: Int64) -> _Shift:
+def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _Shift:
     """By when work begins how far it is early: the same for all, or a line along which that grows or shrinks. Each
-    launch says only how far at least, since its work may have waited for other work as well."""
+    launch says only how far at least, since its work may have waited for other work as well. A line has to leave less
+    of that, or fewer calls that return before the work that they wait for."""
     same = _Shift(0.0, float(early.max()))
-    waited = np.isin(begins, _after_gaps(trace))
     order = np.flatnonzero(waited)[np.argsort(begins[waited], kind="stable")]
     ranges = [some for some in np.array_split(order, RANGES) if len(some)]
     if len(ranges) < LEAST_RANGES:
@@ -97,9 +183,12 @@ def _least_shift(trace: Trace, begins: Int64, early: Int64) -> _Shift:
     most = np.array([some[int(early[some].argmax())] for some in ranges])
     corners = _upper_hull(begins, early)
     lines = [_through(begins, early, *pair) for pair in pairwise(corners)]
+    lines = [line for line in lines if abs(line.slope) <= MOST_DRIFT]
     left = {line: median(line.at(begins[most]) - early[most]) for line in (same, *lines)}
-    drift = min(left, key=lambda line: left[line])
-    return drift if left[same] > GAP_NS and left[drift] < DRIFT_FRACTION * left[same] else same
+    wrong = {line: int((waits.spare(line) < -TICK_NS).sum()) for line in left}
+    drift = min(left, key=lambda line: (wrong[line], left[line]))
+    is_less = left[same] > DRIFT_NS and left[drift] < DRIFT_FRACTION * left[same]
+    return drift if is_less or wrong[drift] < wrong[same] else same
 
 
 def _through(at: Int64, by: Int64, left: int, right: int) -> _Shift:

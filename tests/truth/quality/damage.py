@@ -95,12 +95,15 @@ def without_device(trace: Trace, share: float) -> Trace | None:
     return _without(trace, trace.events.rows(*DEVICE_KINDS)) if _linked(trace) else None
 
 
+#: One of these is found where clocks disagree.
+_OF_CLOCKS = ("clocks_shifted", "clocks_drift", "clocks_bounded", "clocks_beyond_repair")
+
 RULES = (
     Rule("device rows overrun", (1.5, 6, 25, 100, 1_600), "ms", overrun, ("rows_overrun",), repairs=True),
     Rule("device clock is behind", (0.05, 0.5, 5, 50, 500), "ms", shifted,
-         ("clocks_shifted", "clocks_drift", "clocks_beyond_repair"), repairs=True, shows=lambda trace: _early(trace)),
+         _OF_CLOCKS, repairs=True, shows=lambda trace: _early(trace)),
     Rule("device clock drifts", (50, 200, 1_000, 5_000, 20_000), "ppm", drifting,
-         ("clocks_shifted", "clocks_drift", "clocks_beyond_repair"), repairs=True, shows=lambda trace: _early(trace)),
+         _OF_CLOCKS, repairs=True, shows=lambda trace: _early(trace)),
     Rule("end is missing", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", without_end, ("end_missing",)),
     Rule("holes", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", with_holes, ("launches_lost",)),
     Rule("one mark after all work", (5, 22, 100, 500, 2_000), "us", one_mark, ("marks_meaningless",), always=True),

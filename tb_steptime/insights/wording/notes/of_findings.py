@@ -13,6 +13,12 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The clocks of CPU and GPU disagree.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}.",
     ),
+    "clocks_bounded": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}, the least "
+        "that mends it. No launch reaches an idle GPU and no call waits for one, so the GPU may have started "
+        "later.",
+    ),
     "clocks_drift": NoteWords(
         "The clocks of CPU and GPU drift apart.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by up to {shift}.",

@@ -139,6 +139,35 @@ class TestClocks:
         assert wait.min() >= 0
         assert found(trace) == [("clocks_drift", "repaired", 7)]
 
+    @staticmethod
+    def queued(call: str) -> Trace:
+        """Kernels without a gap between them, so each may have waited for the one before, and a call after them."""
+        return timeline("runtime | a.b.c.dsssssss |\nkernel 7 | abcd |", calls={"s": call}, cell_ns=MS // 10)
+
+    @pytest.mark.parametrize("call", ["cudaDeviceSynchronize", "cudaStreamSynchronize", "hipEventSynchronize"])
+    def test_a_call_that_waits_says_how_late_work_is_that_queues(self, call: str) -> None:
+        trace = self.queued(call)
+        mended = repaired(trace)
+        events = mended.events
+        (waits,) = (row for row in range(len(events)) if mended.strings[int(events.name[row])] == call)
+        ends = events.ends(events.rows(Kind.KERNEL)).max()
+        assert events.ends(np.array([waits]))[0] - ends == 7_000
+        assert found(trace) == [("clocks_shifted", "repaired", 3)]
+
+    def test_without_such_a_call_the_shift_is_a_bound(self) -> None:
+        trace = self.queued("cudaStreamIsCapturing")
+        mended = repaired(trace)
+        assert found(trace) == [("clocks_bounded", "repaired", 3)]
+        assert recording_findings(mended)[0].trust == "low"
+
+    def test_work_that_begins_long_after_its_launch_on_an_idle_device_is_no_clock(self) -> None:
+        """Numbers of launches that are mixed up."""
+        trace = timeline("runtime | abcdefgh............ |\n" + "\n".join(
+            f"kernel 7 | {'.' * start}{name} |" for name, start in zip("ghabcdef", range(2, 20, 2), strict=False)
+        ), cell_ns=MS)  # fmt: skip
+        assert found(trace) == [("clocks_beyond_repair", "said", 2)]
+        assert on_device(repaired(trace)) == on_device(trace)
+
     def test_work_that_follows_its_launch_is_right(self) -> None:
         assert found(self.drawn(*(10 * place + 1 for place in range(8)))) == []
 
