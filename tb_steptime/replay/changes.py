@@ -1,6 +1,6 @@
 """Changes to a step that can be replayed: each is a function from a step to the step as it would be.
 
-launch_graphs(trace)(step)      several compose: sync_bubble(launch_graphs(step))
+launch_graphs(trace, step)      several compose: without_waits(launch_graphs(trace, step))
 """
 
 from __future__ import annotations

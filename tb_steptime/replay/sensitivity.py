@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep, device_share, step_length
@@ -94,22 +95,24 @@ def without_batches(step: SteadyStep) -> SteadyStep:
     return without(step, EdgeKind.BATCH)
 
 
-def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> str:
-    """What sets the pace: host, gpu, input, communication, sync, or dependency where host and device wait for each
-    other; unknown where nothing does that can be replayed."""
+def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
+    """What sets the pace: one part, or a dependency where host and device wait for each other. It is unknown where no
+    part does that can be replayed."""
     gains = {
-        "host": step_ns - said.host,
-        "gpu": step_ns - said.device,
-        "input": step_ns - said.loader,
-        "communication": step_ns - said.communication,
+        Bound.HOST: step_ns - said.host,
+        Bound.GPU: step_ns - said.device,
+        Bound.INPUT: step_ns - said.loader,
+        Bound.COMMUNICATION: step_ns - said.communication,
     }
     best = max(gains, key=gains.__getitem__)
     blocking = step_ns - said.blocking
     if blocking >= BLOCKS * gains[best] and blocking > LIMITS * step_ns:
-        return "sync"
+        return Bound.SYNC
     if gains[best] > LIMITS * step_ns:
         return best
     if step_ns - said.host_and_device <= CHAIN * step_ns:
-        return "unknown"
+        return Bound.UNKNOWN
     share = device_share(step)
-    return "gpu" if share > MOSTLY else "host" if share < 1 - MOSTLY else "dependency"
+    if share > MOSTLY:
+        return Bound.GPU
+    return Bound.HOST if share < 1 - MOSTLY else Bound.DEPENDENCY

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
@@ -17,7 +18,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: So many copies of a step; periods are those of the last half.
 COPIES = 8
@@ -40,15 +41,12 @@ class SteadyStep:
     name: str
 
 
-def less_excess(graph: Graph, track: Int64, start_ns: Int64, end_ns: Int64) -> Graph:
-    """The same graph without intervals of its tracks, as int64 columns; intervals of one track are disjoint.
-
-    track: row of `Trace.threads`. What a node waits for is no time of its own, so no excess either.
-    """
+def less_excess(graph: Graph, excess: Excess) -> Graph:
+    """The same graph without the excess. What a node waits for is no time of its own, so no excess either."""
     own = graph.own_ns.copy()
-    for each in distinct(track).tolist():
-        here, mine = np.flatnonzero(graph.track == each), track == each
-        own[here] -= np.minimum(overlap_ns(Intervals.union(start_ns[mine], end_ns[mine]), graph, here), own[here])
+    for each in distinct_in(excess.track).tolist():
+        here = np.flatnonzero(graph.track == each)
+        own[here] -= np.minimum(overlap_ns(excess.on(each).intervals(), graph, here), own[here])
     return replace(graph, own_ns=own)
 
 

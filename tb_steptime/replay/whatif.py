@@ -51,7 +51,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
     replayed_step_ns  the same step as it was recorded, with its excess, replayed
     recorded_step_ns  that step from its start to the next one's
-    pace              what sets the pace by the sensitivity
+    pace              what sets the pace by the sensitivity: the value of a `Bound`
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
     """
@@ -72,7 +72,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     such work. Raises ValueError for an id that is none of a change."""
     known = {each.id: each for each in changes(trace)}
     if missing := [each for each in ids if each not in known]:
-        raise ValueError(f"there is no change {missing[0]}; there are {', '.join(known)}")
+        raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
     graph = build_graph(trace)
     step = _steady(trace, graph)
     as_recorded = steady_step(trace, graph)
@@ -87,7 +87,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         recorded_step(trace, as_recorded.name),
         length,
         step_length(as_recorded),
-        verdict(length, said, step),
+        verdict(length, said, step).value,
         said,
         wait_error(trace, graph),
         unexplained,
@@ -97,8 +97,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
 
 
 def _steady(trace: Trace, graph: Graph) -> SteadyStep | None:
-    excess = find_excess(trace)
-    return steady_step(trace, less_excess(graph, excess.track.astype("int64"), excess.start_ns, excess.end_ns))
+    return steady_step(trace, less_excess(graph, find_excess(trace)))
 
 
 def _gains(

@@ -10,7 +10,7 @@ import msgspec
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.replay.sensitivity import Sensitivity
-from tb_steptime.replay.whatif import Combined, Gain, WhatIf
+from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.terminal.contract import ErrorReport
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
 
@@ -24,22 +24,13 @@ _PARTS = {
 }
 
 
-class SpanWhatIf(msgspec.Struct, frozen=True):
-    """One span; `replay` of the package says what each figure is. Durations in ns, shares from 0 to 1."""
+class SpanWhatIf(WhatIf, frozen=True, kw_only=True):
+    """One span, and what is found of it. Durations in ns, shares from 0 to 1."""
 
     run: str
     worker: str
     span: int
     trace: str
-    recorded_step_ns: int
-    steady_step_ns: int
-    replayed_step_ns: int
-    pace: str
-    sensitivity: Sensitivity
-    wait_error: float | None
-    unexplained: float
-    changes: list[Gain]
-    combined: list[Combined]
 
 
 class WhatIfReport(msgspec.Struct, frozen=True):
@@ -51,11 +42,7 @@ class WhatIfReport(msgspec.Struct, frozen=True):
 
 def span_what_if(found: FoundSpan, said: WhatIf) -> SpanWhatIf:
     return SpanWhatIf(
-        found.run,
-        found.worker,
-        found.number,
-        found.path,
-        **{name: getattr(said, name) for name in WhatIf.__struct_fields__},
+        run=found.run, worker=found.worker, span=found.number, trace=found.path, **msgspec.structs.asdict(said)
     )
 
 
@@ -66,7 +53,7 @@ def what_if_text(span: SpanWhatIf) -> str:
     lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
     parts = [("Steady step, replayed", step), *_parts(span.sensitivity)]
     lines += _aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
-    lines.append("")
+    lines += ["", *_aligned(_how_good(span)), ""]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
     rows: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
@@ -86,6 +73,15 @@ def what_if_text(span: SpanWhatIf) -> str:
 
 def _parts(said: Sensitivity) -> list[tuple[str, int]]:
     return [(words, getattr(said, name)) for name, words in _PARTS.items()]
+
+
+def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
+    """How far the figures can be trusted."""
+    waits = "no such calls" if span.wait_error is None else percent_exact(span.wait_error)
+    return [
+        ("Share of the step that nothing explains", percent_exact(span.unexplained)),
+        ("Error of replayed blocking calls", waits),
+    ]
 
 
 def _or_unknown(value: int | None) -> str:

@@ -1,4 +1,4 @@
-"""`tb-steptime whatif`: a step replayed, as text and as JSON, and what is said of a change that there is none of."""
+"""`tb-steptime whatif`: it prints a replayed step as text and as JSON, and refuses unknown changes."""
 
 import json
 
@@ -56,7 +56,8 @@ def test_as_text(capsys, trace):
     assert any(line.startswith("input_bound") for line in lines)
 
 
-def test_a_change_that_there_is_none_of(capsys, trace):
+def test_an_unknown_change_is_refused(capsys, trace):
     code, out, err = whatif(capsys, trace, "--apply", "more_gpus")
     assert (code, out) == (2, "")
-    assert err.startswith("there is no change more_gpus; there are launch_graphs, ")
+    assert "more_gpus" in err
+    assert "launch_graphs, " in err

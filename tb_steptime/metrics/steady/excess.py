@@ -21,10 +21,7 @@ class ExcessKind(enum.IntEnum):
 
     ONCE = 0  # the first calls of a site, or work that comes with a first use
     INTERRUPTED = 1  # one call among equal ones
-    PERIODIC = 2  # in every k-th step
-    PROFILER = 3  # the profiler's own work
-    EDGE = 4  # before the first or after the last activity that the recording can explain
-    UNKNOWN = 5  # too long, and nothing says why
+    PROFILER = 2  # the profiler's own work
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +31,8 @@ class Excess:
     track             int32, row of `Trace.threads`: a host thread, or a stream of a device
     start_ns, end_ns  int64, relative to `Trace.origin_ns`
     kind              uint8, an `ExcessKind`
-    event             int32, row of the event table: the innermost event that took too long, or after which a thread
-                      did; -1 for time at the edges of the recording
+    event             int32, row of the event table: the innermost event that took too long, or beside which the
+                      thread did; -1 where no event is beside it
     """
 
     track: Int32
@@ -76,15 +73,3 @@ def joined(parts: Iterable[Excess]) -> Excess:
     columns = ("track", "start_ns", "end_ns", "kind", "event")
     table = Excess(*(np.concatenate([getattr(each, column) for each in tables]) for column in columns))
     return table.where(np.lexsort((table.start_ns, table.track)))
-
-
-def without(excess: Excess, taken: Intervals) -> Excess:
-    """The parts of the excess outside of some intervals, whatever their track."""
-    own = [_outside(excess, place, taken) for place in range(len(excess))]
-    return joined(own)
-
-
-def _outside(excess: Excess, place: int, taken: Intervals) -> Excess:
-    left = Intervals.of((int(excess.start_ns[place]), int(excess.end_ns[place]))) - taken
-    one = excess.where(np.full(len(left), place))
-    return Excess(one.track, left.start, left.end, one.kind, one.event)

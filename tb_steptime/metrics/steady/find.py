@@ -46,7 +46,7 @@ def _on_host(trace: Trace, host: HostEvents) -> Excess:
     their events, which is no time of the job."""
     stretches = find_stretches(trace, host)
     trains = is_in(stretches.thread, training_threads(trace))
-    stretches = _where(stretches, (stretches.inside >= 0) | trains)
+    stretches = stretches.where((stretches.inside >= 0) | trains)
     length = stretches.end_ns - stretches.start_ns
     length -= np.minimum(_waits_ns(trace, host, stretches), length)
     steps = find_steps(trace)
@@ -64,12 +64,6 @@ def _on_host(trace: Trace, host: HostEvents) -> Excess:
     kind = np.where(2 * profiler >= excess, ExcessKind.PROFILER, kind).astype(np.uint8)
     end = stretches.end_ns[long]
     return Excess(stretches.thread[long], end - excess, end, kind, event)
-
-
-def _where(stretches: Stretches, kept: Bool) -> Stretches:
-    return Stretches(
-        *(getattr(stretches, name)[kept] for name in ("thread", "start_ns", "end_ns", "inside", "before", "after"))
-    )
 
 
 def _of_first_use(trace: Trace, event: Int32) -> Bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: What the host does under a name. Frames of Python are left out: there are ten of them for each op.
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
@@ -58,6 +58,10 @@ class Stretches:
 
     def __len__(self) -> int:
         return len(self.thread)
+
+    def where(self, kept: Bool) -> Stretches:
+        """These rows alone, in their order."""
+        return Stretches(*(getattr(self, column.name)[kept] for column in fields(self)))
 
 
 def host_events(trace: Trace) -> HostEvents:

@@ -33,8 +33,7 @@ def main() -> None:
         waits.append(wait_error(trace, graph))
         wait = "-" if waits[-1] is None else f"{waits[-1]:.2%}"
         line = f"{errors[-1]:8.2%} {shares[-1]:8.2%} {wait:>9} {len(graph):7} {took:6.3f} s  {path}\n"
-        excess = find_excess(trace)
-        steady = less_excess(graph, excess.track.astype(np.int64), excess.start_ns, excess.end_ns)
+        steady = less_excess(graph, find_excess(trace))
         as_recorded, step = steady_step(trace, graph), steady_step(trace, steady)
         if as_recorded is not None and step is not None:
             recorded, length = recorded_step(trace, as_recorded.name), step_length(step)
@@ -42,7 +41,7 @@ def main() -> None:
                 repeated.append(abs(step_length(as_recorded) - recorded) / recorded)
                 line += f"    repeated {repeated[-1]:.2%}"
             said = sensitivity(trace, step)
-            told = verdict(length, said, step)
+            told = verdict(length, said, step).value
             line += f"    recorded {recorded / 1e6:.3f} steady {length / 1e6:.3f} ms "
             line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(said))
             label = labels.get(path.partition("/")[2])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sensitivity import Sensitivity, free, scaled, verdict, without_waits
@@ -60,7 +61,8 @@ def test_scaled_work_takes_its_share(device_ns, eighths):
 def test_excess_leaves_the_track_that_it_is_on(host_ns, device_ns, data):
     graph = drawn(host_ns, device_ns, waits=False).graph
     cut = data.draw(st.integers(0, device_ns))
-    found = less_excess(graph, *(np.array([value], np.int64) for value in (1, host_ns, host_ns + cut)))
+    track, at, kind = np.array([1], np.int32), np.array([host_ns]), np.array([ExcessKind.INTERRUPTED], np.uint8)
+    found = less_excess(graph, Excess(track, at, at + cut, kind, np.array([0], np.int32)))
     assert found.own_ns.tolist() == [host_ns, 0, device_ns - cut, 0, 0]
 
 
@@ -76,12 +78,12 @@ def test_excess_leaves_the_track_that_it_is_on(host_ns, device_ns, data):
     ],
 )
 def test_what_makes_the_step_shortest_sets_its_pace(said, expected):
-    assert verdict(100, said, drawn(1, 1, waits=True)) == expected
+    assert verdict(100, said, drawn(1, 1, waits=True)).value == expected
 
 
 def test_of_a_chain_the_larger_part_sets_the_pace():
     chain = Sensitivity(98, 91, 100, 100, 100, 1)
-    found = [verdict(100, chain, drawn(host, device, waits=True)) for host, device in ((9, 1), (1, 9), (5, 5))]
+    found = [verdict(100, chain, drawn(host, device, waits=True)).value for host, device in ((9, 1), (1, 9), (5, 5))]
     assert found == ["host", "gpu", "dependency"]
 
 

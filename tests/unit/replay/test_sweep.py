@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
@@ -23,8 +22,9 @@ def test_edges_lead_forward_and_less_work_is_never_longer(name: str) -> None:
     assert (graph.edges.before < graph.edges.after).all()
     assert (np.diff(graph.edges.after) >= 0).all()
     assert (graph.own_ns >= 0).all()
-    if not len(graph.own_ns):
-        pytest.skip("nothing is launched")
+    if not len(graph):  # nothing is launched
+        assert not len(graph.edges)
+        return
     as_recorded = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
     for free in (graph.on_device, ~graph.on_device):
         own = np.where(free, 0, graph.own_ns)

@@ -1,13 +1,11 @@
-"""Excess on the tracks of real recordings, and of their steps."""
+"""Stretches and excess on the tracks of real recordings."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.metrics.steady.steps import step_excess
 from tb_steptime.metrics.steady.stretches import find_stretches, host_events
-from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 
 
@@ -21,11 +19,9 @@ def test_stretches_cover_each_thread_once(path: str) -> None:
 
 
 @on_every_real_trace
-def test_a_step_is_its_steady_time_and_its_excess(path: str) -> None:
+def test_excess_of_one_track_is_disjoint(path: str) -> None:
     trace = read_real(real_path(path))
     excess = find_excess(trace)
     assert (excess.dur_ns > 0).all()
     same = excess.track[1:] == excess.track[:-1]
     assert (excess.start_ns[1:][same] >= excess.end_ns[:-1][same]).all()
-    found = [each.steady_ns + sum(each.by_kind.values()) for each in step_excess(trace, excess)]
-    assert found == [step.duration_ns for step in find_steps(trace).steps]
