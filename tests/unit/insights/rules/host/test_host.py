@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.added_gains import may_be_added, remark_of_view
-from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -20,6 +20,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -123,14 +124,24 @@ def test_ddp_s_copies_need_a_hundredth_of_the_step():
             assert (card(host, id) is not None) == fires
 
 
+def fused(row: SiteRow, optimizer: str | None = "AdamW") -> Insight | None:
+    return card(host_result([row]), "fused_optimizer", JobKind(optimizer=optimizer))
+
+
 def test_an_optimizer_of_few_launches_can_be_fused():
-    insight = card(host_result([site("optimizer", late(140), launches=10.0)]), "fused_optimizer")
+    insight = fused(site("optimizer", late(140), launches=10.0))
     assert insight is not None
     assert (insight.gain_ns, insight.why.values["each"].value) == (140 * US, 14 * US)
-    assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
-    assert card(host_result([site("optimizer", late(140), launches=2.0)]), "fused_optimizer") is None
-    assert card(host_result([site("optimizer", late(140), launches=2.5)]), "fused_optimizer") is not None
-    assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
+    assert insight.how == "torch.optim.AdamW(model.parameters(), fused=True)"
+    assert fused(site("optimizer", late(9))) is None
+    assert fused(site("optimizer", late(140), launches=2.0)) is None
+    assert fused(site("optimizer", late(140), launches=2.5)) is not None
+    assert fused(site("optimizer", IdleNs(tail=140 * US))) is None
+
+
+@pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
+def test_an_optimizer_without_a_fused_form_has_no_card(optimizer: str | None):
+    assert fused(site("optimizer", late(140), launches=10.0), optimizer) is None
 
 
 def test_work_between_the_passes_is_done_less_often():
@@ -328,7 +339,7 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
     host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
-    judgement = judged(host)
+    judgement = judged(host, JobKind(optimizer="AdamW"))
     late_ns = sum(row.idle_ns.late_ns for row in sites)
     total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
     assert late_ns - 10 <= total <= late_ns  # rounded down, site by site
