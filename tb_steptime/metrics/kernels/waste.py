@@ -27,7 +27,7 @@ from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_at
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
-from tb_steptime.metrics.tensor_cores.eligibility import eligibility
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
@@ -129,26 +129,46 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
 
 
 def _small_grids(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them."""
+    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them; but for
+    the time that the memory needs at least, which more blocks do not shorten."""
     counted, sms = blocks(kernels.trace), sm_counts(kernels.trace)[kernels.rows]
     if counted is None or not sms.any():
         return None
     share = counted[kernels.rows] / np.maximum(sms, 1)
     small = (counted[kernels.rows] > 0) & (sms > 0) & (share < SMALL_GRID_FRACTION)
     chosen = small & (kernels.dur >= SHORT_NS) & _grows_with_batch(kernels) & runs_alone(kernels.trace, kernels.rows)
-    return kernels.waste(chosen, kernels.dur * (1 - share))
+    return kernels.waste(chosen, kernels.dur * np.minimum(1 - share, _left_by_memory(kernels, chosen)))
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the places for blocks that stay empty over all waves."""
+    """Gain: the time x the share of the places for blocks that stay empty over all waves, as for small grids. Of
+    products, convolutions and attention only: other kernels wait for memory, which few blocks keep as busy as many."""
     trace, rows = kernels.trace, kernels.rows
     found = filling(trace)
     if not (found.waves[rows] > 0).any():
         return None
     filled = np.nan_to_num(found.slot_efficiency[rows], nan=1.0)
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
+    works &= _computes(kernels)
     chosen = (found.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
-    return kernels.waste(chosen, kernels.dur * (1 - filled))
+    return kernels.waste(chosen, kernels.dur * np.minimum(1 - filled, _left_by_memory(kernels, chosen)))
+
+
+def _computes(kernels: _Kernels) -> Bool:
+    """Kernels that arithmetic may limit, by their names; those of unknown names included."""
+    answers = kernel_answers(kernels.trace)
+    limited = np.array([answer.role in ("other", "stage") for answer in answers.distinct], bool)
+    computes: Bool = ~limited[answers.place[kernels.rows]]
+    return computes
+
+
+def _left_by_memory(kernels: _Kernels, chosen: Bool) -> Float64:
+    """Share of each kernel's time that is left when the memory bandwidth moves the least bytes of its op; 1 where the
+    bytes are not known."""
+    of_all = np.zeros(len(kernels.trace.kernels), bool)
+    of_all[kernels.rows[chosen]] = True
+    left: Float64 = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
+    return left
 
 
 def _conversions(kernels: _Kernels) -> Waste:
