@@ -137,7 +137,7 @@ def _small_grids(kernels: _Kernels) -> Waste | None:
     share = counted[kernels.rows] / np.maximum(sms, 1)
     small = (counted[kernels.rows] > 0) & (sms > 0) & (share < SMALL_GRID_FRACTION)
     chosen = small & (kernels.dur >= SHORT_NS) & _grows_with_batch(kernels) & runs_alone(kernels.trace, kernels.rows)
-    return kernels.waste(chosen, kernels.dur * np.minimum(1 - share, _left_by_memory(kernels, chosen)))
+    return kernels.waste(chosen, _gains(kernels, chosen, 1 - share))
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
@@ -151,7 +151,7 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
     works &= _computes(kernels)
     chosen = (found.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
-    return kernels.waste(chosen, kernels.dur * np.minimum(1 - filled, _left_by_memory(kernels, chosen)))
+    return kernels.waste(chosen, _gains(kernels, chosen, 1 - filled))
 
 
 def _computes(kernels: _Kernels) -> Bool:
@@ -162,13 +162,14 @@ def _computes(kernels: _Kernels) -> Bool:
     return computes
 
 
-def _left_by_memory(kernels: _Kernels, chosen: Bool) -> Float64:
-    """Share of each kernel's time that is left when the memory bandwidth moves the least bytes of its op; 1 where the
-    bytes are not known."""
+def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
+    """The time of each kernel x the share of its places that stay empty; for the chosen ones no more than what is left
+    when the memory bandwidth moves the least bytes of their op."""
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
-    left: Float64 = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
-    return left
+    left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
+    gains: Float64 = np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
+    return gains
 
 
 def _conversions(kernels: _Kernels) -> Waste:
