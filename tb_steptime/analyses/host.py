@@ -23,6 +23,7 @@ from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_device
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
+from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -76,7 +77,8 @@ class HostResult(msgspec.Struct, frozen=True):
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
-    python_function: which takes the time in which none does; both where nothing ran on a GPU.
+    python_function: which takes the time in which none does; both where nothing ran on a GPU. recaptures: graphs that
+    are captured again and again.
     """
 
     unknown: Reason | None
@@ -112,6 +114,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_late_ns: int = 0
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
+    recaptures: Recaptures | None = None
 
 
 #: Rows of the table of blocking calls; the rest are counted.
@@ -163,6 +166,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
+        recaptures=recaptures(trace),
     )
 
 

@@ -19,6 +19,8 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import phrase
@@ -302,6 +304,25 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
         60, "Find out what delays the compiled code",
         "1 long wait, of 200 µs, leaves the GPU idle; nothing is recorded of the CPU then: Python code, or a wait.",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("purpose", "advice"),
+    [
+        ("inference", "with torch.inference_mode():"),
+        ("training", "torch.compiler.cudagraph_mark_step_begin()"),
+    ],
+)
+def test_a_graph_that_is_captured_again_and_again_is_what_delays_compiled_code(purpose: Purpose, advice: str):
+    compiled = msgspec.structs.replace(long_gap("CompiledFunction", 0.2), compiled=True)
+    again = Recaptures(captures=3, steps=3, step_ns=213 * US, other_ns=2 * US)
+    host = msgspec.structs.replace(waited(compiled, compiled_us=60), recaptures=again)
+    insight = card(host, "compiled_waits", JobKind(purpose=purpose))
+    assert insight is not None
+    assert insight.gain_ns == 60 * US
+    assert plain(insight.title) == "Keep torch.compile from capturing the same graph again"
+    assert [insight.why.values[name].value for name in ("steps", "each", "other")] == [3, 213 * US, 2 * US]
+    assert insight.how is not None and insight.how.startswith(advice)
 
 
 def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
