@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.timeline import A100, timeline
@@ -218,7 +219,7 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 # Copies within the GPU.
 
 
-def copying(copies: int, cells: int = 1) -> Trace:
+def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape") -> Trace:
     """Two steps of 400 cells, 1 us each, in which so many copies run, and then a product."""
     width, copied = 400, copies * (cells + 1)
     lines = {
@@ -229,7 +230,7 @@ def copying(copies: int, cells: int = 1) -> Trace:
     }
     two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
     drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
-    names = {"C": "aten::copy_", "c": COPY, "A": "aten::reshape"}
+    names = {"C": "aten::copy_", "c": kernel, "A": asking}
     inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
     return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
 
@@ -239,6 +240,23 @@ def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     assert up_to(insight) == 120 * US
     assert said(insight) == "120 copies within the GPU take 120 µs a step, above all aten::reshape 8×64."
     assert insight.severity is not Severity.MAJOR
+
+
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [
+        ("c10::Half", "model.to(torch.float16)"),
+        ("c10::BFloat16", "model.to(torch.bfloat16)"),
+        ("float", "torch.nn.functional.rms_norm"),
+        ("int", "model.to(dtype)"),
+    ],
+)
+def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str):
+    functor = f"direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::{{lambda({made})#1}}"
+    kernel = f"void at::native::unrolled_elementwise_kernel<at::native::{functor}, std::array<char*, 2ul>, 4>(int)"
+    insight = sure(copying(120, kernel=kernel, asking="aten::to"), "device_copies")
+    assert plain(insight.title).endswith("conversions between types")
+    assert insight.how is not None and insight.how.startswith(advice)
 
 
 def test_a_few_copies_matter_from_a_twentieth_of_the_step_on():
