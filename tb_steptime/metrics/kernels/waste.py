@@ -30,10 +30,12 @@ from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimiz
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
@@ -78,6 +80,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
     fused       the optimizer has kernels that make a whole update of many tensors
     double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
+    double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
+                time, as FP32 moves half of the bytes
     """
 
     small_grids: Waste | None
@@ -89,6 +93,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     copies: list[CopiesOfKind] = []
     fused: bool = False
     double: Waste | None = None
+    double_others: Waste | None = None
 
 
 class _Kernels(NamedTuple):
@@ -125,6 +130,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         device_copies(trace, device),
         bool(_named(kernels, lambda name: _WHOLE_UPDATE.search(name) is not None).any()),
         _double(kernels, device),
+        _double_others(kernels),
     )
 
 
@@ -193,6 +199,26 @@ def _double(kernels: _Kernels, device: int) -> Waste | None:
     plain, tensor = (saved_by_fp32(peaks, tensor_cores=each) for each in (False, True))
     saved: Float64 = np.where(on_cores, tensor, plain)
     return kernels.waste(chosen, kernels.dur * saved)
+
+
+def _double_others(kernels: _Kernels) -> Waste | None:
+    trace, rows = kernels.trace, kernels.rows
+    if trace.events.dtypes is None:
+        return None
+    op = kernel_origins(trace).op[rows].astype(np.int64)
+    typed = np.where(op >= 0, trace.events.dtypes[op], -1).astype(np.int64)
+    doubles = [each for each in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[each])]
+    chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows]
+    return kernels.waste(chosen, np.asarray(kernels.dur * 0.5, np.float64)) if chosen.any() else None
+
+
+def _all_double(dtypes: str) -> bool:
+    """Whether the inputs are numbers in FP64, beside scalars and settings.
+
+    >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
+    (True, False, False)
+    """
+    return {each for each in types_of(dtypes) if each and each != "Scalar"} == {"double"}
 
 
 def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:

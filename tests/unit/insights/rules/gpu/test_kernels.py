@@ -134,6 +134,7 @@ def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
 # Double precision.
 
 DOUBLES = {"A": (FAST, '["double","double"]'), "B": (FAST, '["float","float"]')}
+ADDING = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<double>>(int)"
 DGEMM, ON_CORES = "volta_dgemm_64x64_nn", "sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16_stage3_kernel"
 
 
@@ -167,6 +168,24 @@ def test_where_no_data_sheet_says_how_fast_it_is_all_of_the_time_is_the_bound():
     insight = sure(trace, "double_precision")
     assert up_to(insight) == 700 * US
     assert insight.gain_formula is not None and "not listed" in insight.gain_formula.template
+
+
+def test_other_ops_with_double_inputs_move_twice_the_bytes():
+    names = {"A": "aten::add", "B": "aten::add"} | dict.fromkeys("ab", ADDING)
+    trace = drawn(MULTIPLYING, names=names, inputs=DOUBLES, cell_ns=700 * US)
+    insight = sure(trace, "double_precision")
+    assert up_to(insight) == 350 * US
+    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is work with FP64 inputs, above all aten::add")
+    mixed = {"A": (FAST, '["double","long int"]'), "B": (FAST, '["float","float"]')}
+    assert card(drawn(MULTIPLYING, names=names, inputs=mixed, cell_ns=700 * US), "double_precision") is None
+
+
+def test_products_and_other_ops_in_double_precision_are_one_card():
+    both = {"A": (FAST, '["double","double"]'), "B": (FAST, '["double","double"]')}
+    names = {"A": "aten::mm", "B": "aten::add", "a": DGEMM, "b": ADDING}
+    insight = sure(drawn(MULTIPLYING, names=names, inputs=both, cell_ns=700 * US), "double_precision")
+    assert up_to(insight) == pytest.approx(700_000 * (1 - 9.7 / 156) + 2_100_000 / 2, abs=1)
+    assert [insight.why.values[name].value for name in ("time", "products")] == [2_800 * US, 700 * US]
 
 
 def test_a_sum_in_double_precision_is_no_product():
@@ -252,7 +271,9 @@ def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     ],
 )
 def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str):
-    functor = f"direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::{{lambda({made})#1}}"
+    functor = (
+        f"direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::{{lambda({made})#1}}"
+    )
     kernel = f"void at::native::unrolled_elementwise_kernel<at::native::{functor}, std::array<char*, 2ul>, 4>(int)"
     insight = sure(copying(120, kernel=kernel, asking="aten::to"), "device_copies")
     assert plain(insight.title).endswith("conversions between types")
