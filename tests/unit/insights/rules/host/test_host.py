@@ -337,6 +337,16 @@ def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
     assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
 
 
+def test_what_reads_a_value_is_named_and_not_the_model_s_op_around_it():
+    within: dict[str, Any] = {"op": "aten::_local_scalar_dense", "reads": "aten::allclose"}
+    within |= {"outer_op": "mylib::checked_attention", "source": None}
+    host = host_result([site(FORWARD, late(100), bubble=100 * US)], blocking=[blocking(100 * US, **within)])
+    assert said(host, "sync_bubble") == (
+        100, "Choose values on the GPU, not in Python",
+        "aten::allclose in mylib::checked_attention leaves the GPU idle for 100 µs a step.",
+    )  # fmt: skip
+
+
 # What belongs to one card belongs to no other.
 
 
