@@ -11,7 +11,7 @@ from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.host.cpu_ops import CpuWork, between_ops_ns, cpu_work
 from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
@@ -204,9 +204,10 @@ def _bound_of_host(trace: Trace) -> Bound:
     rows = step_breakdown(trace)
     parts = mean_parts(rows, mean_duration_ns(rows))
     exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(rows))
-    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns
+    between_ns = between_ops_ns(trace) // len(rows)
+    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns - between_ns
     on_cpu = job_kind(trace).device == "cpu"
-    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other, on_cpu))
+    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other + between_ns, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:
