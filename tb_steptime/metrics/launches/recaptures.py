@@ -13,7 +13,6 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.tensor_cores.matmul_ops import input_column
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -78,6 +77,6 @@ def _works(trace: Trace, begins: Int64) -> list[bytes]:
         high = events.start_ns[over[0]] if len(over) else events.ends(ops).max(initial=0)
         low, end = np.searchsorted(events.start_ns[ops], [start, high])
         mine = ops[low:end][events.thread[ops[low:end]] == thread]
-        columns = [input_column(trace, name, mine) for name in ("name", "shapes", "dtypes")]
+        columns = [column[mine] for column in (events.name, events.shapes, events.dtypes) if column is not None]
         found.append(np.stack(columns).astype(np.int64).tobytes())
     return found
