@@ -709,8 +709,7 @@ export interface CpuOptimizer {
 /**
  * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
  * optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
- * time of it in which any op runs; between_ops_ns: time a step in which a named range is open and no op runs.
- * threads: that run ops; cores: of the machine, None where no recorder said it.
+ * time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -722,7 +721,6 @@ export interface CpuWork {
   step_ns: number;
   threads: number;
   cores: number | null;
-  between_ops_ns: number;
 }
 
 /**
@@ -1275,8 +1273,8 @@ export interface Hits {
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
- * python_function: which takes the time in which none does; both where nothing ran on a GPU. recaptures: graphs that
- * are captured again and again.
+ * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
+ * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1313,6 +1311,7 @@ export interface HostResult {
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
   recaptures: Recaptures | null;
+  between_ops_ns: number;
 }
 
 /**

@@ -139,7 +139,6 @@ describe("the Host view", () => {
       ops_ns: 60_000_000,
       busy_ns: 58_000_000,
       step_ns: 222_400_000,
-      between_ops_ns: 0,
     };
     const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, dtype: "float", allocated_bytes: null };
     const cpu = { ...work, ops: [op], threads: 1, cores: null };

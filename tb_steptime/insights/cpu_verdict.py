@@ -46,8 +46,7 @@ def cpu_sentence(facts: Facts) -> Phrase:
 
 def _between_ops_ns(facts: Facts) -> int:
     """Time a step in which no op is recorded, named ranges or not."""
-    ranges_ns = facts.host.cpu.between_ops_ns if facts.host.cpu else 0
-    return facts.overview.mean_parts_ns.other + ranges_ns
+    return facts.overview.mean_parts_ns.other + facts.host.between_ops_ns
 
 
 def _outside_ops(facts: Facts) -> Phrase:
@@ -67,8 +66,7 @@ def _outside_ops(facts: Facts) -> Phrase:
 
 def _computes(facts: Facts) -> Phrase:
     parts = facts.overview.mean_parts_ns
-    not_computing_ns = facts.overview.mean_duration_ns - facts.step_ns
-    not_computing_ns += facts.host.cpu.between_ops_ns if facts.host.cpu else 0
+    not_computing_ns = facts.overview.mean_duration_ns - facts.step_ns + facts.host.between_ops_ns
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:

@@ -19,10 +19,8 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
-from tb_steptime.metrics.steps.parts import part_intervals
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -96,8 +94,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 class CpuWork(msgspec.Struct, frozen=True):
     """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
     optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
-    time of it in which any op runs; between_ops_ns: time a step in which a named range is open and no op runs.
-    threads: that run ops; cores: of the machine, None where no recorder said it."""
+    time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it."""
 
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
@@ -108,7 +105,6 @@ class CpuWork(msgspec.Struct, frozen=True):
     step_ns: int
     threads: int
     cores: int | None
-    between_ops_ns: int = 0
 
 
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
@@ -148,15 +144,7 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
         step_ns=_judged_ns(trace, left_out) // steps,
         threads=threads,
         cores=records.cores if records else None,
-        between_ops_ns=between_ops_ns(trace) // steps,
     )
-
-
-def between_ops_ns(trace: Trace) -> int:
-    """Time of all steps of the part `cpu_exec` in which only named ranges are open: Python between ops."""
-    steps = find_steps(trace)
-    ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
-    return int(ranges.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 
 def _of_steps(trace: Trace) -> tuple[Int64, Int64]:

@@ -40,7 +40,6 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
         step_ns=10 * US,
         threads=2,
         cores=None,
-        between_ops_ns=1 * US,
     )
 
 
