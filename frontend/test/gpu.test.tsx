@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { sorted } from "../src/components/table_order";
+import { sorted } from "../src/components/table";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
 import { Gpu } from "../src/views/gpu/gpu";
 import {

@@ -3,8 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, ProductRate, ProductRates } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
-import { Table } from "../src/components/table";
-import { sorted } from "../src/components/table_order";
+import { sorted, Table } from "../src/components/table";
 import { bestOf, rateColumns, ratesData } from "../src/views/tensor_cores/rate_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";

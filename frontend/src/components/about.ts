@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import type { SpanHead } from "../api.gen";
 import { recordedOn } from "../format";
 
-export interface About {
+interface About {
   /** "overview" */
   view: string;
   /** As the names of saved files begin: "run worker span 1". */
@@ -15,7 +15,7 @@ export interface About {
   version: string;
 }
 
-export const UNKNOWN: About = { view: "", recording: "", words: [], version: "" };
+const UNKNOWN: About = { view: "", recording: "", words: [], version: "" };
 
 export const AboutContext = createContext<About>(UNKNOWN);
 

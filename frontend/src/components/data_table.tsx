@@ -6,20 +6,20 @@ import { widestOf } from "../dom/text_width";
 import { text } from "../format";
 import { type Column, Table } from "./table";
 
-export interface DataColumn {
+interface DataColumn {
   label: string;
   /** Of the column's numbers; a column of names has none. */
   unit?: Unit;
 }
 
-export type Cell = number | string | null;
+type Cell = number | string | null;
 
 export interface TableData {
   columns: readonly DataColumn[];
   rows: readonly (readonly Cell[])[];
 }
 
-export function cellText(cell: Cell, { unit }: DataColumn): string {
+function cellText(cell: Cell, { unit }: DataColumn): string {
   return typeof cell === "string" ? cell : text(cell, unit ?? "number");
 }
 

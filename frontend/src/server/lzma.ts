@@ -13,7 +13,7 @@
  */
 
 /** The stream ends early, or is none. */
-export class DamagedError extends Error {}
+class DamagedError extends Error {}
 
 function damaged(what: string): never {
   throw new DamagedError(`The packed data are damaged: ${what}`);

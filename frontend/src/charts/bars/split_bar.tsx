@@ -38,7 +38,7 @@ export function SplitBar({ label, parts, off }: SplitBarProps) {
   );
 }
 
-export interface BarSegment {
+interface BarSegment {
   /** Share of the column, 0-1. */
   share: number;
   colour: string;

@@ -11,12 +11,11 @@ import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
+import type { Experiment } from "./chain_runs";
 import { type ChainColumn, ChainColumns } from "./charts/chain_columns";
 import type { Line } from "./charts/chain_layout";
 import { signed } from "./difference";
-import type { Experiment } from "./experiments";
-import { intervalText, NOT_CLEAR } from "./interval";
-import { stepScales } from "./step_scales";
+import { intervalText, NOT_CLEAR, stepScales } from "./interval";
 
 interface ChainPictureProps {
   title: string;

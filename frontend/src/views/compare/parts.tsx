@@ -1,13 +1,14 @@
 /** Where the difference between two mean steps comes from: each part in both, and what it adds or saves. */
 
+import type { OverviewResult, Parts } from "../../api.gen";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { type Scale, scaleFor, share, shortened } from "../../format";
 import { sorting } from "../choices";
-import type { Names, Tab } from "../props";
-import { differenceOf, differenceTitle, type PartPair, signed } from "./difference";
+import type { Compared, Names, Tab } from "../props";
+import { differenceOf, differenceTitle, type PartPair, pairsOf, signed } from "./difference";
 
 interface PartDifferencesProps extends Names {
   parts: readonly PartPair[];
@@ -151,4 +152,30 @@ function tableOf(
       all.other_ns ? differenceOf(row) / all.other_ns : null,
     ]),
   };
+}
+
+interface MeanStepDifferencesProps {
+  result: OverviewResult;
+  compared: Compared<"overview">;
+  file: string;
+  tab: Tab;
+}
+
+/** Which parts make one mean step longer than the other. */
+export function MeanStepDifferences({ result, compared: { page, ...names }, file, tab }: MeanStepDifferencesProps) {
+  const partsOf = ({ mean_parts_ns: mean }: OverviewResult) =>
+    tab.meanings.parts.map(({ id, label, colour, hatched }) => ({
+      ...{ id, label, colour, hatched },
+      ns: mean[id as keyof Parts],
+    }));
+  return (
+    <PartDifferences
+      {...names}
+      parts={pairsOf(partsOf(result), partsOf(page.result))}
+      own_ns={result.mean_duration_ns}
+      other_ns={page.result.mean_duration_ns}
+      file={file}
+      tab={tab}
+    />
+  );
 }

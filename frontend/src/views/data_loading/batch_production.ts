@@ -29,7 +29,7 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
 export const workerName = (worker: number): string => (worker < 0 ? "Main process" : `Worker ${worker}`);
 
 /** As of a worker or of all of them. */
-export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
+type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
 
 /** What limits who produces batches: "I/O-bound"; null where too few batches were sampled. */
 export const limitOf = ({ kind }: Pick<Sampled, "kind">, { limits }: Meanings) =>
@@ -51,7 +51,7 @@ export function sampledInAll(rows: readonly Sampled[]): string | null {
   return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}.`;
 }
 
-export const summed = (rows: readonly Sampled[]) => ({
+const summed = (rows: readonly Sampled[]) => ({
   sampled: sum(rows.map((row) => row.sampled)),
   batches: sum(rows.map((row) => row.batches)),
 });

@@ -6,9 +6,8 @@ import { Picture } from "../../components/picture";
 import { type Column, type Foot, Table } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { type StepSelection, sorting } from "../choices";
+import { marking, type StepSelection, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { Compared, Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {

@@ -8,9 +8,8 @@ import { Sentence } from "../../components/sentence";
 import { type Foot, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
 import { counted, percent } from "../../format";
-import { readingOf, sorting } from "../choices";
+import { marking, readingOf, sorting } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { Tab, Titles } from "../props";
 import { columnsOf, csvOf } from "./columns";
 import {
@@ -26,7 +25,7 @@ import {
   tableBy,
   WITHIN,
 } from "./groups";
-import type { OtherGpu } from "./other";
+import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps {
   device: DeviceGpu;

@@ -5,8 +5,7 @@ import { hint } from "../../dom/hint";
 import { count, counted, DASH, percent } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import type { Launch } from "./charts/wave_rows";
-import { Waves, wavesHeight } from "./charts/waves";
+import { type Launch, Waves, wavesHeight } from "./charts/waves";
 
 interface LaunchPictureProps {
   shape: LaunchShape | null;

@@ -10,9 +10,8 @@ import { type Column, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
 import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { marking, readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import { type HostPart, type Tab, titleOf } from "../props";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */

@@ -6,9 +6,8 @@ import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { marking, readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { HostPart } from "../props";
 
 /** What the CPU computes, where no GPU is recorded: ops by their own time. */

@@ -4,8 +4,7 @@ import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
-import { marking } from "../marks";
+import { marking, readingOf, sorting } from "../choices";
 import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */

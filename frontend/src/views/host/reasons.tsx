@@ -15,7 +15,7 @@ import { type HostPart, titleOf } from "../props";
 import { hiddenReasons, withToggled } from "./idle";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
-export interface IdleBar {
+interface IdleBar {
   name: string;
   idle: IdleNs;
 }

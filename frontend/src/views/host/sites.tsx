@@ -7,9 +7,8 @@ import { type Column, type Foot, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { marking, readingOf, sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 

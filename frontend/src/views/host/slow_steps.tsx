@@ -3,8 +3,7 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { sorting } from "../choices";
-import { marking } from "../marks";
+import { marking, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */

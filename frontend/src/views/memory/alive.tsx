@@ -9,7 +9,7 @@ import { bytes, count, counted, DASH, fine, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { titleOf } from "../props";
-import type { MemoryPart } from "./part";
+import type { MemoryPart } from "./data";
 
 /** What is alive at the peak, or at the instant that was pressed. */
 export function Alive(part: MemoryPart) {
@@ -137,7 +137,7 @@ export const madeIn = ({ op, outer_op }: AllocationRow): string =>
 export const codeOf = ({ module, line }: AllocationRow): string | null =>
   [module, line].filter((each) => each !== null).join(", ") || null;
 
-export const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
+const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
   steps === null ? (died_ns === null ? "to the end" : DASH) : steps === 0 ? "its step" : `+${counted(steps, "step")}`;
 
 function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<AllocationRow>[] {

@@ -7,11 +7,10 @@ import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { change, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
-import { marking } from "../marks";
+import { marking, readingOf, sorting } from "../choices";
 import { titleOf } from "../props";
 import { codeOf, madeIn } from "./alive";
-import type { MemoryPart } from "./part";
+import type { MemoryPart } from "./data";
 
 export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
   const { growth, makers } = device;

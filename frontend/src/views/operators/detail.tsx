@@ -10,12 +10,11 @@ import { CopyButton } from "../../components/copy";
 import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { useFocusBack } from "../../dom/focus_back";
+import { useFocusBack } from "../../dom/hooks";
 import { counted, ns, percent, scaleFor } from "../../format";
 import { readingOf } from "../choices";
 import { quoted } from "../gpu/groups";
-import type { OperatorPart } from "./part";
-import { type Grouping, groupingsOf, keyOf, shortKey, tableOf, wholeKey } from "./tables";
+import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 interface OpDetailProps extends OperatorPart {
   op: string;

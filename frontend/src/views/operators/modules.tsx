@@ -4,20 +4,18 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
+import { toggled } from "../../components/legend";
 import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
 import { type Column, type Foot, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
-import { comparedColumns } from "../compare/column";
-import { OnlyThere } from "../compare/only_there";
+import { comparedColumns, OnlyThere } from "../compare/column";
 import { IN_GRAPHS, tensorText } from "./columns";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { type ComparedModules, comparedModules, wholeOf } from "./other";
-import type { OperatorPart } from "./part";
-import { knowsMemory } from "./tables";
-import { toggled } from "./toggled";
+import { knowsMemory, type OperatorPart } from "./tables";
 
 /** Lines before the table scrolls. */
 const MOST = 18;

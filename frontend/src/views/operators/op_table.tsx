@@ -6,14 +6,11 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Foot, Table } from "../../components/table";
 import { counted } from "../../format";
-import { readingOf, sorting } from "../choices";
-import { comparedColumns } from "../compare/column";
-import { OnlyThere } from "../compare/only_there";
-import { marking } from "../marks";
+import { marking, readingOf, sorting } from "../choices";
+import { comparedColumns, OnlyThere } from "../compare/column";
 import { columnsOf, csvOf } from "./columns";
 import { comparedOps } from "./other";
-import type { OperatorPart } from "./part";
-import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf } from "./tables";
+import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, type OperatorPart, restOf, tableOf } from "./tables";
 
 /** Rows before the table scrolls. */
 const MOST = 16;

@@ -8,8 +8,7 @@ import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Names, Tab } from "../props";
-import { BinKeys, hiddenBins } from "./bin_keys";
-import { type Bin, binsOf, matrixUnits } from "./bins";
+import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 

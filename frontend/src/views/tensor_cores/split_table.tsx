@@ -47,7 +47,7 @@ const TIME = 88;
 const TOTAL = 230;
 const SHARE = 64;
 
-export function splitColumns(
+function splitColumns(
   grouping: Grouping,
   all: readonly SplitRow[],
   bins: readonly Bin[],
