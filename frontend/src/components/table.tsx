@@ -2,12 +2,24 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
+
+/** A value of a table, as a file holds it. */
+export type Cell = number | string | null;
+
+/** A column of a saved file. */
+export interface FileColumn<Row> {
+  label: string;
+  /** Of the column's numbers; a column of names has none. */
+  unit?: Unit;
+  of(row: Row): Cell;
+}
 
 export interface Column<Row> {
   id: string;
@@ -31,6 +43,29 @@ export interface Column<Row> {
   extra?: boolean;
   /** No row has a value here. */
   empty?: boolean;
+  /** What a saved file holds of it, where that is not the one value that it shows or sorts by. */
+  file?: readonly FileColumn<Row>[];
+}
+
+/** What a saved file holds of a table: of each column its figure or name, all whole. */
+export function fileColumns<Row>(columns: readonly Column<Row>[]): FileColumn<Row>[] {
+  return columns.flatMap(({ label, figures, order, file }) => {
+    if (file || label === "") return file ?? [];
+    if (figures) return [{ label, unit: figures.unit, of: figures.of }];
+    return order ? [{ label, of: order }] : [];
+  });
+}
+
+/** Fields of a row as columns of a saved file: what each is called. */
+export function fileFields<Row>(
+  labels: { readonly [Field in keyof Row as Row[Field] extends Cell ? Field : never]?: string },
+  unit?: Unit,
+): FileColumn<Row>[] {
+  return Object.entries<string>(labels as Record<string, string>).map(([field, label]) => ({
+    label,
+    ...(unit && { unit }),
+    of: (row) => row[field as keyof Row] as Cell,
+  }));
 }
 
 /** A line under the rows. */
@@ -41,7 +76,7 @@ export interface Foot {
   cells: Readonly<Record<string, ComponentChildren>>;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];

@@ -133,7 +133,7 @@ function SpanContent({
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <AboutContext.Provider value={aboutSpan(view, page.head, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
         {page.gap || (
           <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
         )}
@@ -185,7 +185,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   return (
     <>
       <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab)}>
         <View page={page} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>

@@ -41,7 +41,7 @@ export function JobContent({ view, asked, selection, tab, again }: AnsweredProps
   return (
     <>
       <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab)}>
         <View page={page} chosen={selection} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>

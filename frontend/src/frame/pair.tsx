@@ -74,7 +74,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
     return (
       <>
         <Top job={null} headline={headlineOf(nothingYet(tab.index))} simulated={null} notes={[]} tab={tab} />
-        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab.meanings.version)}>
+        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
           <PrintedFoot />
         </AboutContext.Provider>
@@ -108,7 +108,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           <Sentence phrase={found.scaling} terms />
         </p>
       )}
-      <AboutContext.Provider value={aboutRuns("compare", runs, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={{ ...names, found }} />
         <PrintedFoot />
       </AboutContext.Provider>

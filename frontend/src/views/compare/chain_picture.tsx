@@ -53,7 +53,6 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
       sub={[said, "mean step, its change from the one before and from the first"].filter(Boolean).join("; ")}
       name={`${title.replace("?", "")} experiments`}
       table={() => tableOf(group, meanings)}
-      link={() => tab.address()}
     >
       <ChainColumns
         label={group.map((each) => `${each.name} ${scaleOf(each).text(each.link.step_ns)}`).join(", ")}

@@ -3,15 +3,13 @@
 import { useMemo } from "preact/hooks";
 import type { ChangeTable, RowChange } from "../../api.gen";
 import { Chips } from "../../components/chips";
-import type { TableData } from "../../components/data_table";
 import type { Figures } from "../../components/figures";
 import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
-import { sorting } from "../choices";
 import type { Pair, Tab } from "../props";
+import { TablePicture } from "../table_picture";
 import { isKind, KINDS, type Kind, MATCHES, movedNs, TABLES, type TableId } from "./change_words";
 import { signed } from "./difference";
 import { bareInterval, intervalText } from "./interval";
@@ -31,13 +29,10 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
   const rows = useMemo(() => matching(ofKind, typed), [ofKind, typed]);
   const columns = useMemo(() => changeColumns(of, pair, all), [of, pair, all]);
   return (
-    <Picture
+    <TablePicture
       title={titleOf(shown)}
       sub={more > 0 ? `a step; the ${count(all.length)} that changed most` : "a step; most change first"}
       name={`${of} by change ${pair.own} ${pair.name}`}
-      table={() => changeData(of, rows, pair)}
-      link={() => tab.address()}
-      drawn={false}
       tools={
         <Filter
           label="Filter by name, op or module"
@@ -48,37 +43,39 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
           all={ofKind.length}
         />
       }
-    >
-      {tables.length > 1 && (
-        <Chips
-          label="What is compared"
-          name="Of"
-          chosen={of}
-          options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}
-          choose={(table) => tab.update({ table: table === tables[0]!.of ? null : table })}
-        />
-      )}
-      <Chips
-        label={`Which ${TABLES[of].label.toLowerCase()}`}
-        name="Show"
-        chosen={kind}
-        options={(Object.keys(KINDS) as Kind[]).map((id) => ({
-          id,
-          label: `${KINDS[id].label} ${count(all.filter(KINDS[id].has).length)}`,
-          meaning: KINDS[id].meaning,
-        }))}
-        choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
-      />
-      <Table
-        label={`${TABLES[of].label} by change`}
-        columns={columns}
-        rows={rows}
-        rowKey={keyOf}
-        maxRows={14}
-        {...sorting(tab, "changes")}
-        empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}
-      />
-    </Picture>
+      above={
+        <>
+          {tables.length > 1 && (
+            <Chips
+              label="What is compared"
+              name="Of"
+              chosen={of}
+              options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}
+              choose={(table) => tab.update({ table: table === tables[0]!.of ? null : table })}
+            />
+          )}
+          <Chips
+            label={`Which ${TABLES[of].label.toLowerCase()}`}
+            name="Show"
+            chosen={kind}
+            options={(Object.keys(KINDS) as Kind[]).map((id) => ({
+              id,
+              label: `${KINDS[id].label} ${count(all.filter(KINDS[id].has).length)}`,
+              meaning: KINDS[id].meaning,
+            }))}
+            choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
+          />
+        </>
+      }
+      label={`${TABLES[of].label} by change`}
+      columns={columns}
+      rows={rows}
+      rowKey={keyOf}
+      maxRows={14}
+      order="changes"
+      tab={tab}
+      empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}
+    />
   );
 }
 
@@ -115,6 +112,15 @@ const nameColumn = (of: TableId, { name, own }: Pair): RowColumn => ({
   meaning: `Of ${name}, and of ${own} where another stands for it.`,
   cell: (row) => <Names row={row} />,
   order: (row) => row.base_short ?? row.candidate_short,
+  file: fileFields<RowChange>({
+    base_name: `${TABLES[of].name} of ${name}`,
+    candidate_name: `${TABLES[of].name} of ${own}`,
+    op: "Op",
+    shapes: "Input shapes",
+    module: "Module",
+    source: "Source",
+    phase: "Phase",
+  }),
 });
 
 function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
@@ -122,23 +128,27 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
     ...{ id: "op", label: "Op", width: "124px", missing: "It is in no op." },
     cell: ({ op: name, shapes }) => <Op op={name} shapes={shapes} />,
     order: (row) => row.op,
+    file: [], // the name's column has all places
   };
   const module: RowColumn = {
     ...{ id: "module", label: "Module", width: "124px", extra: true },
     cell: (row) => row.module ?? DASH,
     missing: "No module is recorded: with_modules or with_stack of torch.profiler record them.",
     order: (row) => row.module,
+    file: [],
   };
   const phase: RowColumn = {
     ...{ id: "phase", label: "Phase", width: "92px" },
     cell: (row) => (row.phase === null ? DASH : (found.labels[row.phase] ?? row.phase)),
     order: (row) => row.phase,
+    file: [],
   };
   const source: RowColumn = {
     ...{ id: "source", label: "Source", width: "148px", extra: true },
     cell: (row) => (row.source === null ? DASH : <span {...hint(row.source)}>{row.source}</span>),
     missing: "No line is recorded: with_stack of torch.profiler records them.",
     order: (row) => row.source,
+    file: [],
   };
   const places: Readonly<Record<TableId, RowColumn[]>> = {
     kernels: [op, module],
@@ -167,6 +177,7 @@ function figureColumns(of: TableId, { name, own }: Pair, scale: Scale): RowColum
       cell: (row) => bareInterval(row, scale) || DASH,
       missing: "One side has too few steps to say.",
       order: ({ low }) => low,
+      file: fileFields<RowChange>({ low: "95 % from", high: "95 % to" }, "ns"),
     },
   ];
 }
@@ -178,6 +189,7 @@ const MATCHED: RowColumn = {
   width: "88px",
   cell: ({ matched_by }) => <span {...hint(MATCHES[matched_by].meaning)}>{MATCHES[matched_by].label}</span>,
   order: ({ matched_by }) => Object.keys(MATCHES).indexOf(matched_by),
+  file: [{ label: "Matched by", of: ({ matched_by }) => MATCHES[matched_by].label }],
 };
 
 const figures = (of: Figures<RowChange>["of"], unit: "ns" | "number"): Figures<RowChange> => ({
@@ -190,11 +202,13 @@ const figures = (of: Figures<RowChange>["of"], unit: "ns" | "number"): Figures<R
 const callsColumn = (id: "base_calls" | "candidate_calls", label: string, of: string, not: string): RowColumn => ({
   ...{ id, label, width: "92px", meaning: `How often a step of ${of}.` },
   figures: figures((row) => (row.status === not ? null : row[id]), "number"),
+  file: fileFields<RowChange>({ [id]: label }, "number"),
 });
 
 const timeColumn = (id: "base_ns" | "candidate_ns", label: string, meaning: string, not: string): RowColumn => ({
   ...{ id, label, width: "92px", meaning },
   figures: figures((row) => (row.status === not ? null : row[id]), "ns"),
+  file: fileFields<RowChange>({ [id]: label }, "ns"),
 });
 
 /** What is too small for its column has none. */
@@ -229,25 +243,3 @@ function Names({ row: { base_name, candidate_name, base_short, candidate_short }
 
 const Op = ({ op, shapes }: Pick<RowChange, "op" | "shapes">) =>
   op === null ? DASH : <span {...hint(shapes ? `${op}, inputs ${shapes}` : op)}>{op}</span>;
-
-/** All that is known of the rows. */
-function changeData(of: TableId, rows: readonly RowChange[], { name, own }: Pair): TableData {
-  const words = TABLES[of].name;
-  const texts = [`${words} of ${name}`, `${words} of ${own}`, "Op", "Input shapes", "Module", "Source", "Phase"];
-  return {
-    columns: [
-      ...texts.map((label) => ({ label })),
-      { label: "Calls before", unit: "number" },
-      { label: "Calls after", unit: "number" },
-      ...["Before", "After", "Change", "95 % from", "95 % to"].map((label) => ({ label, unit: "ns" as const })),
-      { label: "Matched by" },
-    ],
-    rows: rows.map((row) => [
-      ...[row.base_name, row.candidate_name, row.op, row.shapes, row.module, row.source, row.phase].map(
-        (each) => each ?? "",
-      ),
-      ...[row.base_calls, row.candidate_calls, row.base_ns, row.candidate_ns, movedNs(row), row.low, row.high],
-      MATCHES[row.matched_by].label,
-    ]),
-  };
-}

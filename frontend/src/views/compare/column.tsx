@@ -46,6 +46,7 @@ export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<R
     width: `${DIFFERENCE_PX}px`,
     numeric: true,
     order: moved,
+    file: [{ label: `${own} less ${name}`, unit: "ns", of: moved }],
     cell: (row) => <Moved row={there(row)} moved={moved(row)} {...{ name, per, scale, whole }} />,
   };
 }
@@ -60,6 +61,7 @@ function otherColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
     width: `${OTHER_PX}px`,
     numeric: true,
     order: (row) => there(row) ?? null,
+    file: [{ label: name, unit: "ns", of: (row) => there(row) ?? null }],
     cell: (row) => scale.text(there(row) ?? null),
     missing: `${name} has no such row.`,
   };

@@ -131,7 +131,7 @@ function experimentsOf({ links }: ChainPage, chosen: Selection, base: Selection 
   });
 }
 
-export interface Actions {
+interface Actions {
   candidate(of: Experiment): void;
   base(of: Experiment): void;
 }
@@ -168,7 +168,7 @@ interface ExperimentTableProps extends Actions {
   tab: Tab;
 }
 
-export function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
+function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
   const scales = stepScales(
     all.map(({ link }) => link.step_ns),
     readingOf(tab).unit,

@@ -2,12 +2,10 @@
 
 import type { OverviewResult, Parts } from "../../api.gen";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { type Scale, scaleFor, share, shortened } from "../../format";
-import { sorting } from "../choices";
 import type { Compared, Names, Tab } from "../props";
+import { TablePicture } from "../table_picture";
 import { differenceOf, differenceTitle, type PartPair, pairsOf, signed } from "./difference";
 
 interface PartDifferencesProps extends Names {
@@ -25,34 +23,29 @@ const HEAD_LENGTH = 14;
 
 export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab }: PartDifferencesProps) {
   const scale = scaleFor(Math.max(own_ns, other_ns), "ns");
-  const columns = columnsOf(parts, { name, own }, other_ns, scale);
   const all = { own_ns, other_ns };
   return (
-    <Picture
+    <TablePicture
       title={differenceTitle({ name, own }, own_ns, other_ns, share)}
       sub="the mean steps, by part"
       name={`${own} against ${name} ${file}`}
-      table={() => tableOf(parts, { name, own }, all)}
-      link={() => tab.address()}
-      drawn={false}
-    >
-      <Table
-        label={`Parts of the mean step of ${own} against ${name}`}
-        columns={columns}
-        rows={parts}
-        rowKey={(row) => row.id}
-        {...sorting(tab, "parts")}
-        foot={{
-          name: "Step",
-          cells: {
-            other_ns: scale.text(other_ns),
-            own_ns: scale.text(own_ns),
-            difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
-            share: points(differenceOf(all), other_ns),
-          },
-        }}
-      />
-    </Picture>
+      label={`Parts of the mean step of ${own} against ${name}`}
+      columns={columnsOf(parts, { name, own }, other_ns, scale)}
+      rows={parts}
+      saved={() => [...parts, { id: "step", label: "Step", colour: "ink", hatched: false, ...all }]}
+      rowKey={(row) => row.id}
+      order="parts"
+      tab={tab}
+      foot={{
+        name: "Step",
+        cells: {
+          other_ns: scale.text(other_ns),
+          own_ns: scale.text(own_ns),
+          difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
+          share: points(differenceOf(all), other_ns),
+        },
+      }}
+    />
   );
 }
 
@@ -77,6 +70,7 @@ function columnsOf(
     numeric: true,
     order: (row) => row[id],
     cell: (row) => scale.text(row[id]),
+    file: [{ label: of, unit: "ns", of: (row) => row[id] }],
   });
   return [
     {
@@ -101,6 +95,7 @@ function columnsOf(
       numeric: true,
       order: differenceOf,
       cell: (row) => <span class="ink">{signed(differenceOf(row), scale)}</span>,
+      file: [{ label: "Difference", unit: "ns", of: differenceOf }],
     },
     {
       id: "share",
@@ -110,6 +105,13 @@ function columnsOf(
       numeric: true,
       order: differenceOf,
       cell: (row) => points(differenceOf(row), other_ns),
+      file: [
+        {
+          label: `Share of ${name}'s step`,
+          unit: "fraction",
+          of: (row) => (other_ns ? differenceOf(row) / other_ns : null),
+        },
+      ],
     },
     {
       id: "bar",
@@ -127,31 +129,6 @@ function Diverging({ part, share: length }: { part: PartPair; share: number }) {
       <i style={length < 0 ? { right: "50%", width } : { left: "50%", width }} />
     </span>
   );
-}
-
-function tableOf(
-  parts: readonly PartPair[],
-  { name, own }: Names,
-  all: { own_ns: number; other_ns: number },
-): TableData {
-  const rows = [...parts, { label: "Step", ...all }];
-  const time = (label: string) => ({ label, unit: "ns" as const });
-  return {
-    columns: [
-      { label: "Part" },
-      time(name),
-      time(own),
-      time("Difference"),
-      { label: `Share of ${name}'s step`, unit: "fraction" },
-    ],
-    rows: rows.map((row) => [
-      row.label,
-      row.other_ns,
-      row.own_ns,
-      differenceOf(row),
-      all.other_ns ? differenceOf(row) / all.other_ns : null,
-    ]),
-  };
 }
 
 interface MeanStepDifferencesProps {

@@ -30,7 +30,6 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
       sub={`means of ${steps}, with 95 % intervals`}
       name={`change by ${shown.by} ${own} ${name}`}
       table={() => waterfallTable(shown, found.labels, pair)}
-      link={() => tab.address()}
     >
       <Chips
         label="Split the change by"

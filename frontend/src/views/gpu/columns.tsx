@@ -1,14 +1,14 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and looks from here. */
 
 import type { KernelGroup } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
-import type { TableData } from "../../components/data_table";
 import { Middle } from "../../components/middle";
-import type { Column } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { lineText } from "../operators/tables";
+import { figuresOf } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
@@ -87,7 +87,10 @@ export function columnsOf(
       unit: meanings.metric(id).unit,
       ...(id.endsWith("_ns") && { siblings: "launch" }),
     },
-    ...(id === "est_achieved_occupancy" && { cell: (row) => <Occupancy row={row} meanings={meanings} /> }),
+    ...(id === "est_achieved_occupancy" && {
+      cell: (row) => <Occupancy row={row} meanings={meanings} />,
+      file: OCCUPANCIES.map((each) => ({ ...fileHead(meanings, each), of: (row) => row[each] })),
+    }),
   });
   return [
     {
@@ -95,14 +98,24 @@ export function columnsOf(
       label: isOfKernels(grouping) ? "Kernel" : grouping.label,
       order: shortOf,
       cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
+      file: [
+        ...fileFields<KernelGroup>({ name: "Name" }),
+        { label: "Op", of: (row) => row.op ?? row.no_op },
+        ...fileFields<KernelGroup>({ module: "Module", source: meanings.metric("source").label }),
+      ],
     },
-    ...(beside === undefined ? [] : [BESIDE_COLUMNS[beside](meanings)]),
-    { ...about("tensor_core"), width: `${cores}px`, order: (row) => answerOf(row), cell: (row) => <Cores row={row} /> },
+    ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [] }]),
     {
-      ...about("count"),
-      width: `${COUNT}px`,
-      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
+      ...about("tensor_core"),
+      width: `${cores}px`,
+      order: answerOf,
+      cell: (row) => <Cores row={row} />,
+      file: [
+        { label: meanings.viewTitle("tensor_cores"), of: answerOf },
+        ...fileFields<KernelGroup>({ tensor_core_reason: "Why" }),
+      ],
     },
+    figuresOf<KernelGroup>(meanings)("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     {
       ...about("mean_ns"),
       id: "mean",
@@ -117,13 +130,16 @@ export function columnsOf(
       figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
       cell: (row, written) => <Total row={row} longest={longest} written={written} meanings={meanings} />,
     },
-    {
-      ...about("share"),
-      width: `${SHARE}px`,
-      figures: { of: (row) => row.share, unit: "fraction" },
-    },
+    figuresOf<KernelGroup>(meanings)("share", "share", SHARE, (row) => row.share),
     ...[...FILLING, ...WIDE].map(figure),
   ];
+}
+
+const OCCUPANCIES = ["est_achieved_occupancy", "kineto_achieved_occupancy"] as const;
+
+function fileHead(meanings: Meanings, id: string) {
+  const { label, unit } = meanings.metric(id);
+  return { label, unit };
 }
 
 const sum = (columns: readonly (readonly [Figure, number])[]): number =>
@@ -189,12 +205,7 @@ function Total({ row, longest, written, meanings }: TotalProps) {
     hatched,
     share: (parts[id] ?? 0) / longest,
   }));
-  return (
-    <span class="total">
-      <InlineBar segments={segments} />
-      {written}
-    </span>
-  );
+  return <FigureBar segments={segments}>{written}</FigureBar>;
 }
 
 function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) {
@@ -204,47 +215,6 @@ function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) 
       {percent(row.est_achieved_occupancy)}
     </span>
   );
-}
-
-/** All that is known of each row. */
-const IN_FILE: readonly Figure[] = [
-  "count",
-  "total_ns",
-  "mean_ns",
-  "min_ns",
-  "max_ns",
-  "share",
-  "blocks_per_sm",
-  "waves",
-  "tail_fraction",
-  "sm_active_share",
-  "slot_efficiency",
-  "est_achieved_occupancy",
-  "kineto_achieved_occupancy",
-];
-
-export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableData {
-  const figures = IN_FILE.map((id) => meanings.metric(id));
-  const names = [
-    "Name",
-    "Op",
-    "Module",
-    meanings.metric("source").label,
-    meanings.viewTitle("tensor_cores"),
-    "Why",
-  ].map((label) => ({ label }));
-  return {
-    columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
-    rows: rows.map((row) => [
-      row.name,
-      row.op ?? row.no_op,
-      row.module,
-      row.source,
-      answerOf(row),
-      row.tensor_core_reason,
-      ...IN_FILE.map((id) => row[id]),
-    ]),
-  };
 }
 
 /** What stands beside a name in the kernel table: the op, the module or the line that its launches come from. */

@@ -92,8 +92,8 @@ interface PicturesProps {
 function Pictures({ detail, device, result, tab, name }: PicturesProps) {
   return (
     <div class="kernel-pictures">
-      <Lengths detail={detail} tab={tab} name={name} />
-      <CallsOverTime detail={detail} result={result} tab={tab} name={name} />
+      <Lengths detail={detail} name={name} />
+      <CallsOverTime detail={detail} result={result} name={name} />
       <LaunchPicture
         shape={detail.shape}
         launches={detail.lengths.count.reduce((sum, each) => sum + each, 0)}
@@ -108,7 +108,7 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
 
 const colour = "kernel";
 
-function Lengths({ detail: { lengths }, tab, name }: { detail: KernelDetail; tab: Tab; name: string }) {
+function Lengths({ detail: { lengths }, name }: { detail: KernelDetail; name: string }) {
   const { edges_ns: edges, count: counts } = lengths;
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
   const launches = counts.reduce((sum, each) => sum + each, 0);
@@ -118,7 +118,6 @@ function Lengths({ detail: { lengths }, tab, name }: { detail: KernelDetail; tab
       title={title}
       sub={counted(launches, "launch", "launches")}
       name={`lengths ${name}`}
-      link={() => tab.address()}
       table={() => lengthsTable(edges, counts)}
     >
       <Histogram
@@ -143,17 +142,7 @@ const lengthsTable = (edges: readonly number[], counts: readonly number[]) => ({
   rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
 });
 
-function CallsOverTime({
-  detail: { calls },
-  result,
-  tab,
-  name,
-}: {
-  detail: KernelDetail;
-  result: GpuResult;
-  tab: Tab;
-  name: string;
-}) {
+function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDetail; result: GpuResult; name: string }) {
   const whole = result.end_ns - result.start_ns;
   const steps = result.steps.map((step) => ({
     key: step.name,
@@ -171,7 +160,6 @@ function CallsOverTime({
       title={`It runs for ${percent(busy)} of the span`}
       sub="launches by start"
       name={`calls ${name}`}
-      link={() => tab.address()}
       table={() => callsTable(calls)}
     >
       <Calls

@@ -23,7 +23,7 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
   const facts = shape ? factsOf(shape, launches, tab) : [];
   const launch = shape && launchOf(shape);
   return (
-    <Picture title={title} name={`waves ${name}`} link={() => tab.address()} table={() => tableOf(facts)}>
+    <Picture title={title} name={`waves ${name}`} table={() => tableOf(facts)}>
       {launch ? (
         <Waves
           label={`${title}, in the most frequent launch shape.`}

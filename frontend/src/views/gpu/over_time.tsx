@@ -65,7 +65,6 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
       }
       name={`gpu over time ${name}`}
       table={() => tableOf(device, tab.meanings)}
-      link={() => tab.address()}
       tools={
         <Ramp
           colour="kernel"

@@ -31,7 +31,6 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       title={title}
       name={`kernel time split ${name}`}
       table={() => tableOf(device, binsOf(tab.meanings))}
-      link={() => tab.address()}
       below
       sub={
         <>

@@ -1,15 +1,14 @@
 /** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
 
 import type { HostResult, Metric, PhaseRow, Phrase } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
 import { Sentence, Words } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { counted, text } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
-import { hiddenParts, readingOf, sorting } from "../choices";
+import type { Meanings } from "../../meanings";
+import { hiddenParts, readingOf } from "../choices";
 import type { HostPart, SpanViewProps } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { BlockingCalls } from "./blocking";
@@ -130,22 +129,17 @@ function HostPhases({ result, tab, name }: HostPart) {
   const rows = result.phases.filter((phase) => phase.host_ns > 0);
   if (rows.length === 0) return null;
   return (
-    <Picture
+    <TablePicture
       title="Which phase takes the step?"
       sub={totalsText(readingOf(tab))}
       name={`phases ${name}`}
-      drawn={false}
-      table={() => tableOf(rows)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Phases of the mean step"
-        columns={columnsOf(rows, result, tab.meanings)}
-        rows={rows}
-        rowKey={(row) => row.phase}
-        {...sorting(tab, "phases")}
-      />
-    </Picture>
+      label="Phases of the mean step"
+      columns={columnsOf(rows, result, tab.meanings)}
+      rows={rows}
+      rowKey={(row) => row.phase}
+      order="phases"
+      tab={tab}
+    />
   );
 }
 
@@ -157,31 +151,8 @@ function columnsOf(
   const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
   return [
     { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
-    {
-      id: "bar",
-      label: "",
-      cell: (row) => (
-        <InlineBar
-          segments={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]}
-        />
-      ),
-    },
-    {
-      id: "host",
-      label: "Host",
-      width: "90px",
-      figures: { of: (row) => row.host_ns, unit: "ns", adds: "step" },
-    },
-    {
-      id: "share",
-      ...columnHead(meanings, "phase_share"),
-      width: "70px",
-      figures: { of: (row) => (whole ? row.host_ns / whole : null), unit: "fraction" },
-    },
+    barColumn((row) => [{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]),
+    { id: "host", label: "Host", width: "90px", figures: { of: (row) => row.host_ns, unit: "ns", adds: "step" } },
+    figuresOf<PhaseRow>(meanings)("share", "phase_share", 70, (row) => (whole ? row.host_ns / whole : null)),
   ];
 }
-
-const tableOf = (rows: readonly PhaseRow[]) => ({
-  columns: [{ label: "Phase" }, { label: "Host", unit: "ns" as const }],
-  rows: rows.map((row) => [row.label, row.host_ns]),
-});

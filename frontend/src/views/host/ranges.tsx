@@ -1,13 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import type { Column } from "../../components/table";
+import type { Meanings } from "../../meanings";
+import { readingOf } from "../choices";
 import type { HostPart } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 
 /** More ranges than these are read branch by branch. */
 const AT_ONCE = 12;
@@ -18,68 +17,53 @@ export function Ranges({ result, tab, name }: HostPart) {
   const [open, setOpen] = useState(() => openAtFirst(ranges, AT_ONCE));
   const lines = useMemo(() => linesOf(ranges, open), [ranges, open]);
   if (ranges.length === 0) return null;
-  const onDevice = result.device !== null;
   return (
-    <Picture
+    <TablePicture
       title="How much time do the named ranges take?"
       sub={`${totalsText(readingOf(tab))}, all threads`}
       name={`ranges ${name}`}
-      drawn={false}
-      table={() => tableOf(ranges)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Named ranges"
-        columns={columnsOf(tab.meanings).slice(0, onDevice ? 6 : 4)}
-        rows={lines}
-        rowKey={(line) => line.key}
-        choice={sorting(tab, "ranges").choice}
-        sort={undefined}
-        onSort={null}
-        branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
-        onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
-        maxRows={AT_ONCE}
-      />
-    </Picture>
+      label="Named ranges"
+      columns={columnsOf(tab.meanings, result.device !== null)}
+      file={[{ label: "Launches", unit: "number", of: ({ row }) => row.launches }]}
+      rows={lines}
+      saved={() => linesOf(ranges, openAtFirst(ranges, Infinity))}
+      rowKey={(line) => line.key}
+      order="ranges"
+      branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
+      onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
+      maxRows={AT_ONCE}
+      tab={tab}
+    />
   );
 }
 
 const INDENT = 14;
 
-const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
-  { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
-  {
-    id: "count",
-    ...columnHead(meanings, "range_count"),
-    width: "50px",
-    figures: { of: ({ row }) => begun(row), unit: "number", adds: "step" },
-    missing: "It began before the steps, and is open in them.",
-  },
-  {
-    id: "host",
-    ...columnHead(meanings, "range_host_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.host_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "self",
-    ...columnHead(meanings, "range_self_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.self_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "device",
-    ...columnHead(meanings, "range_device_ns"),
-    width: "72px",
-    figures: { of: ({ row }) => row.device_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "idle",
-    ...columnHead(meanings, "range_idle_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.idle_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-];
+const TIME = { adds: "step", siblings: "time" } as const;
+
+function columnsOf(meanings: Meanings, onDevice: boolean): Column<RangeLine>[] {
+  const figure = figuresOf<RangeLine>(meanings);
+  return [
+    {
+      id: "range",
+      label: "Range",
+      cell: (line) => <Name line={line} />,
+      file: [{ label: "Range", of: ({ row }) => row.path.join(" / ") }],
+    },
+    {
+      ...figure("count", "range_count", 50, ({ row }) => begun(row), { adds: "step" }),
+      missing: "It began before the steps, and is open in them.",
+    },
+    figure("host", "range_host_ns", 68, ({ row }) => row.host_ns, TIME),
+    figure("self", "range_self_ns", 68, ({ row }) => row.self_ns, TIME),
+    ...(onDevice
+      ? [
+          figure("device", "range_device_ns", 72, ({ row }) => row.device_ns, TIME),
+          figure("idle", "range_idle_ns", 68, ({ row }) => row.idle_ns, TIME),
+        ]
+      : []),
+  ];
+}
 
 /** None where all of its time is that of a range which began before the steps. */
 const begun = (row: RangeRow): number | null => (row.count === 0 ? null : row.count);
@@ -93,22 +77,6 @@ function Name({ line }: { line: RangeLine }) {
       <span class="clip">{line.name}</span>
     </span>
   );
-}
-
-function tableOf(rows: readonly RangeRow[]): TableData {
-  const times = ["Host", "Self", "GPU works", "GPU idle"].map((label) => ({ label, unit: "ns" as const }));
-  return {
-    columns: [{ label: "Range" }, { label: "Count", unit: "number" }, ...times, { label: "Launches", unit: "number" }],
-    rows: rows.map((row) => [
-      row.path.join(" / "),
-      begun(row),
-      row.host_ns,
-      row.self_ns,
-      row.device_ns,
-      row.idle_ns,
-      row.launches,
-    ]),
-  };
 }
 
 /** Ranges by their paths -> the lines of a tree, of which only the opened branches are shown. */

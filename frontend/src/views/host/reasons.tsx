@@ -60,7 +60,6 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       title={title}
       name={`idle by ${by} ${name}`}
       table={() => tableOf(bars, present, by)}
-      link={() => tab.address()}
       tools={
         result.steps.length > 1 && (
           <div class="groupings">

@@ -31,7 +31,6 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
       }
       name={`memory ${name}`}
       table={() => tableOf(result, exact ?? device.curve)}
-      link={() => tab.address()}
     >
       <MemoryChart
         label={spoken(device, sentence(title))}

@@ -228,12 +228,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
       .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (
-    <Picture
-      title={title}
-      name={`steps ${name}`}
-      table={() => stepsTable(steps, tab.meanings.parts)}
-      link={() => tab.address()}
-    >
+    <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)}>
       <StackedBars
         label={
           `${sentence(title)}. Stacked bar for each of steps ` +

@@ -41,7 +41,6 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
-      link={() => tab.address()}
     >
       <SplitBar label={`${sentence(title)}. ${whole}: ${spoken}.`} parts={parts} off={off} />
       {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}

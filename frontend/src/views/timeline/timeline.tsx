@@ -145,7 +145,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
-        link={() => tab.address()}
         entries={
           at === null || head.steps_by === "recording" || tab.written_ms !== undefined
             ? []

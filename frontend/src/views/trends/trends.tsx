@@ -238,7 +238,6 @@ function Changes({ changes, tab }: ChangesProps) {
       sub="the median step before and after; largest change first"
       name="changes"
       table={() => tableOf(changes)}
-      link={() => tab.address()}
       drawn={false}
     >
       <ul class="changes">

@@ -109,7 +109,6 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
       sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
       name={name}
       table={() => tableOf(tree, measure)}
-      link={() => tab.address()}
       entries={recorded ? savings(recorded, measure, stem) : []}
       tools={
         <div class="flame-tools">

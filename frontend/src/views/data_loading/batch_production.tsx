@@ -1,6 +1,7 @@
 /** What recorded batch production is made of, and how its parts, workers and loaders are named. */
 
 import type { PartMeaning, Recorded, RecordedWorker } from "../../api.gen";
+import type { Column } from "../../components/table";
 import { count, counted } from "../../format";
 import type { Meanings } from "../../meanings";
 
@@ -80,3 +81,13 @@ export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames
       loaders.length === 1 ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
   };
 }
+
+/** Which loader a row is of, where there are several. */
+export const loaderColumn = <Row extends { loader: number }>(names: LoaderNames, width: string): Column<Row> => ({
+  id: "loader",
+  label: "Loader",
+  width,
+  order: (row) => names.place(row.loader),
+  cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
+  file: [{ label: "Loader", of: (row) => names.of(row.loader) }],
+});
