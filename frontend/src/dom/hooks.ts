@@ -1,5 +1,16 @@
+/** Hooks that every room may use. */
+
 import type { RefObject } from "preact";
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+/** The newest of a value that changes with each drawing, for effects and timers that outlive the drawing. */
+export function useLatest<T>(value: T): { readonly current: T } {
+  const latest = useRef(value);
+  useLayoutEffect(() => {
+    latest.current = value;
+  });
+  return latest;
+}
 
 /** When what opened in the page closes with the focus in it, the focus returns to what had it before. */
 export function useFocusBack(opened: RefObject<HTMLElement | null>): void {

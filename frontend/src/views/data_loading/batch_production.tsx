@@ -1,6 +1,7 @@
 /** What recorded batch production is made of, and how its parts, workers and loaders are named. */
 
 import type { PartMeaning, Recorded, RecordedWorker } from "../../api.gen";
+import type { Column } from "../../components/table";
 import { count, counted } from "../../format";
 import type { Meanings } from "../../meanings";
 
@@ -29,7 +30,7 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
 export const workerName = (worker: number): string => (worker < 0 ? "Main process" : `Worker ${worker}`);
 
 /** As of a worker or of all of them. */
-export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
+type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
 
 /** What limits who produces batches: "I/O-bound"; null where too few batches were sampled. */
 export const limitOf = ({ kind }: Pick<Sampled, "kind">, { limits }: Meanings) =>
@@ -51,7 +52,7 @@ export function sampledInAll(rows: readonly Sampled[]): string | null {
   return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}.`;
 }
 
-export const summed = (rows: readonly Sampled[]) => ({
+const summed = (rows: readonly Sampled[]) => ({
   sampled: sum(rows.map((row) => row.sampled)),
   batches: sum(rows.map((row) => row.batches)),
 });
@@ -80,3 +81,13 @@ export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames
       loaders.length === 1 ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
   };
 }
+
+/** Which loader a row is of, where there are several. */
+export const loaderColumn = <Row extends { loader: number }>(names: LoaderNames, width: string): Column<Row> => ({
+  id: "loader",
+  label: "Loader",
+  width,
+  order: (row) => names.place(row.loader),
+  cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
+  file: [{ label: "Loader", of: (row) => names.of(row.loader) }],
+});
