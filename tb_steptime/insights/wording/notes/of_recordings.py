@@ -111,6 +111,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The profiler slows the CPU.",
         "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",
     ),
+    "profiling_estimated": NoteWords(
+        "The profiler slows the CPU: est. {low} to {high} of each step.",
+        "A step has [{count}] recorded (op, call or allocation|ops, calls and allocations); the cost of each was "
+        "measured on CPU ops. Calls of the GPU's runtime come on top. Without the profiler the GPU is idle for less.",
+    ),
     "profiling_measured": NoteWords(
         "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
         "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
