@@ -15,6 +15,8 @@ from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.replays.naming import graph_time
+from tb_steptime.metrics.roofline.utilization import HFU
+from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
@@ -153,15 +155,19 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
 
 
 def _counters(trace: Trace) -> list[Note]:
-    """What sampling the GPU's counters does to the recording, and how near the estimate is to what they say."""
+    """What sampling the GPU's counters does to the recording, and how near the estimates are to what they say."""
     device = main_device(trace)
     if device is None or not clocks_were_locked(trace, device):
         return []
     notes = [Note("clocks_locked", qualifies=("overview", "gpu", "trends"))]
-    found = validated_sm_efficiency(trace, device)
-    if found is not None:
-        values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
-        notes.append(Note("sm_efficiency_measured", values, ("gpu", EST_SM_EFFICIENCY.id)))
+    for id, found, qualifies in (
+        ("sm_efficiency_measured", validated_sm_efficiency(trace, device), ("gpu", EST_SM_EFFICIENCY.id)),
+        ("tensor_work_measured", validated_tensor_work(trace, device), ("gpu", "tensor_cores", HFU.id)),
+        ("traffic_measured", validated_traffic(trace, device), ("gpu", "tensor_cores")),
+    ):
+        if found is not None:
+            values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
+            notes.append(Note(id, values, qualifies))
     return notes
 
 

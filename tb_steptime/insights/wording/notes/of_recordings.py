@@ -87,6 +87,16 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "SM efficiency: est. {estimated}, measured {measured}.",
         "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
+    "tensor_work_measured": NoteWords(
+        "Tensor cores at work: est. {estimated}, measured {measured}.",
+        "The estimate is the time that the recorded products take at the peak rate; the GPU counts the cycles in which "
+        "its tensor cores work.",
+    ),
+    "traffic_measured": NoteWords(
+        "Memory bandwidth: est. {estimated}, measured {measured}.",
+        "The estimate reads the inputs of each op and writes its results once; the GPU counts what its memory moves, "
+        "which is less where caches hold data and more where kernels read it again.",
+    ),
     "graphs_annotated": NoteWords(
         "Annotations name what runs in captured graphs.",
         "They were made while the graphs were captured, and tell the modules of {share} of the graphs' kernel time.",
