@@ -559,7 +559,8 @@ export interface ComparePage {
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
  * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
- * not compare.
+ * not compare. known_products: of the time of the main device's products, that of those whose operations are known;
+ * None where there are none.
  */
 export interface CompareResult {
   setup: Setup;
@@ -570,6 +571,7 @@ export interface CompareResult {
   ops: OpTime[];
   blocking: BlockingPlace[];
   copies: CopyPlace[];
+  known_products: number | null;
 }
 
 /** The spans of one side of a comparison: ids, in time order. */

@@ -21,7 +21,7 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
 from tb_steptime.metrics.kernel_names.collectives import is_collective
-from tb_steptime.metrics.kernel_names.traits import PERSISTENT
+from tb_steptime.metrics.kernel_names.work_kinds import MANY_TENSORS, SMALL_BY_DESIGN, WHOLE_UPDATE_KERNEL
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
@@ -32,7 +32,6 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -48,14 +47,6 @@ SMALL_GRID_FRACTION = 0.5
 #: Several waves are worth a word where less than two thirds of the places for blocks are filled over all of them: with
 #: two waves, the second of which fills less than a third.
 MOSTLY_FILLED = 2 / 3
-
-#: Kernels that are small on purpose: those that stay until all work is done, those that only wait, those of optimizers.
-_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply")
-
-#: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
-MANY_TENSORS = "multi_tensor_apply"
-#: Of these the ones that make a whole update at once: torch's `fused=True`, and Apex.
-_WHOLE_UPDATE = expression(r"multi_tensor_apply.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
 
 
 class Waste(msgspec.Struct, frozen=True):
@@ -128,7 +119,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         eager_attention(trace, device),
         fusible_chains(trace, device),
         device_copies(trace, device),
-        bool(_named(kernels, lambda name: _WHOLE_UPDATE.search(name) is not None).any()),
+        bool(_named(kernels, lambda name: WHOLE_UPDATE_KERNEL.search(name) is not None).any()),
         _double(kernels, device),
         _double_others(kernels),
     )
@@ -246,7 +237,7 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
     """All but persistent kernels, collectives, which leave the SMs to others, waits, and optimizers, whose work is
     that of the parameters."""
     optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    by_design = _named(kernels, lambda name: _BY_DESIGN.search(name) is not None or is_collective(name))
+    by_design = _named(kernels, lambda name: SMALL_BY_DESIGN.search(name) is not None or is_collective(name))
     grows: Bool = ~optimizes & ~by_design
     return grows
 
