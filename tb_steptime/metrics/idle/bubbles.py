@@ -31,13 +31,14 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, UInt8
+from tb_steptime.trace.table import Int64, UInt8
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
@@ -183,8 +184,8 @@ class _Standing(NamedTuple):
 
 def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     forward = forward_of(trace, groups.call).astype(np.int64)
-    outer_op = outermost(trace, trace.events.rows(Kind.CPU_OP), groups.op)
-    rows = (groups.op, outer_op, innermost(trace, user_ranges(trace), groups.call), forward)
+    outer_op = outermost(trace, op_rows, groups.op)
+    rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward)
     op, outer, user_range, made_by = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
