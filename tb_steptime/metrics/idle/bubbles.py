@@ -32,6 +32,7 @@ from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -196,10 +197,10 @@ class _Standing(NamedTuple):
 
 def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     forward = forward_of(trace, groups.call).astype(np.int64)
-    outer_op = outermost(trace, trace.events.rows(Kind.CPU_OP), groups.op)
+    outer_op = outermost(trace, op_rows, groups.op)
     reading = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
     reader = outermost(trace, reading, innermost(trace, reading, groups.call))
-    rows = (groups.op, outer_op, innermost(trace, user_ranges(trace), groups.call), forward, reader)
+    rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
     names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
     op, outer, user_range, made_by, reads = names
     words = [
