@@ -10,6 +10,7 @@ import re
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve.http import bundle
 from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report import flames as flames_of_report
@@ -89,6 +90,31 @@ def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs,
     assert "host_4711" not in text
     assert answers["index"]["runs"][0]["workers"][0]["name"] == "worker_4711"
     assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker_4711.1.pt.trace.json"
+
+
+#: What profilers write beside the events: PyTorch 2.14 the first two, others what they were told to.
+METADATA = {
+    "host_name": "telltale-machine.example",
+    "trace_id": "telltale0BAE4CE882D44068A7D72CA4",
+    "traceName": "/home/telltale-user/logs/trace.json",
+    "user": "telltale-user",
+    "env": {"TOKEN": "telltale-secret"},
+}
+
+
+def test_metadata_of_the_machine_and_the_user_is_in_no_summary_and_no_page(logs, capsys, tmp_path):
+    trace = write_trace(logs / "a" / "rank0.1.pt.trace.json", **METADATA)
+    assert trace.read_text().count("telltale") == len(METADATA)
+    page = tmp_path / "page.html"
+    assert report(capsys, logs, "-o", page, "--timeline")[0] == 0
+    assert cli.main(["index", str(logs)]) == 0
+    text = page.read_text()
+    blocks = re.findall(r'id="((?!program)[\w-]+)">[A-Za-z0-9+/=]+<', text)
+    assert {"answers"} < set(blocks)  # and the events
+    parts = [lzma.decompress(block(text, id)) for id in blocks]
+    (summary,) = trace.parent.glob(f"*{SUFFIX}")
+    parts.append(gzip.decompress(summary.read_bytes()))
+    assert not any(b"telltale" in each for each in [text.encode(), *parts])
 
 
 def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp_path):
