@@ -1,14 +1,11 @@
 /** One kernel: how long its launches are, when they run, and how one of them fills the GPU. */
 
-import { useEffect, useRef } from "preact/hooks";
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchSite, Phrase } from "../../api.gen";
-import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { useFocusBack } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
 import { count, counted, DASH, ns, percent } from "../../format";
-import { busyShare, CallsPicture, LengthsPicture } from "../calls_pictures";
+import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
 import type { Tab } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Grouping, quoted } from "./groups";
@@ -31,35 +28,27 @@ const BESIDE = 270;
 const HEIGHT = 172;
 
 export function KernelDetails({ kernel, device, result, noLines, tab, name, close }: KernelDetailsProps) {
-  const root = useRef<HTMLElement>(null);
-  useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
   const op = opOf(device, kernel);
-  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
-    <section
+    <DetailPanel
+      label="The chosen kernel"
+      name={kernel}
       class="kernel-detail"
-      ref={root}
-      aria-label="The chosen kernel"
-      data-kernel={kernel}
-      onKeyDown={(event) => event.key === "Escape" && close()}
-    >
-      <div class="head">
+      title={
         <Sized height={20}>
           {(width) => <h2 {...hint(kernel)}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
         </Sized>
-        <CopyButton text={() => kernel} class="button low">
-          Copy name
-        </CopyButton>
-        {op && (
+      }
+      leads={
+        op && (
           <button class="button low" onClick={() => tab.update({ view: "operators", op, by: null, opened: null })}>
             Its op in Operators
           </button>
-        )}
-        <button class="button low" onClick={close}>
-          Close
-        </button>
-      </div>
+        )
+      }
+      close={close}
+    >
       {detail ? (
         <>
           <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
@@ -71,7 +60,7 @@ export function KernelDetails({ kernel, device, result, noLines, tab, name, clos
           one of them.
         </p>
       )}
-    </section>
+    </DetailPanel>
   );
 }
 

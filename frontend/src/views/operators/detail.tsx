@@ -1,17 +1,14 @@
 /** One op: how long its calls last, when they come, its kernels, and on which shapes and lines it takes its time. */
 
-import { useEffect, useRef } from "preact/hooks";
 import { rangeInTimeline } from "../../address/timeline";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { useFocusBack } from "../../dom/hooks";
 import { counted, ns, percent } from "../../format";
-import { busyShare, CallsPicture, LengthsPicture } from "../calls_pictures";
 import { readingOf } from "../choices";
+import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
 import { quoted } from "../gpu/groups";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
@@ -23,40 +20,31 @@ interface OpDetailProps extends OperatorPart {
 const HEIGHT = 172;
 
 export function OpDetails({ op, close, ...part }: OpDetailProps) {
-  const root = useRef<HTMLElement>(null);
-  useFocusBack(root);
-  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   const { result, tab } = part;
   const detail = result.details.find((each) => each.name === op);
+  const toKernels = () => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null });
   return (
-    <section
+    <DetailPanel
+      label="The chosen op"
+      name={op}
       class="kernel-detail op-detail"
-      ref={root}
-      aria-label="The chosen op"
-      onKeyDown={(event) => event.key === "Escape" && close()}
+      title={<h2>{op}</h2>}
+      leads={
+        <>
+          {detail && (
+            <button class="button low" onClick={() => tab.update(rangeInTimeline(detail.longest))}>
+              Longest call in the Timeline
+            </button>
+          )}
+          {result.has_device && (
+            <button class="button low" onClick={toKernels}>
+              Its kernels in the GPU view
+            </button>
+          )}
+        </>
+      }
+      close={close}
     >
-      <div class="head">
-        <h2>{op}</h2>
-        <CopyButton text={() => op} class="button low">
-          Copy name
-        </CopyButton>
-        {detail && (
-          <button class="button low" onClick={() => tab.update(rangeInTimeline(detail.longest))}>
-            Longest call in the Timeline
-          </button>
-        )}
-        {result.has_device && (
-          <button
-            class="button low"
-            onClick={() => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null })}
-          >
-            Its kernels in the GPU view
-          </button>
-        )}
-        <button class="button low" onClick={close}>
-          Close
-        </button>
-      </div>
       {detail ? (
         <div class="kernel-pictures">
           <LengthsPicture of={CALLS} lengths={detail.lengths} where=" on the host" name={part.name} height={HEIGHT} />
@@ -76,7 +64,7 @@ export function OpDetails({ op, close, ...part }: OpDetailProps) {
             <Shares key={grouping.id} op={op} grouping={grouping} {...part} />
           ))}
       </div>
-    </section>
+    </DetailPanel>
   );
 }
 

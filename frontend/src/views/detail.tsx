@@ -1,10 +1,54 @@
-/** How long calls take and when in the span they are: of an op on the host, or of a kernel on the GPU. */
+/** What is known of one kernel or op: a panel, how long its calls take, and when in the span they are. */
 
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { OperatorDetail } from "../api.gen";
 import { Calls } from "../charts/bars/calls";
 import { Histogram } from "../charts/bars/histogram";
+import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
+import { useFocusBack } from "../dom/hooks";
 import { counted, ns, scaleFor } from "../format";
+
+interface DetailPanelProps {
+  /** "The chosen kernel" */
+  label: string;
+  name: string;
+  title: ComponentChildren;
+  class: string;
+  /** Buttons that lead to other views. */
+  leads: ComponentChildren;
+  close(): void;
+  children: ComponentChildren;
+}
+
+/** Opens in view; Esc closes it, and the focus returns. */
+export function DetailPanel({ label, name, title, class: className, leads, close, children }: DetailPanelProps) {
+  const root = useRef<HTMLElement>(null);
+  useFocusBack(root);
+  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
+  return (
+    <section
+      class={className}
+      ref={root}
+      aria-label={label}
+      data-name={name}
+      onKeyDown={(event) => event.key === "Escape" && close()}
+    >
+      <div class="head">
+        {title}
+        <CopyButton text={() => name} class="button low">
+          Copy name
+        </CopyButton>
+        {leads}
+        <button class="button low" onClick={close}>
+          Close
+        </button>
+      </div>
+      {children}
+    </section>
+  );
+}
 
 /** What is counted, and how it is spoken of. */
 interface Counted {
