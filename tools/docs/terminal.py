@@ -13,11 +13,11 @@ from msgspec import inspect as types
 from tb_steptime import cli
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.comparison import ComparisonReport
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.numbers import name_of
-from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
 from tb_steptime.terminal.kernel_report import KernelReport

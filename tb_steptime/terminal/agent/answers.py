@@ -19,17 +19,17 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.wording.card_text import why_lowered
+from tb_steptime.insights.wording.card_text import as_one, why_lowered
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.tables.notes import note_line
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
-from tb_steptime.terminal.findings import as_one
 from tb_steptime.text.printer import plain
 
 #: Recordings in a list, kernels in a comparison; an agent asks for one by name.
@@ -72,7 +72,7 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         gpu_idle_ms=_idle(measured),
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
         cards=[_card(each) for each in judged.insights],
-        notes=[f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, measured.facts.notes)],
+        notes=[note_line(worded(note)) for note in measured.facts.notes],
         quality=[plain(as_one(each)) for each in judged.quality],
     )
 
@@ -126,7 +126,7 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
             contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
             for each in found.predictions
         ],
-        warnings=[f"{plain(note.cause)} {plain(note.effect)}" for note in warning_texts(found)],
+        warnings=list(map(note_line, warning_texts(found))),
     )  # fmt: skip
 
 
