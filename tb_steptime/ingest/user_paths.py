@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, is_folder
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.places import NamePlaces, Place
 from tb_steptime.ingest.states import Problem
-
-if TYPE_CHECKING:
-    from tb_steptime.ingest.graph_names import NamePlaces
 
 _RECORD_ONE = (
     "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
@@ -43,6 +39,4 @@ def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...
 
 def name_places(span: FoundSpan) -> NamePlaces:
     """Where an eager recording is looked for that names what its graphs run."""
-    from tb_steptime.ingest.graph_names import NamePlaces
-
     return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
