@@ -5,7 +5,6 @@ import errno
 import gzip
 import hashlib
 import json
-import lzma
 import re
 
 import pytest
@@ -57,7 +56,7 @@ def block(page, id):
 
 
 def answers_in(page):
-    return in_rows(json.loads(lzma.decompress(block(page, "answers"))))
+    return in_rows(json.loads(gzip.decompress(block(page, "answers"))))
 
 
 def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs, capsys, tmp_path):
@@ -112,7 +111,7 @@ def test_metadata_of_the_machine_and_the_user_is_in_no_summary_and_no_page(logs,
     text = page.read_text()
     blocks = re.findall(r'id="((?!program)[\w-]+)">[A-Za-z0-9+/=]+<', text)
     assert {"answers"} < set(blocks)  # and the events
-    parts = [lzma.decompress(block(text, id)) for id in blocks]
+    parts = [gzip.decompress(block(text, id)) for id in blocks]
     (summary,) = trace.parent.glob(f"*{SUFFIX}")
     parts.append(gzip.decompress(summary.read_bytes()))
     assert not any(b"telltale" in each for each in [text.encode(), *parts])
@@ -132,7 +131,7 @@ def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp
 def events_in(page):
     """By span id."""
     return {
-        id: in_rows(json.loads(lzma.decompress(block(page, f"events-{id}"))))
+        id: in_rows(json.loads(gzip.decompress(block(page, f"events-{id}"))))
         for id in re.findall(r'"events-(\w+)"', page)
     }
 
@@ -179,7 +178,7 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
     assert (code, lines) == (0, [])
     assert re.search(r": 1 run, 1 span, flame graphs of 1 span, \d+ kB", said)
     (span,) = answers_in(page.read_text())["pages"]
-    held = in_rows(json.loads(lzma.decompress(block(page.read_text(), f"flame-{span}"))))
+    held = in_rows(json.loads(gzip.decompress(block(page.read_text(), f"flame-{span}"))))
     assert {(each["by"], each["where"]) for each in held["pages"]} >= {("op", "ran")}
     for each in held["pages"]:
         assert each["smallest"] == 500
