@@ -18,6 +18,7 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
 from tb_steptime.trace.kineto.native.choice import PURE, SOURCES, MakeScanner, reader_name, scanner_type
+from tb_steptime.trace.kineto.parts.taking import decoded_for
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
 from tests import TRACES
@@ -104,7 +105,7 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
     if count is None:
         assert len(ours[1]) == 0
         return False
-    block = plain[0].decode(text)
+    block = decoded_for(plain[1], plain[0], text)
     assert block is not None, "Python refuses what C takes"
     plain[1].add(block)
     assert differences((count, ours[1], ours[0].exact), (block.event_count, plain[1], plain[0].exact)) == []
