@@ -9,10 +9,9 @@ import { Sentence } from "../../components/sentence";
 import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab, Titles } from "../props";
 import { TablePicture } from "../table_picture";
-import { columnsOf } from "./columns";
 import {
   type Grouping,
   groupingOf,
@@ -26,6 +25,7 @@ import {
   tableBy,
   WITHIN,
 } from "./groups";
+import { columnsOf } from "./kernel_columns";
 import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps {

@@ -6,10 +6,10 @@ import { Sentence } from "../../components/sentence";
 import type { Foot } from "../../components/table";
 import { counted } from "../../format";
 import { readingOf } from "../choices";
-import { comparedColumns, OnlyThere } from "../compare/column";
+import { comparedColumns, OnlyThere } from "../compare/compared_columns";
 import { TablePicture } from "../table_picture";
-import { columnsOf } from "./columns";
-import { comparedOps } from "./other";
+import { comparedOps } from "./compared";
+import { columnsOf } from "./op_columns";
 import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, type OperatorPart, restOf, tableOf } from "./tables";
 
 /** Rows before the table scrolls. */

@@ -9,7 +9,7 @@ import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
