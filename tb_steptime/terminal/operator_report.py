@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 import msgspec
 
@@ -22,7 +22,9 @@ from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.tables.base import Table
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 
@@ -67,6 +69,10 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     unknown_ns: int | None
     allocated_bytes: int | None
     allocated_self_bytes: int | None
+
+
+#: The table of ops with the rows of this report: what is declared beyond their fields is printed, too.
+OPERATOR_LINES = cast(Table[OperatorReportRow], replace(OPERATORS, row=OperatorReportRow))  # type: ignore[arg-type]
 
 
 class ModuleReport(msgspec.Struct, frozen=True):
@@ -208,10 +214,10 @@ def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
 
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
     """A head, then a line for each op of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *OperatorReportRow.__struct_fields__))
+    yield _csv_line(("run", "worker", "span", "trace", *OPERATOR_LINES.kinds()))
     for span in spans:
         for row in span.operators:
-            yield _csv_line((span.run, span.worker, span.span, span.trace, *msgspec.structs.astuple(row)))
+            yield _csv_line((span.run, span.worker, span.span, span.trace, *OPERATOR_LINES.whole_row(row)))
 
 
 def _csv_line(values: Sequence[object]) -> str:

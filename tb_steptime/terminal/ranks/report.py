@@ -8,17 +8,15 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank, MessagePair
+from tb_steptime.ranks.result import Cause, LateGroup, LateRank
 from tb_steptime.tables.notes import note_report
+from tb_steptime.tables.ranks import collective_report, messages_report, rank_reports
 from tb_steptime.terminal.ranks.contract import (
-    CollectiveReport,
     JobReport,
     JobStepReport,
     LateCauseReport,
     LateGroupReport,
     LateRankReport,
-    MessagesReport,
-    RankReport,
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.report import insight_report
@@ -36,7 +34,7 @@ def job_report(found: FoundJob) -> JobReport:
         balance=job.balance,
         unmatched=None if job.unmatched is None else plain(explain(job.unmatched)),
         matched_steps=job.matched_steps,
-        ranks=rank_reports(found),
+        ranks=rank_reports(job, found.waits),
         steps=[
             JobStepReport(
                 each.name,
@@ -59,25 +57,6 @@ def job_report(found: FoundJob) -> JobReport:
         insights=[insight_report(insight) for insight in judge_job(job)],
         notes=[note_report(worded(note)) for note in job.notes],
     )
-
-
-def rank_reports(found: FoundJob) -> list[RankReport]:
-    job, steps = found.ranks, found.ranks.matched_steps
-    caused = found.waits.caused_ns() if found.waits else [None] * len(job.ranks)
-    return [
-        RankReport(
-            rank=row.rank,
-            worker=row.worker,
-            host=row.host,
-            steps=row.steps,
-            mean_step_ns=row.mean_step_ns,
-            wait_ns=row.exposed_wait_ns // steps if steps else None,
-            makes_others_wait_ns=caused_ns,
-            last_share=row.last / row.matched if row.matched else None,
-            clock_offset_ns=row.clock_offset_ns,
-        )
-        for row, caused_ns in zip(job.ranks, caused, strict=True)
-    ]
 
 
 def _late(late: LateRank) -> LateRankReport:
@@ -108,36 +87,3 @@ def _late_together(group: LateGroup) -> LateGroupReport:
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
     return [LateCauseReport(each.id, each.own_ns, each.others_ns, each.name) for each in causes]
-
-
-def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
-    steps = max(1, job.matched_steps)
-    return CollectiveReport(
-        kind=row.kind,
-        role=row.role,
-        group=row.group,
-        ranks=row.ranks,
-        members=row.members,
-        dtype=row.dtype,
-        bytes=row.bytes,
-        count=row.count / steps,
-        transfer_ns=row.transfer_ns // steps // max(1, row.ranks),
-        wait_ns=row.wait_ns // steps // max(1, row.ranks),
-        exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
-        algorithm_rate=row.algorithm_rate,
-        bus_rate=row.bus_rate,
-        of_peak=row.of_peak,
-    )
-
-
-def messages_report(pair: MessagePair) -> MessagesReport:
-    return MessagesReport(
-        source=pair.source,
-        target=pair.target,
-        group=pair.group,
-        bytes=pair.bytes,
-        count=pair.count / pair.steps,
-        transfer_ns=pair.transfer_ns // pair.steps,
-        sender_wait_ns=pair.sender_wait_ns // pair.steps,
-        receiver_wait_ns=pair.receiver_wait_ns // pair.steps,
-    )
