@@ -33,7 +33,7 @@ GROWN_FRACTION = 0.05
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A part of the mean step as the view draws it: one of `Parts` or `IdleNs`, or several. The segments sum to the mean
+    """A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
     step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs."""
 
     id: str
