@@ -9,7 +9,7 @@ import msgspec
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.ranks.result import JobCollective, JobRanks, MessagePair, Role
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Column, Surface, Table, report_of
 from tb_steptime.text import Unit
 
 if TYPE_CHECKING:
@@ -74,16 +74,12 @@ def rank_reports(job: JobRanks, waits: StepWaits | None) -> list[RankReport]:
     steps = job.matched_steps
     caused = waits.caused_ns() if waits else [None] * len(job.ranks)
     return [
-        RankReport(
-            rank=row.rank,
-            worker=row.worker,
-            host=row.host,
-            steps=row.steps,
-            mean_step_ns=row.mean_step_ns,
+        report_of(
+            RankReport,
+            row,
             wait_ns=row.exposed_wait_ns // steps if steps else None,
             makes_others_wait_ns=caused_ns,
             last_share=row.last / row.matched if row.matched else None,
-            clock_offset_ns=row.clock_offset_ns,
         )
         for row, caused_ns in zip(job.ranks, caused, strict=True)
     ]
@@ -91,30 +87,20 @@ def rank_reports(job: JobRanks, waits: StepWaits | None) -> list[RankReport]:
 
 def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
     steps = max(1, job.matched_steps)
-    return CollectiveReport(
-        kind=row.kind,
-        role=row.role,
-        group=row.group,
-        ranks=row.ranks,
-        members=row.members,
-        dtype=row.dtype,
-        bytes=row.bytes,
+    return report_of(
+        CollectiveReport,
+        row,
         count=row.count / steps,
         transfer_ns=row.transfer_ns // steps // max(1, row.ranks),
         wait_ns=row.wait_ns // steps // max(1, row.ranks),
         exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
-        algorithm_rate=row.algorithm_rate,
-        bus_rate=row.bus_rate,
-        of_peak=row.of_peak,
     )
 
 
 def messages_report(pair: MessagePair) -> MessagesReport:
-    return MessagesReport(
-        source=pair.source,
-        target=pair.target,
-        group=pair.group,
-        bytes=pair.bytes,
+    return report_of(
+        MessagesReport,
+        pair,
         count=pair.count / pair.steps,
         transfer_ns=pair.transfer_ns // pair.steps,
         sender_wait_ns=pair.sender_wait_ns // pair.steps,

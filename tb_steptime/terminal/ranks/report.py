@@ -8,7 +8,8 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, LateGroup, LateRank
+from tb_steptime.ranks.result import Cause, LateRank
+from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.tables.ranks import collective_report, messages_report, rank_reports
 from tb_steptime.terminal.ranks.contract import (
@@ -24,7 +25,7 @@ from tb_steptime.text.printer import plain
 
 
 def job_report(found: FoundJob) -> JobReport:
-    job = found.ranks
+    job, group = found.ranks, found.ranks.late_group
     return JobReport(
         run=found.run,
         traces=[each.found.path for each in found.recorded],
@@ -35,21 +36,9 @@ def job_report(found: FoundJob) -> JobReport:
         unmatched=None if job.unmatched is None else plain(explain(job.unmatched)),
         matched_steps=job.matched_steps,
         ranks=rank_reports(job, found.waits),
-        steps=[
-            JobStepReport(
-                each.name,
-                each.ranks,
-                each.slowest,
-                each.slowest_ns,
-                each.median_ns,
-                each.fastest,
-                each.fastest_ns,
-                each.late,
-            )
-            for each in job.steps
-        ],
+        steps=[report_of(JobStepReport, each) for each in job.steps],
         late=[_late(each) for each in job.late],
-        late_together=None if job.late_group is None else _late_together(job.late_group),
+        late_together=None if group is None else report_of(LateGroupReport, group, causes=_causes(group.causes)),
         imbalance_causes=_causes(job.imbalance_causes),
         collectives=[collective_report(each, job) for each in job.collectives],
         messages=[messages_report(each) for each in job.pairs],
@@ -60,30 +49,8 @@ def job_report(found: FoundJob) -> JobReport:
 
 
 def _late(late: LateRank) -> LateRankReport:
-    return LateRankReport(
-        rank=late.rank,
-        wait_ns=late.wait_ns,
-        gain_ns=late.gain_ns,
-        last_share=late.last_share,
-        late_steps=late.late_steps,
-        steps=late.steps,
-        text=plain(cause_text(late)),
-        causes=_causes(late.causes),
-    )
-
-
-def _late_together(group: LateGroup) -> LateGroupReport:
-    return LateGroupReport(
-        ranks=group.ranks,
-        first=group.first,
-        host=group.host,
-        wait_ns=group.wait_ns,
-        gain_ns=group.gain_ns,
-        late_steps=group.late_steps,
-        steps=group.steps,
-        causes=_causes(group.causes),
-    )
+    return report_of(LateRankReport, late, text=plain(cause_text(late)), causes=_causes(late.causes))
 
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
-    return [LateCauseReport(each.id, each.own_ns, each.others_ns, each.name) for each in causes]
+    return [report_of(LateCauseReport, each) for each in causes]
