@@ -11,10 +11,10 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.set_aside.after_recording import after_recording
-from tb_steptime.metrics.set_aside.before_recording import before_recording
 from tb_steptime.metrics.set_aside.one_time import once
 from tb_steptime.metrics.set_aside.profiler_time import profiler_time
+from tb_steptime.metrics.steady.after_recording import after_recording
+from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
