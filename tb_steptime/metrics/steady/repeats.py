@@ -77,18 +77,30 @@ def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> J
     far = alike | ~sure
     times = np.where(far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
     least = np.where(far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
-    long = enough & (length >= times * usual) & (excess >= least) & (excess >= TIMES_SPREAD * spread)
-    kind = np.where(_is_first(long, rank, sites[0]), ExcessKind.ONCE, ExcessKind.INTERRUPTED)
-    rare, regular = _is_rare(long, sites[0]), _is_regular(long, sites[0])
+    tall = enough & (length >= times * usual) & (excess >= least)
+    long = tall & (excess >= TIMES_SPREAD * spread)
+    begins = _is_first(long, rank, sites[0])
+    places = _at_places(step, sites[0])
+    usually = np.zeros(len(length), bool)
+    for group in (sites[0], places, *sites[1:2]):
+        usually |= _is_habit(length, long, begins, group)
+    regular = tall & _is_regular(tall, places)
+    kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
-    counts = long & (rare | regular | (kind == ExcessKind.ONCE))
+    counts = regular | (long & ~usually)
     return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
-def _is_rare(long: Bool, site: Int64) -> Bool:
-    calls, longs = np.bincount(site), np.bincount(site, long)
-    rare: Bool = longs <= np.maximum(1, RARE_FRACTION * calls)
-    return rare[site]
+def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
+    """Which calls are of sites of whose later calls too many are long, half as long as this one at least."""
+    order = np.lexsort((np.where(begins, 0, length), site))
+    ranked, count = np.where(begins, 0, length)[order], np.bincount(site)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(site, begins))).astype(np.int64)
+    past = np.cumsum(count)
+    place = np.maximum(past - 1 - most, past - count)
+    next_longest = np.where(count > most, ranked[place], 0)
+    usual: Bool = long & (2 * next_longest[site] >= length)
+    return usual
 
 
 def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
@@ -96,7 +108,8 @@ def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
-    return rank < short[site]
+    begins: Bool = long & (rank < short[site])
+    return begins
 
 
 def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
@@ -137,10 +150,18 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
 
 def _at_place(length: Int64, step: Int64, site: Int64) -> Float64:
     """The least length of the calls at this place of a site in the other steps, ns; NaN where there is no other."""
+    usual, _, calls, _ = _centres(length, _at_places(step, site))
+    return np.where(calls >= 2, usual, np.nan)
+
+
+def _at_places(step: Int64, site: Int64) -> Int64:
+    """A number of the site of each call and of its place among the site's calls in its step; in a recording of one step
+    of the site alone."""
     in_step = numbered(mixed(site, step))
+    if not len(step) or step.min() == step.max():
+        return site
     order = np.argsort(in_step, kind="stable")
     count = np.bincount(in_step)
     place = np.empty(len(site), np.int64)
     place[order] = np.arange(len(site)) - np.repeat(np.cumsum(count) - count, count)
-    usual, _, calls, _ = _centres(length, numbered(mixed(site, place)))
-    return np.where(calls >= 2, usual, np.nan)
+    return numbered(mixed(site, place))
