@@ -84,6 +84,12 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
     return ends, start
 
 
+def capture_intervals(trace: Trace) -> Intervals:
+    """From where each capture begins to the end of the calls that follow from it on its thread."""
+    rows, begun = _captures(trace)
+    return Intervals.union(begun, trace.events.ends(rows))
+
+
 def _while_warm(trace: Trace, rows: Int64) -> Int64:
     """These rows, or none where one of them ends in the second half of the steps: they come again and again. A step
     begins on the device; the host, which is ahead, may begin to compile for it in the step before."""

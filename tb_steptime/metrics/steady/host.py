@@ -26,10 +26,13 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
 
+#: What comes once takes so many times as long as what is interrupted in other steps, where there are some.
+TIMES_NOISE, LEAST_STEPS = 2, 3
 #: A thread and an instant as one number, by which stretches are sorted.
 _BITS = 46
 
@@ -44,24 +47,35 @@ def excess_on_host(trace: Trace, host: HostEvents, first_step: int) -> Excess:
         return no_excess()
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
     exact, like = stretch_sites(trace, host, stretches)
-    found = judge(own, step_at(trace, stretches.start_ns), exact, like, first_step)
+    step = step_at(trace, stretches.start_ns)
+    found = judge(own, step, exact, like, first_step)
     excess, kind = _of_ops(trace, host, stretches, own, exact[0], found, first_step)
+    kind = _explained(trace, stretches, excess, kind)
+    kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, exact[0])
     kind[begins] = ExcessKind.ONCE
-    excess, kind = _of_first_use(trace, host, stretches, own, excess, kind)
+    kind[(kind == ExcessKind.ONCE) & _tries_again(trace, host, stretches)] = ExcessKind.INTERRUPTED
+    excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
+    kind = _explained(trace, stretches, excess, kind)
     long = np.flatnonzero(excess)
+    start, end = ends[long] - excess[long], ends[long]
+    return Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), _events(host, stretches, long))
+
+
+def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
+    """The kind of each excess, after what else happens for half of it: a garbage collection, the end of the work that
+    the recording explains, or the profiler."""
+    kind, long = kind.copy(), np.flatnonzero(excess)
     start, end = stretches.start_ns[long], stretches.end_ns[long]
     collected = garbage_collections(trace)
-    ends = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
+    cut_off = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
     for named, when in (
         (ExcessKind.PERIODIC, Intervals.union(trace.events.start_ns[collected], trace.events.ends(collected))),
-        (ExcessKind.EDGE, reduce(or_, ends, Intervals.empty())),
+        (ExcessKind.EDGE, reduce(or_, cut_off, Intervals.empty())),
         (ExcessKind.PROFILER, profiler_intervals(trace)),
     ):
         kind[long] = np.where(2 * when.overlap_ns(start, end) >= excess[long], named, kind[long])
-    return Excess(
-        stretches.thread[long], end - excess[long], end, kind[long].astype(np.uint8), _events(host, stretches, long)
-    )
+    return kind
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
@@ -94,7 +108,7 @@ def _of_ops(
     thread = trace.events.thread[host.row].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row])
     past = np.searchsorted(key, thread + trace.events.ends(host.row))
-    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past - first > 1))
+    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first))
     exact, like = op_sites(trace, host, ops)
     ops, exact = ops[like.fixed], [column[like.fixed] for column in exact]
     if not len(ops):
@@ -119,6 +133,17 @@ def _of_ops(
     return excess, kind
 
 
+def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
+    """Which stretches would come once, if two others of several steps had not half as much of what interrupts: a first
+    call is as often interrupted as any other one."""
+    interrupted = np.sort(np.bincount(step, np.where(kind == ExcessKind.INTERRUPTED, excess, 0)))
+    once = np.bincount(step, np.where(kind == ExcessKind.ONCE, excess, 0))
+    if np.count_nonzero(np.bincount(step)) < LEAST_STEPS:
+        return np.zeros(len(excess), bool)
+    noise: Bool = (excess > 0) & (kind == ExcessKind.ONCE) & (once[step] < TIMES_NOISE * interrupted[-2])
+    return noise
+
+
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
     """Which stretches lie in the first launch of a kernel, or, of those without any like them, in the first call of an
     op: a library sets itself up in it."""
@@ -140,6 +165,13 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     return found
 
 
+def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
+    """Which stretches are in calls for memory that ran short, which may happen to any op in any step."""
+    again = is_in(host.row, allocation_retries(trace).rows)
+    found: Bool = (stretches.inside >= 0) & again[stretches.inside]
+    return found
+
+
 def firsts(values: Int64) -> Int64:
     """The place of the first of each distinct value."""
     place = np.full(int(values.max(initial=-1)) + 1, len(values), np.int64)
@@ -149,17 +181,24 @@ def firsts(values: Int64) -> Int64:
 
 def _of_first_use(
     trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: Int64
-) -> tuple[Int64, Int64]:
+) -> tuple[Int64, Int64, Int64]:
     """With what the recording names: a stretch within such work is excess as a whole. The profiler writes the loading
-    of code on a track of its own; the launch that loads is the call at that time."""
+    of code on a track of its own; the launch that loads is the call at that time. Returns the excess of each stretch,
+    its kind, and where it ends."""
     rows = loading_overheads(trace)
     loads = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
     inside = stretches.inside
     calls = (inside >= 0) & is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))[inside]
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
+    ends = stretches.end_ns.copy()
     for thread, when in first_uses(trace):
         mine = stretches.thread == thread
-        named[mine] = np.maximum(named[mine], when.overlap_ns(stretches.start_ns[mine], stretches.end_ns[mine]))
+        here = when.overlap_ns(stretches.start_ns[mine], stretches.end_ns[mine])
+        last = np.maximum(np.searchsorted(when.start, stretches.end_ns[mine]) - 1, 0)
+        ends[mine] = np.where(here > 0, np.minimum(when.end[last], stretches.end_ns[mine]), stretches.end_ns[mine])
+        named[mine] = np.maximum(named[mine], here)
     named = np.minimum(named, own)
     first = (named > 0) & (2 * named >= excess)
-    return np.maximum(excess, named), np.where(first, int(ExcessKind.ONCE), kind)
+    excess = np.maximum(excess, named)
+    ends = np.maximum(np.where(first, ends, stretches.end_ns), stretches.start_ns + excess)
+    return excess, np.where(first, int(ExcessKind.ONCE), kind), ends

@@ -76,18 +76,17 @@ def _has_shapes(trace: Trace, host: HostEvents) -> Bool:
 
 def is_fixed(trace: Trace, host: HostEvents) -> Bool:
     """Whether the time of each host event does not depend on the data: calls of the runtime and the driver, ops that
-    call these at any time, and ops that only describe or allocate. Other ops may compute on the host, and ranges of
-    users hold any code."""
+    call these, and ops that only describe or allocate. Other ops may compute on the host, of a CPU tensor also those
+    that launch for others; and ranges of users hold any code."""
     kind = trace.events.kind[host.row]
     calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
     above = calls.copy()
     for depth in range(int(host.depth.max(initial=0)), 0, -1):
         above[host.parent[(host.depth == depth) & above]] = True
     names = np.zeros(len(trace.strings), bool)
-    names[trace.events.name[host.row[above & (kind == Kind.CPU_OP)]]] = True
     for each in distinct_in(trace.events.name[host.row[kind == Kind.CPU_OP]]).tolist():
         names[each] |= _DESCRIBES.fullmatch(trace.strings[each]) is not None
-    fixed: Bool = calls | ((kind == Kind.CPU_OP) & names[trace.events.name[host.row]])
+    fixed: Bool = calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]]))
     return fixed
 
 
