@@ -4,14 +4,14 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
 import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
-import { csv } from "../src/components/data_table";
-import { Table } from "../src/components/table";
-import { sorted } from "../src/components/table_order";
+import { csv, tableData } from "../src/components/data_table";
+import { fileColumns, sorted, Table } from "../src/components/table";
+import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
-import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
-import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
+import { GROUPINGS, groupingOf, matching, splitRows } from "../src/views/tensor_cores/groups";
+import { gainOf, holding, inputsOf, leftOf } from "../src/views/tensor_cores/opportunities";
 import { opportunityColumns, opportunityFoot } from "../src/views/tensor_cores/opportunity_table";
-import { SplitTable } from "../src/views/tensor_cores/split_table";
+import { splitColumns, splitFoot } from "../src/views/tensor_cores/split_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
@@ -108,7 +108,7 @@ describe("what could use the tensor cores", () => {
   });
 
   test("its CSV holds whole figures and sentences", () => {
-    expect(csv(opportunitiesData([ROWS[3]!], MEANINGS))).toBe(
+    expect(csv(tableData(fileColumns(opportunityColumns(ROWS, 1_000, MEANINGS)), [ROWS[3]!]))).toBe(
       'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to ' +
         '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off.",,2,50000000,,No gain is ' +
         "computed.\r\n",
@@ -166,17 +166,18 @@ const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
 describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
-    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
+    const [grouping, all, bins] = [groupingOf(id), splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
+    const rows = matching(all, typed, bins, 4);
     return words(
-      <SplitTable
-        grouping={groupingOf(id)}
-        all={all}
-        rows={matching(all, typed, bins, 4)}
-        bins={bins}
-        total={SPLIT.total}
-        tab={tab()}
-        maxRows={16}
-        empty="none"
+      <Table
+        label={id}
+        columns={splitColumns(grouping, all, bins, SPLIT.total, MEANINGS)}
+        rows={rows}
+        rowKey={({ name }) => name}
+        sort="-total"
+        onSort={() => {}}
+        choice={sorting(tab(), "sort").choice}
+        foot={rows.length < all.length && splitFoot({ grouping, all, rows, bins, total: SPLIT.total })}
       />,
     );
   };
@@ -228,7 +229,7 @@ describe("kernel time by kernel, op and phase", () => {
       for (const bin of binsOf(MEANINGS))
         expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
       expect(
-        splitData(rows, groupingOf(id), SPLIT.total, binsOf(MEANINGS)).rows.reduce(
+        tableData(fileColumns(splitColumns(groupingOf(id), rows, [], SPLIT.total, MEANINGS)), rows).rows.reduce(
           (sum, row) => sum + Number(row[7]),
           0,
         ),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { WHOLE_RECORDING } from "../src/address/selection";
-import type { ModuleRow, OperatorRow, OperatorsResult, PageOf } from "../src/api.gen";
+import type { ModuleRow, OperatorRow, OperatorsResult, PageOf, Unit } from "../src/api.gen";
 import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { tensorText } from "../src/views/operators/columns";
@@ -124,7 +124,15 @@ const HEADS = ["op_calls", "op_host_total", "op_host_self", "op_runtime", "op_de
   "op_allocated_self", "module_allocated", "module_allocated_self",
   "module_backward_allocated"]; // biome-ignore format: a list
 
-const figures = HEADS.map((id) => ({ id, label: id, short: "", unit: "ns" as const, meaning: id, colour: "ink" }));
+const unitOf = (id: string): Unit =>
+  /allocated/.test(id)
+    ? "bytes"
+    : /share/.test(id)
+      ? "fraction"
+      : /calls|launches|occurrences/.test(id)
+        ? "count"
+        : "ns";
+const figures = HEADS.map((id) => ({ id, label: id, short: "", unit: unitOf(id), meaning: id, colour: "ink" }));
 
 const tab = (state: Tab["state"] = {}): Tab => ({
   ...TAB,

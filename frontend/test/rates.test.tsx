@@ -2,10 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, ProductRate, ProductRates } from "../src/api.gen";
-import { csv } from "../src/components/data_table";
-import { Table } from "../src/components/table";
-import { sorted } from "../src/components/table_order";
-import { bestOf, rateColumns, ratesData } from "../src/views/tensor_cores/rate_table";
+import { csv, tableData } from "../src/components/data_table";
+import { fileColumns, sorted, Table } from "../src/components/table";
+import { bestOf, rateColumns } from "../src/views/tensor_cores/rate_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
@@ -77,7 +76,7 @@ describe("how fast matrix work is", () => {
   test("names the best rate of the trace and the peak; its CSV holds whole figures", () => {
     expect(bestOf(RATES)).toBe(", best Half 200 of 312 TFLOP/s");
     expect(bestOf({ rows: [], best_tflops: {}, peak_tflops: {} })).toBe("");
-    expect(csv(ratesData(RATES.rows.slice(1), MEANINGS)).split("\r\n")[1]).toBe(
+    expect(csv(tableData(fileColumns(rateColumns(RATES.rows, MEANINGS)), RATES.rows.slice(1))).split("\r\n")[1]).toBe(
       'aten::bmm,"[[8,64,33],[8,33,64]]","[""c10::Half"",""c10::Half""]",Attention,,gemm_align1,,2,10000000,200,,',
     );
   });

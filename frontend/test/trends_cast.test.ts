@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { spread } from "../src/charts/lines/line_ends";
+import { spread } from "../src/charts/lines/line_chart";
 import { type Casting, castOf, ranked, withShortNames, worst } from "../src/views/trends/cast";
 import { bandOf, MANY_WORKERS, runsOf, stepValue, workersOf } from "../src/views/trends/runs";
 import { trendSpan, trendsPage } from "./fixtures/figures";

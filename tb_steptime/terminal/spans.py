@@ -12,14 +12,13 @@ from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.places import NamePlaces, Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.trace.reading import ReadProgress
 from tb_steptime.trace.steps import only_steps
 
 if TYPE_CHECKING:
-    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.trace.model import Trace
 
@@ -130,8 +129,6 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
 
 def name_places(span: FoundSpan) -> NamePlaces:
     """Where an eager recording is looked for that names what its graphs run."""
-    from tb_steptime.ingest.graph_names import NamePlaces
-
     return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
 
 

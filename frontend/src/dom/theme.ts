@@ -1,7 +1,7 @@
 /** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
  * system asks for. */
 
-import { textureSheet } from "../textures";
+import { textureSheet } from "../colour";
 import base from "../theme/base.css?inline";
 import forced from "../theme/forced.css?inline";
 import meaning from "../theme/meaning.css?inline";

@@ -5,12 +5,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
-import type { Answer, Client } from "../server/client";
-import type { Rounds } from "../server/rounds";
-import { type AnswerCache, type Asked, pageName, useAnswer } from "../server/use_answer";
-import { isReading, type Watched } from "../server/watch";
-import { Boundary } from "../states/failed";
-import { Gone } from "../states/gone";
+import type { Answer } from "../server/client";
+import { type Asked, pageName, type Source, useAnswer } from "../server/use_answer";
+import { isReading } from "../server/watch";
+import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
@@ -21,19 +19,8 @@ import { JobContent, useJob } from "./job";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
 import { useOtherParts, usePart, withPart } from "./part";
-import { PrintedFoot } from "./printed";
-import { simulatedRuns } from "./simulated";
-import { CONTENT } from "./skip";
-import { Top } from "./top";
+import { CONTENT, PrintedFoot, simulatedRuns, Top } from "./top";
 import { ViewList } from "./views";
-
-/** Where answers come from. */
-export interface Source {
-  client: Client;
-  cache: AnswerCache;
-  watched: Watched;
-  watch: Rounds;
-}
 
 interface ContentProps {
   view: ViewId;
@@ -146,7 +133,7 @@ function SpanContent({
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <AboutContext.Provider value={aboutSpan(view, page.head, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
         {page.gap || (
           <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
         )}
@@ -198,7 +185,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   return (
     <>
       <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab)}>
         <View page={page} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>

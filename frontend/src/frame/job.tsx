@@ -5,13 +5,11 @@ import { useRef } from "preact/hooks";
 import type { Selection } from "../address/selection";
 import type { Index, RanksPage } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
-import { type Asked, useAnswer } from "../server/use_answer";
+import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
 import type { RanksViewProps } from "../views/props";
-import type { Source } from "./content";
 import { type AnsweredProps, NotReady } from "./not_ready";
-import { PrintedFoot } from "./printed";
-import { Top } from "./top";
+import { PrintedFoot, Top } from "./top";
 
 /** Another rank of the same job has the same answer. */
 export function useJob(on: boolean, chosen: Selection, index: Index, { client, cache }: Source): Asked<RanksPage> {
@@ -43,7 +41,7 @@ export function JobContent({ view, asked, selection, tab, again }: AnsweredProps
   return (
     <>
       <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab)}>
         <View page={page} chosen={selection} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>

@@ -1,19 +1,20 @@
 /** One kernel: how long its launches are, when they run, and how one of them fills the GPU. */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { DeviceGpu, GpuResult, KernelDetail, Phrase } from "../../api.gen";
+import type { DeviceGpu, GpuResult, KernelDetail, LaunchSite, Phrase } from "../../api.gen";
 import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
-import { useFocusBack } from "../../dom/focus_back";
+import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
+import { useFocusBack } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
-import { count, counted, ns, percent, scaleFor } from "../../format";
+import { count, counted, DASH, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
+import { type Grouping, quoted } from "./groups";
 import { LaunchPicture } from "./launch_picture";
-import { LaunchSites } from "./launch_sites";
 
 interface KernelDetailsProps {
   kernel: string;
@@ -91,8 +92,8 @@ interface PicturesProps {
 function Pictures({ detail, device, result, tab, name }: PicturesProps) {
   return (
     <div class="kernel-pictures">
-      <Lengths detail={detail} tab={tab} name={name} />
-      <CallsOverTime detail={detail} result={result} tab={tab} name={name} />
+      <Lengths detail={detail} name={name} />
+      <CallsOverTime detail={detail} result={result} name={name} />
       <LaunchPicture
         shape={detail.shape}
         launches={detail.lengths.count.reduce((sum, each) => sum + each, 0)}
@@ -107,7 +108,7 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
 
 const colour = "kernel";
 
-function Lengths({ detail: { lengths }, tab, name }: { detail: KernelDetail; tab: Tab; name: string }) {
+function Lengths({ detail: { lengths }, name }: { detail: KernelDetail; name: string }) {
   const { edges_ns: edges, count: counts } = lengths;
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
   const launches = counts.reduce((sum, each) => sum + each, 0);
@@ -117,7 +118,6 @@ function Lengths({ detail: { lengths }, tab, name }: { detail: KernelDetail; tab
       title={title}
       sub={counted(launches, "launch", "launches")}
       name={`lengths ${name}`}
-      link={() => tab.address()}
       table={() => lengthsTable(edges, counts)}
     >
       <Histogram
@@ -142,17 +142,7 @@ const lengthsTable = (edges: readonly number[], counts: readonly number[]) => ({
   rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
 });
 
-function CallsOverTime({
-  detail: { calls },
-  result,
-  tab,
-  name,
-}: {
-  detail: KernelDetail;
-  result: GpuResult;
-  tab: Tab;
-  name: string;
-}) {
+function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDetail; result: GpuResult; name: string }) {
   const whole = result.end_ns - result.start_ns;
   const steps = result.steps.map((step) => ({
     key: step.name,
@@ -170,7 +160,6 @@ function CallsOverTime({
       title={`It runs for ${percent(busy)} of the span`}
       sub="launches by start"
       name={`calls ${name}`}
-      link={() => tab.address()}
       table={() => callsTable(calls)}
     >
       <Calls
@@ -197,3 +186,64 @@ const callsTable = (calls: KernelDetail["calls"]) => ({
   ],
   rows: calls.count.map((each, bin) => [bin * calls.bin_ns, each, calls.busy_ns[bin]!]),
 });
+
+/** Where a kernel is launched from: op, module and line lead to the table of kernels by each. */
+interface LaunchSitesProps {
+  sites: KernelDetail["sites"];
+  /** What adds lines, where none are recorded. */
+  noLines: Phrase | undefined;
+  tab: Tab;
+}
+
+export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
+  if (!sites || sites.length === 0) return null;
+  const lead = (by: Grouping["id"], name: string) => tab.update({ by, kernel: quoted(name), opened: null });
+  return (
+    <section class="picture">
+      <div class="head">
+        <h2>Where it is launched</h2>
+      </div>
+      <table class="data launch-sites">
+        <thead>
+          <tr>
+            <th>Op</th>
+            <th>Module</th>
+            <th>Line</th>
+            <th class="num">Launches</th>
+            <th class="num">Total</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sites.map((site) => (
+            <tr key={keyOf(site)}>
+              <td>{site.op === null ? DASH : <Lead name={site.op} act={() => lead("name,op", site.op!)} />}</td>
+              <td>
+                {site.module === null ? DASH : <Lead name={site.module} act={() => lead("module", site.module!)} />}
+              </td>
+              <td>
+                {site.source === null ? DASH : <Lead name={site.source} act={() => lead("line", site.source!)} />}
+              </td>
+              <td class="num">{count(site.count)}</td>
+              <td class="num">{ns(site.total_ns)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {noLines && (
+        <p class="quiet small aside">
+          <Sentence phrase={noLines} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+const keyOf = ({ op, module, source }: LaunchSite): string => `${op}\n${module}\n${source}`;
+
+function Lead({ name, act }: { name: string; act(): void }) {
+  return (
+    <button class="link" onClick={act}>
+      {name}
+    </button>
+  );
+}

@@ -78,7 +78,7 @@ function meaningOf(
   return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
 
-export function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
+function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
   const sum = (works: boolean) =>
     segments.reduce((total, segment) => total + (segment.works === works ? segment.ns : 0), 0);
   return { works: sum(true), waits: sum(false) };

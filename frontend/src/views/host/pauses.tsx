@@ -1,42 +1,30 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { Pause } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
-import { marking } from "../marks";
+import { type Column, fileFields } from "../../components/table";
+import type { Meanings } from "../../meanings";
+import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
-    <Picture
+    <TablePicture
       title={titleOf({ titles }, "pauses")}
       sub={totalsText(readingOf(tab))}
       name={`pauses ${name}`}
-      drawn={false}
-      table={() => tableOf(pauses, tab.meanings.causes)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Pauses of the host"
-        columns={columnsOf(tab.meanings)}
-        rows={pauses}
-        rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
-        {...marking(
-          tab.state,
-          "pauses",
-          pauses,
-          (row) => String(row.worst_start_ns),
-          (row) => `${row.cause} ${row.name ?? ""}`,
-        )}
-        {...sorting(tab, "pauses")}
-        onChoose={(row) =>
-          tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
-        }
-      />
-    </Picture>
+      label="Pauses of the host"
+      columns={columnsOf(tab.meanings)}
+      rows={pauses}
+      rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
+      mark={["pauses", (row) => String(row.worst_start_ns)]}
+      order="pauses"
+      tab={tab}
+      onChoose={(row) =>
+        tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+      }
+    />
   );
 }
 
@@ -46,55 +34,36 @@ type Causes = Readonly<Record<string, string>>;
 const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
   (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
 
-const columnsOf = (meanings: Meanings): Column<Pause>[] => [
-  {
-    id: "cause",
-    label: "Cause",
-    order: (row) => causeOf(row, meanings.causes),
-    cell: (row) => (
-      <span data-hint={row.name ?? ""}>
-        {causeOf(row, meanings.causes)}
-        {row.name && <span class="faint"> {row.name}</span>}
-      </span>
-    ),
-  },
-  {
-    id: "count",
-    ...columnHead(meanings, "pause_count"),
-    width: "52px",
-    figures: { of: (row) => row.count, unit: "count", adds: "recording" },
-  },
-  {
-    id: "total",
-    ...columnHead(meanings, "pause_total_ns"),
-    width: "76px",
-    figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
-  },
-  {
-    id: "longest",
-    label: "Longest",
-    width: "76px",
-    figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
-  },
-  {
-    id: "idle",
-    label: "GPU idle",
-    width: "76px",
-    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
-  },
-];
-
-function tableOf(rows: readonly Pause[], causes: Causes) {
-  const times = ["Total", "Longest", "GPU idle a step"].map((label) => ({ label, unit: "ns" as const }));
-  return {
-    columns: [{ label: "Cause" }, { label: "Name" }, { label: "Count", unit: "count" as const }, ...times],
-    rows: rows.map((row) => [
-      causeOf(row, causes),
-      row.name,
-      row.count,
-      row.total_ns,
-      row.worst_end_ns - row.worst_start_ns,
-      row.idle_ns,
-    ]),
-  };
+function columnsOf(meanings: Meanings): Column<Pause>[] {
+  const figure = figuresOf<Pause>(meanings);
+  const idleOf = (row: Pause) => row.idle_ns;
+  return [
+    {
+      id: "cause",
+      label: "Cause",
+      order: (row) => causeOf(row, meanings.causes),
+      cell: (row) => (
+        <span data-hint={row.name ?? ""}>
+          {causeOf(row, meanings.causes)}
+          {row.name && <span class="faint"> {row.name}</span>}
+        </span>
+      ),
+      file: [{ label: "Cause", of: (row) => causeOf(row, meanings.causes) }, ...fileFields<Pause>({ name: "Name" })],
+    },
+    figure("count", "pause_count", 52, (row) => row.count, { adds: "recording" }),
+    figure("total", "pause_total_ns", 76, (row) => row.total_ns, { adds: "recording" }),
+    {
+      id: "longest",
+      label: "Longest",
+      width: "76px",
+      figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
+    },
+    {
+      id: "idle",
+      label: "GPU idle",
+      width: "76px",
+      figures: { of: idleOf, unit: "ns", adds: "step" },
+      file: [{ label: "GPU idle a step", unit: "ns", of: idleOf }],
+    },
+  ];
 }

@@ -1,47 +1,41 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { Grown } from "../../api.gen";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { ns } from "../../format";
-import { sorting } from "../choices";
-import { marking } from "../marks";
 import type { HostPart } from "../props";
+import { TablePicture } from "../table_picture";
 
 /** Steps that are longer than the others, and what grew in them. */
 export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
   return (
-    <Picture
-      title={"What takes longer in the slow steps?"}
+    <TablePicture
+      title="What takes longer in the slow steps?"
       sub="against the median of the others"
       name={`slow steps ${name}`}
-      drawn={false}
-      table={() => tableOf(grown)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Slow steps"
-        columns={columns}
-        rows={grown}
-        rowKey={(row) => row.step}
-        {...marking(
-          tab.state,
-          "slow",
-          grown,
-          (row) => row.step,
-          (row) => row.step,
-        )}
-        {...sorting(tab, "grown")}
-        maxRows={10}
-        onChoose={(row) => tab.update(rangeInTimeline(row))}
-      />
-    </Picture>
+      label="Slow steps"
+      columns={columns}
+      rows={grown}
+      rowKey={(row) => row.step}
+      mark={["slow", (row) => row.step]}
+      order="grown"
+      maxRows={10}
+      tab={tab}
+      onChoose={(row) => tab.update(rangeInTimeline(row))}
+    />
   );
 }
 
 const partsOf = ({ grown }: Grown): string => grown.map((part) => `${part.label} ${ns(part.excess_ns)}`).join(", ");
 
 const columns: Column<Grown>[] = [
-  { id: "step", label: "Step", width: "56px", order: (row) => row.start_ns, cell: (row) => row.step },
+  {
+    id: "step",
+    label: "Step",
+    width: "56px",
+    order: (row) => row.start_ns,
+    cell: (row) => row.step,
+    file: [{ label: "Step", of: (row) => row.step }],
+  },
   {
     id: "time",
     label: "Step time",
@@ -62,17 +56,6 @@ const columns: Column<Grown>[] = [
         {partsOf(row)}
       </span>
     ),
+    file: [{ label: "What grew", of: partsOf }],
   },
 ];
-
-function tableOf(rows: readonly Grown[]) {
-  return {
-    columns: [
-      { label: "Step" },
-      { label: "Step time", unit: "ns" as const },
-      { label: "Longer by", unit: "ns" as const },
-      { label: "What grew" },
-    ],
-    rows: rows.map((row) => [row.step, row.end_ns - row.start_ns, row.excess_ns, partsOf(row)]),
-  };
-}

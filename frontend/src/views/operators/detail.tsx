@@ -10,12 +10,11 @@ import { CopyButton } from "../../components/copy";
 import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { useFocusBack } from "../../dom/focus_back";
+import { useFocusBack } from "../../dom/hooks";
 import { counted, ns, percent, scaleFor } from "../../format";
 import { readingOf } from "../choices";
 import { quoted } from "../gpu/groups";
-import type { OperatorPart } from "./part";
-import { type Grouping, groupingsOf, keyOf, shortKey, tableOf, wholeKey } from "./tables";
+import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 interface OpDetailProps extends OperatorPart {
   op: string;
@@ -82,7 +81,7 @@ export function OpDetails({ op, close, ...part }: OpDetailProps) {
   );
 }
 
-function Lengths({ detail: { lengths }, tab, name }: OperatorPart & { detail: OperatorDetail }) {
+function Lengths({ detail: { lengths }, name }: OperatorPart & { detail: OperatorDetail }) {
   const { edges_ns: edges, count: counts } = lengths;
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
   const calls = counts.reduce((sum, each) => sum + each, 0);
@@ -92,7 +91,6 @@ function Lengths({ detail: { lengths }, tab, name }: OperatorPart & { detail: Op
       title={title}
       sub={`${counted(calls, "call")} on the host`}
       name={`lengths ${name}`}
-      link={() => tab.address()}
       table={() => ({
         columns: [
           { label: "From", unit: "ns" },
@@ -115,7 +113,7 @@ function Lengths({ detail: { lengths }, tab, name }: OperatorPart & { detail: Op
   );
 }
 
-function CallsOverTime({ detail: { calls }, result, tab, name }: OperatorPart & { detail: OperatorDetail }) {
+function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { detail: OperatorDetail }) {
   const whole = result.end_ns - result.start_ns;
   const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
   const all = calls.count.reduce((sum, each) => sum + each, 0);
@@ -124,7 +122,6 @@ function CallsOverTime({ detail: { calls }, result, tab, name }: OperatorPart & 
       title={`The host is in it for ${percent(busy)} of the span`}
       sub="calls by start"
       name={`calls ${name}`}
-      link={() => tab.address()}
       table={() => ({
         columns: [
           { label: "From", unit: "ns" },
@@ -170,7 +167,6 @@ function Kernels({
       sub={totalsText(readingOf(tab))}
       name={`kernels ${name}`}
       drawn={false}
-      link={() => tab.address()}
       table={() => ({
         columns: [{ label: "Kernel" }, { label: "Launches", unit: "count" }, { label: "Total", unit: "ns" }],
         rows: kernels.map((each) => [each.name, each.count, each.total_ns]),
@@ -242,7 +238,6 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       sub={totalsText(readingOf(tab))}
       name={`${grouping.id} ${name}`}
       drawn={false}
-      link={() => tab.address()}
       table={() => ({
         columns: [{ label: grouping.second }, { label: "Calls", unit: "count" }, { label: "Own time", unit: "ns" }],
         rows: rows.map((row) => [row.key, row.calls, of(row)]),

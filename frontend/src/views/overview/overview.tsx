@@ -2,28 +2,27 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
+import type { CouldBe, DeviceFigures, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../../charts/bars/step_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
-import { Words } from "../../components/words";
+import { Words } from "../../components/sentence";
+import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
-import { ns, rangeText, rough, type Scale, scaleFor, share } from "../../format";
+import { counted, ns, rangeText, rough, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { hiddenParts, keysOfHidden, selectedStep } from "../choices";
+import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
 import { BarName } from "../compare/bar_name";
-import { MeanStepDifferences } from "../compare/mean_step";
+import { MeanStepDifferences } from "../compare/parts";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { Collectives } from "./collectives";
-import { Devices } from "./devices";
 import { LargestPieces } from "./largest";
-import { leftOut, leftOutRows } from "./left_out";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const { result } = page;
@@ -229,12 +228,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
       .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (
-    <Picture
-      title={title}
-      name={`steps ${name}`}
-      table={() => stepsTable(steps, tab.meanings.parts)}
-      link={() => tab.address()}
-    >
+    <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)}>
       <StackedBars
         label={
           `${sentence(title)}. Stacked bar for each of steps ` +
@@ -287,4 +281,73 @@ function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[
       leftOut(step),
     ]),
   };
+}
+
+/** What of a step no verdict and no gain counts: it is hatched in the step's bar. */
+type Step = OverviewResult["steps"][number];
+
+/** What of a step judgement leaves out, by the idle reason of that name. */
+const LEFT_OUT = {
+  before_recording: (step: Step) => step.before_recording_ns,
+  once: (step: Step) => step.once_ns,
+  after_recording: (step: Step) => step.after_recording_ns,
+  profiler: (step: Step) => step.profiler_ns,
+};
+
+/** All of it, ns. */
+export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
+
+/** Rows of a tip. */
+export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
+  return Object.entries(LEFT_OUT)
+    .filter(([, of]) => of(step) > 0)
+    .map(([id, of]) => ({
+      mark: <Swatch colour="ink" hatched />,
+      name: `of it ${reasons.find((reason) => reason.id === id)?.label.toLowerCase() ?? id}`,
+      value: scale.text(of(step)),
+    }));
+}
+
+/** Metrics of a device, with the field that holds each. */
+const FIGURES = [
+  ["gpu_utilization", "utilization"],
+  ["est_sm_efficiency", "est_sm_efficiency"],
+  ["est_achieved_occupancy", "est_achieved_occupancy"],
+  ["kineto_achieved_occupancy", "kineto_achieved_occupancy"],
+] as const;
+
+function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab }) {
+  const figures = FIGURES.map(([metric, field]): Column<DeviceFigures> => {
+    const { label, meaning } = tab.meanings.metric(metric);
+    return {
+      id: field,
+      label,
+      meaning,
+      figures: { of: (device) => device[field], unit: "fraction" },
+    };
+  });
+  const names: Column<DeviceFigures>[] = [
+    { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
+    {
+      id: "name",
+      label: "Name",
+      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
+      order: (device) => device.name,
+    },
+  ];
+  return (
+    <section class="devices">
+      <div class="head">
+        <h2>This process drives {counted(devices.length, "GPU")}</h2>
+        <span class="sub">the busiest first; the figures above are its own</span>
+      </div>
+      <Table
+        label="GPUs of this process"
+        columns={[...names, ...figures]}
+        rows={devices}
+        rowKey={(device) => device.device}
+        {...sorting(tab, "drives")}
+      />
+    </section>
+  );
 }

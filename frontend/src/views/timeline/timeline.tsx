@@ -9,30 +9,26 @@ import { Picture } from "../../components/picture";
 import type { Size } from "../../dom/size";
 import { count, scaleFor } from "../../format";
 import { around, middleOf, showing, type TimeRange, timeScale, withNeighbours, zoomed } from "../../time_range";
-import type { SpanViewProps } from "../props";
+import type { SpanViewProps, Tab } from "../props";
 import { type Box, coloursOf } from "./data/boxes";
 import { useBusy } from "./data/busy";
 import { readyDetail, useDetail } from "./data/detail";
-import { useFound } from "./data/found";
+import { matcherOf, useFound } from "./data/found";
 import { usePages } from "./data/loading";
 import { layers as layersOf } from "./data/pages";
-import { matcherOf } from "./data/search";
 import { rangeOf } from "./data/steps";
-import { stepTitle, tableOf, visibleText, whyStep } from "./figures";
-import { heldText, IfHeld, openingStep } from "./held";
 import type { Actions } from "./input/commands";
 import { layoutOf } from "./layout";
 import { TracksAndLegend } from "./legend";
-import { useMeasuring } from "./measuring";
 import { Minimap } from "./minimap";
-import { Notice } from "./notice";
+import { heldText, IfHeld, Notice, openingStep } from "./notice";
 import { Panel } from "./panel";
-import { RangeLine } from "./range_line";
 import { GUTTER_PX } from "./scene";
 import { Frames, Search } from "./search";
+import { stepTitle, tableOf, visibleText, whyStep } from "./spoken";
 import { Stage } from "./stage";
 import { StepLine, stepEntries, type WantedStep } from "./step_line";
-import { StepTools } from "./tools";
+import { RangeLine, StepTools } from "./tools";
 import { choicesOf, type TrackChoices, turnedKeys } from "./tracks";
 import { useShownOnce, useVisibleRange } from "./visible";
 
@@ -149,7 +145,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           .join(" · ")}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
-        link={() => tab.address()}
         entries={
           at === null || head.steps_by === "recording" || tab.written_ms !== undefined
             ? []
@@ -291,4 +286,21 @@ function useChoices(state: Address): TrackChoices {
   const key = JSON.stringify([[...folds], [...pins], filter]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says it all
   return useMemo(() => ({ folds, pins, filter }), [key]);
+}
+
+/** Which range is measured: kept in the address, but for while the pointer still draws it. */
+interface Measuring {
+  range: TimeRange | null;
+  measure: Actions["measure"];
+}
+
+function useMeasuring({ state, update }: Tab): Measuring {
+  const [held, hold] = useState<TimeRange | null>(null);
+  const { from, to } = held ?? state.range ?? {};
+  const range = useMemo(() => (from === undefined || to === undefined ? null : { from, to }), [from, to]);
+  const measure = (next: TimeRange | null, drawing = false) => {
+    hold(drawing ? next : null);
+    if (!drawing) update({ range: next });
+  };
+  return { range, measure };
 }

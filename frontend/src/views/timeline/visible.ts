@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rangeKey } from "../../address/keys";
 import type { TimelineResult, TimelineStep } from "../../api.gen";
-import { useLatest } from "../../dom/latest";
+import { useLatest } from "../../dom/hooks";
 import { type TimeRange, visibleOf, withNeighbours } from "../../time_range";
 import type { Tab } from "../props";
 import { rangeOf, stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
@@ -11,7 +11,7 @@ import { rangeOf, stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps
 /** Browsers allow few changes of the address in a second. */
 const REST_MS = 300;
 
-export interface VisibleRange {
+interface VisibleRange {
   whole: TimeRange;
   visible: TimeRange;
   setVisible(next: TimeRange | ((before: TimeRange) => TimeRange)): void;

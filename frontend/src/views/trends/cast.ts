@@ -71,7 +71,7 @@ export function worst(
   return (moreIsBetter.includes(metric.id) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
 }
 
-export const matches = ({ name, label }: Run, typed: string): boolean =>
+const matches = ({ name, label }: Run, typed: string): boolean =>
   typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));
 
 const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);

@@ -13,7 +13,7 @@ export const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_sha
 const WHOLE_SPANS = 64;
 
 /** Rows of the heat map that a person scrolls through. */
-export const MOST_STRIPS = 64;
+const MOST_STRIPS = 64;
 
 /** undefined: all of it. Another metric is asked for when it is chosen (`useMetric`). */
 export const trendsPart = (index: Index): TrendsPart | undefined =>

@@ -1,0 +1,24 @@
+/** Hooks that every room may use. */
+
+import type { RefObject } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+/** The newest of a value that changes with each drawing, for effects and timers that outlive the drawing. */
+export function useLatest<T>(value: T): { readonly current: T } {
+  const latest = useRef(value);
+  useLayoutEffect(() => {
+    latest.current = value;
+  });
+  return latest;
+}
+
+/** When what opened in the page closes with the focus in it, the focus returns to what had it before. */
+export function useFocusBack(opened: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    const root = opened.current;
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected && root?.contains(document.activeElement)) before.focus();
+    };
+  }, [opened]);
+}
