@@ -17,7 +17,6 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.replays.naming import graph_time
 from tb_steptime.metrics.roofline.utilization import HFU
 from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
-from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.metrics.steady.before_recording import has_launches

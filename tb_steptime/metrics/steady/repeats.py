@@ -150,6 +150,8 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
 
 def _at_place(length: Int64, step: Int64, site: Int64) -> Float64:
     """The least length of the calls at this place of a site in the other steps, ns; NaN where there is no other."""
+    if not len(step) or step.min() == step.max():
+        return np.full(len(length), np.nan)
     usual, _, calls, _ = _centres(length, _at_places(step, site))
     return np.where(calls >= 2, usual, np.nan)
 
