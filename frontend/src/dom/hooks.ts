@@ -22,3 +22,12 @@ export function useFocusBack(opened: RefObject<HTMLElement | null>): void {
     };
   }, [opened]);
 }
+
+/** The object of before where the new one has the same fields: what is made of it is then not made again. */
+export function useSameFields<T extends object>(now: T): T {
+  const before = useRef(now);
+  const known = before.current;
+  const names = Object.keys(now) as (keyof T)[];
+  if (!names.every((name) => Object.is(now[name], known[name]))) before.current = now;
+  return before.current;
+}

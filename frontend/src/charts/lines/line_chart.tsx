@@ -5,6 +5,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { hueClass, lineClass } from "../../colour";
+import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
 import { shortenedTo } from "../../dom/text_width";
 import { nearest, pointerX, pointerY, slider, typed } from "../pointer/pointing";
@@ -41,64 +42,13 @@ export function LineChart(props: LineChartProps) {
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [near, setNear] = useState<string | null>(null);
-  const {
-    label,
-    width,
-    height,
-    segments,
-    stops,
-    pad,
-    lines,
-    scale,
-    colour,
-    small = false,
-    named = true,
-    bandColour = null,
-    reference,
-    hidden = NOBODY,
-    overlay = null,
-    end = null,
-    above = "",
-  } = props;
-  const drawn = useMemo(
-    () =>
-      layout({
-        width,
-        height,
-        segments,
-        stops,
-        pad,
-        lines,
-        hidden,
-        overlay,
-        scale,
-        colour,
-        small,
-        named,
-        bandColour,
-        reference,
-        end,
-        above,
-      }),
-    [
-      width,
-      height,
-      segments,
-      stops,
-      pad,
-      lines,
-      hidden,
-      overlay,
-      scale,
-      colour,
-      small,
-      named,
-      bandColour,
-      reference,
-      end,
-      above,
-    ],
-  );
+  const { label, width, height, segments, stops, pad, lines, scale, colour, reference, hidden = NOBODY } = props;
+  const { small = false, named = true, bandColour = null, overlay = null, end = null, above = "" } = props;
+  const asked = useSameFields({
+    ...{ width, height, segments, stops, pad, lines, scale, colour, reference, hidden },
+    ...{ small, named, bandColour, overlay, end, above },
+  });
+  const drawn = useMemo(() => layout(asked), [asked]);
   // Neither changes while the pointer moves: the same nodes are not drawn again.
   const under = useMemo(
     () => (

@@ -1,16 +1,11 @@
 /** One kernel: how long its launches are, when they run, and how one of them fills the GPU. */
 
-import { useEffect, useRef } from "preact/hooks";
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchSite, Phrase } from "../../api.gen";
-import { Calls } from "../../charts/bars/calls";
-import { Histogram } from "../../charts/bars/histogram";
-import { CopyButton } from "../../components/copy";
-import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
-import { useFocusBack } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
-import { count, counted, DASH, ns, percent, scaleFor } from "../../format";
+import { count, counted, DASH, ns, percent } from "../../format";
+import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
 import type { Tab } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Grouping, quoted } from "./groups";
@@ -33,35 +28,27 @@ const BESIDE = 270;
 const HEIGHT = 172;
 
 export function KernelDetails({ kernel, device, result, noLines, tab, name, close }: KernelDetailsProps) {
-  const root = useRef<HTMLElement>(null);
-  useFocusBack(root);
   const detail = device.details.find((each) => each.name === kernel);
   const op = opOf(device, kernel);
-  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
-    <section
+    <DetailPanel
+      label="The chosen kernel"
+      name={kernel}
       class="kernel-detail"
-      ref={root}
-      aria-label="The chosen kernel"
-      data-kernel={kernel}
-      onKeyDown={(event) => event.key === "Escape" && close()}
-    >
-      <div class="head">
+      title={
         <Sized height={20}>
           {(width) => <h2 {...hint(kernel)}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
         </Sized>
-        <CopyButton text={() => kernel} class="button low">
-          Copy name
-        </CopyButton>
-        {op && (
+      }
+      leads={
+        op && (
           <button class="button low" onClick={() => tab.update({ view: "operators", op, by: null, opened: null })}>
             Its op in Operators
           </button>
-        )}
-        <button class="button low" onClick={close}>
-          Close
-        </button>
-      </div>
+        )
+      }
+      close={close}
+    >
       {detail ? (
         <>
           <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
@@ -73,7 +60,7 @@ export function KernelDetails({ kernel, device, result, noLines, tab, name, clos
           one of them.
         </p>
       )}
-    </section>
+    </DetailPanel>
   );
 }
 
@@ -92,7 +79,7 @@ interface PicturesProps {
 function Pictures({ detail, device, result, tab, name }: PicturesProps) {
   return (
     <div class="kernel-pictures">
-      <Lengths detail={detail} name={name} />
+      <LengthsPicture of={LAUNCHES} lengths={detail.lengths} name={name} height={HEIGHT} />
       <CallsOverTime detail={detail} result={result} name={name} />
       <LaunchPicture
         shape={detail.shape}
@@ -106,86 +93,26 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
   );
 }
 
-const colour = "kernel";
-
-function Lengths({ detail: { lengths }, name }: { detail: KernelDetail; name: string }) {
-  const { edges_ns: edges, count: counts } = lengths;
-  const [low, high] = [edges[0]!, edges[edges.length - 1]!];
-  const launches = counts.reduce((sum, each) => sum + each, 0);
-  const title = ns(low) === ns(high) ? `A launch takes ${ns(low)}` : `A launch takes ${ns(low)} to ${ns(high)}`;
-  return (
-    <Picture
-      title={title}
-      sub={counted(launches, "launch", "launches")}
-      name={`lengths ${name}`}
-      table={() => lengthsTable(edges, counts)}
-    >
-      <Histogram
-        label={`${title}: ${counted(launches, "launch", "launches")} by length.`}
-        edges={edges}
-        counts={counts}
-        axis="launches"
-        colour={colour}
-        scale={scaleFor(high, "ns")}
-        height={HEIGHT}
-      />
-    </Picture>
-  );
-}
-
-const lengthsTable = (edges: readonly number[], counts: readonly number[]) => ({
-  columns: [
-    { label: "From", unit: "ns" as const },
-    { label: "To", unit: "ns" as const },
-    { label: "Launches", unit: "count" as const },
-  ],
-  rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
-});
+const LAUNCHES = { one: "launch", many: "launches", colour: "kernel" } as const;
 
 function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDetail; result: GpuResult; name: string }) {
-  const whole = result.end_ns - result.start_ns;
-  const steps = result.steps.map((step) => ({
-    key: step.name,
-    from: step.start_ns - result.start_ns,
-    to: step.end_ns - result.start_ns,
-  }));
-  const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
+  const title = `It runs for ${percent(busyShare(calls, result))} of the span`;
   const all = calls.count.reduce((sum, each) => sum + each, 0);
   const [first, last] = [calls.count.findIndex((each) => each > 0), calls.count.findLastIndex((each) => each > 0)];
-  const label =
-    `It runs for ${percent(busy)} of the span: ${count(all)} launches between ` +
-    `${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}.`;
+  const within = `${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}`;
   return (
-    <Picture
-      title={`It runs for ${percent(busy)} of the span`}
-      sub="launches by start"
-      name={`calls ${name}`}
-      table={() => callsTable(calls)}
-    >
-      <Calls
-        label={label}
-        bin={calls.bin_ns}
-        counts={calls.count}
-        busy={calls.busy_ns}
-        steps={steps}
-        whole={whole}
-        axis="launches"
-        colour={colour}
-        scale={scaleFor(whole, "ns")}
-        height={HEIGHT}
-      />
-    </Picture>
+    <CallsPicture
+      of={LAUNCHES}
+      calls={calls}
+      span={result}
+      title={title}
+      label={`${title}: ${count(all)} launches between ${within}.`}
+      timeLabel="Time in kernels"
+      name={name}
+      height={HEIGHT}
+    />
   );
 }
-
-const callsTable = (calls: KernelDetail["calls"]) => ({
-  columns: [
-    { label: "From", unit: "ns" as const },
-    { label: "Launches", unit: "count" as const },
-    { label: "Time in kernels", unit: "ns" as const },
-  ],
-  rows: calls.count.map((each, bin) => [bin * calls.bin_ns, each, calls.busy_ns[bin]!]),
-});
 
 /** Where a kernel is launched from: op, module and line lead to the table of kernels by each. */
 interface LaunchSitesProps {

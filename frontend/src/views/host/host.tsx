@@ -12,16 +12,13 @@ import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { BlockingCalls } from "./blocking";
-import { Copies } from "./copies";
-import { CpuOps } from "./cpu_ops";
 import { HostMeanStep } from "./mean_step";
-import { Pauses } from "./pauses";
 import { QueuePicture } from "./queue";
 import { Ranges } from "./ranges";
 import { Reasons } from "./reasons";
 import { SeveralGpus } from "./several_gpus";
 import { Sites } from "./sites";
-import { SlowSteps } from "./slow_steps";
+import { Copies, CpuOps, Pauses, SlowSteps } from "./small_tables";
 
 export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const { result, head } = page;

@@ -103,10 +103,5 @@ const blockerColumns: Column<Blocker>[] = [
     cell: (row) => `GPU ${row.idle_device}`,
     file: [{ label: "GPU that waits", of: (row) => String(row.idle_device) }],
   },
-  {
-    id: "idle",
-    label: "Idle",
-    width: "76px",
-    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
-  },
+  { id: "idle", label: "Idle", width: "76px", figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" } },
 ];

@@ -100,10 +100,7 @@ export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): C
     figure("product_calls", "product_calls", COUNT, (row) => row.count, { adds: "recording" }),
     figure("total_ns", "total_ns", TOTAL, (row) => row.total_ns, TIME),
     figure("tflops", "tflops", RATE, (row) => row.tflops),
-    {
-      ...figure("attainable_tflops", "attainable_tflops", RATE, (row) => row.attainable_tflops),
-      missing: NOT_SHOWN,
-    },
+    { ...figure("attainable_tflops", "attainable_tflops", RATE, (row) => row.attainable_tflops), missing: NOT_SHOWN },
     {
       ...figure("slow_gain_ns", "slow_gain_ns", GAIN, (row) => (row.slow === null ? null : row.gain_ns), TIME),
       cell: (row, written) => (

@@ -57,12 +57,7 @@ function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading)
   return bins.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
     const time = scale.text(factor * bin.of(total));
-    return {
-      ...bin,
-      share,
-      time,
-      title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}`,
-    };
+    return { ...bin, share, time, title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}` };
   });
 }
 

@@ -41,12 +41,7 @@ const WHOSE = { gpu: "GPU busy", host: "Host in ops" } as const;
 /** A window narrower than this is drawn so wide. */
 const LEAST_PX = 6;
 
-const CURSORS: Readonly<Record<Grip, string>> = {
-  from: "ew-resize",
-  to: "ew-resize",
-  move: "grab",
-  new: "crosshair",
-};
+const CURSORS: Readonly<Record<Grip, string>> = { from: "ew-resize", to: "ew-resize", move: "grab", new: "crosshair" };
 
 interface Held {
   grip: Grip;

@@ -201,10 +201,7 @@ function Seek({ typed, said, change }: SeekProps) {
 
 /** All of it, from the callers down: what is hidden or turned around here, other programs can hide and turn. */
 const savings = (tree: Tree, measure: Measure, name: string) => [
-  {
-    label: "Save as folded stacks",
-    choose: () => saveText(`${name}.folded`, folded(tree), "text/plain"),
-  },
+  { label: "Save as folded stacks", choose: () => saveText(`${name}.folded`, folded(tree), "text/plain") },
   {
     label: "Save for speedscope",
     choose: () => saveText(`${name}.speedscope.json`, speedscope(tree, measure, name), "application/json"),
