@@ -18,7 +18,7 @@ from tb_steptime.replay.device import Activities, find_activities, start_edges
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64, UInt8
+from tb_steptime.trace.table import Bool, Int64, UInt8, is_in
 
 #: A synchronize returns within this time after the work that it waits for; one that waits for nothing takes no longer.
 RETURN_NS = 30_000
@@ -92,11 +92,13 @@ def build_graph(trace: Trace) -> Graph:
     heads, orphans = np.flatnonzero(host.first), np.flatnonzero((work.item < 0) & (work.previous < 0)) + 2 * count
     release[heads], release[orphans] = start[heads], start[orphans]
     of_workers = is_multiprocess(loader_iterators(trace)) is True
-    batches = batch_edges(host, of_workers)
+    paced, batches = batch_edges(host, of_workers)
     # a call that waits, and a wait for a batch that workers make, are empty nodes at their return
-    empty = np.concatenate((np.flatnonzero(waits) + count, batches.after))
+    empty = np.concatenate((np.flatnonzero(waits), paced)) + count
     own[empty] = 0
     start[empty] = end[empty]
+    unpaced = paced[~is_in(paced + count, batches.after)] + count
+    release[unpaced] = start[unpaced]
     unexplained = np.zeros(len(start), np.int64)
     idle = np.flatnonzero((host.role == Role.WAIT) & host.drains & ~waits) + count
     unexplained[idle] = np.maximum(own[idle] - RETURN_NS, 0)
@@ -106,7 +108,6 @@ def build_graph(trace: Trace) -> Graph:
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
     edges = joined([lanes, begun.edges, held, batches])
-    _of_own_copy(edges, start, end, own, count)
     role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
     contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
     event = np.concatenate((np.full(count, -1), host.row, work.row))
@@ -132,13 +133,6 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
         EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
     )
     return waits, edges
-
-
-def _of_own_copy(edges: Edges, start: Int64, end: Int64, own: Int64, count: int) -> None:
-    """A call that waits for its own copy launches it from where the call begins: at the end of the stretch before."""
-    early = (edges.kind == EdgeKind.LAUNCH) & (own[edges.before] == 0) & (start[edges.before] > start[edges.after])
-    edges.before[early] -= count
-    edges.lag_ns[early] = np.maximum(start[edges.after[early]] - end[edges.before[early]], 0)
 
 
 def _numbered(graph: Graph) -> Graph:

@@ -20,8 +20,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
-#: A wait for a batch that is longer is one for its making; others only take it off the queue.
-READY_NS = 1_000_000
+#: A wait for a batch that is longer, and takes this share of the time between two waits, is one for its making; others
+#: only take it off the queue.
+READY_NS, LATE_FRACTION = 1_000_000, 0.05
 #: So many workers may give their batches at once, and then make the next ones.
 BURST = 8
 
@@ -103,16 +104,20 @@ def host_edges(host: Host) -> Edges:
     )
 
 
-def batch_edges(host: Host, of_workers: bool) -> Edges:
-    """From one wait for workers to the next: after a wait no batch is ready, so these make all that are taken up to the
-    next wait. Waits far apart are hiccups."""
+def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
+    """Items that wait for workers, and edges from one to the next: after a wait no batch is ready, so workers make all
+    that are taken up to the next wait. Waits far apart are hiccups; without two near each other none is of a pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
-    place = np.flatnonzero(host.end_ns[loads] - host.start_ns[loads] > READY_NS) if of_workers else loads[:0]
+    wait = host.end_ns[loads] - host.start_ns[loads]
+    apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0
+    late = (wait > READY_NS) & (wait > LATE_FRACTION * apart)
+    place = np.flatnonzero(late) if of_workers else loads[:0]
     waited = loads[place]
     pair = (np.diff(place) <= BURST) & (np.diff(host.lane[waited]) == 0)
     before, after = waited[:-1][pair], waited[1:][pair]
     lag = host.end_ns[after] - host.end_ns[before]
-    return edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
+    edges = edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
+    return distinct_in(np.concatenate((before, after))), edges
 
 
 def host_lanes(trace: Trace) -> Int64:

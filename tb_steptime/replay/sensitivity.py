@@ -71,6 +71,9 @@ def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
     own = step.graph.own_ns.copy()
     own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
     edges = step.graph.edges
+    # work that begins while its call runs follows the call's beginning by a part of the call's own time
+    inside = (edges.kind == EdgeKind.LAUNCH) & (step.graph.role[edges.before] == Role.STRETCH) & nodes[edges.before]
+    edges = replace(edges, lag_ns=np.where(inside, np.rint(edges.lag_ns * by).astype(np.int64), edges.lag_ns))
     if by == 0:
         slack = (step.graph.unexplained_ns + step.graph.contended_ns)[edges.after]
         lag = np.where(nodes[edges.after], np.maximum(edges.lag_ns - slack, np.minimum(edges.lag_ns, 0)), edges.lag_ns)
