@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
@@ -35,6 +37,7 @@ class Role(enum.IntEnum):
     WAIT = 2  # a call that waits for a device
     LOADER = 3  # a wait for a batch, or its making where the thread does that itself
     ACTIVITY = 4  # of a device
+    ALLOCATE = 5  # a call that asks for memory or gives it back
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,7 @@ class Host:
     first      bool: the first item of its lane
     role       uint8, a `Role`
     drains     bool: a call that does nothing but wait
+    queue_ns   int64, what a launch waits for room in the full queue of its device
     """
 
     row: Int64
@@ -58,6 +62,7 @@ class Host:
     first: Bool
     role: UInt8
     drains: Bool
+    queue_ns: Int64
 
     def __len__(self) -> int:
         return len(self.row)
@@ -68,7 +73,8 @@ def find_host(trace: Trace) -> Host:
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
-    row = distinct_in(np.concatenate((called[called >= 0], waiting, loads)))
+    memory = block.row[block.kind == Blocks.ALLOCATOR]
+    row = distinct_in(np.concatenate((called[called >= 0], waiting, loads, memory)))
     lane = host_lanes(trace)[events.thread[row]]
     order = np.lexsort((events.start_ns[row], lane))
     row, lane = row[order], lane[order]
@@ -76,10 +82,21 @@ def find_host(trace: Trace) -> Host:
     reach = _reach(events.ends(row), lane)
     begin = np.where(first, _lane_starts(trace, events.start_ns[row], lane), np.append(0, reach)[: len(row)])
     role = np.full(len(row), Role.CALL, np.uint8)
+    role[is_in(row, memory)] = Role.ALLOCATE
     role[is_in(row, waiting)] = Role.WAIT
     role[is_in(row, loads)] = Role.LOADER
     start = np.maximum(events.start_ns[row], begin)
-    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs))
+    queue = _queue_ns(trace, row)
+    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs), queue)
+
+
+def _queue_ns(trace: Trace, row: Int64) -> Int64:
+    """What the calls of these rows wait for room in a full queue."""
+    wait = np.zeros(len(trace.events), np.int64)
+    for device in devices_with_activity(trace):
+        stalled = stalled_launches(trace, device)
+        wait[stalled.call] = stalled.wait_ns
+    return wait[row]
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
