@@ -1,4 +1,7 @@
-/** Limits that no linter holds: length of lines, and the size of the bundle as it is served. Long files are named. */
+/**
+ * Limits that no linter holds: length of lines, style sheets of a room that depend on their order, and the size of the
+ * bundle as it is served. Long files are named.
+ */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,6 +31,27 @@ for (const folder of ["src", "test", "dev"]) {
       if (line.length > MAX_COLUMNS) complaints.push(`${path}:${at + 1}: ${line.length} columns`);
     }
   }
+}
+
+/** Of each room, by selector and property: the style sheet that sets it. */
+const setBy = new Map();
+for (const name of readdirSync("src", { recursive: true })) {
+  if (!name.endsWith(".css")) continue;
+  const room = name.split("/")[0];
+  for (const rule of rulesOf(readFileSync(join("src", name), "utf8"))) {
+    const key = `${room} ${rule}`;
+    const other = setBy.get(key);
+    if (other && other !== name && room !== "theme") complaints.push(`src/${name}: ${rule} is set in src/${other} too`);
+    setBy.set(key, name);
+  }
+}
+
+/** ".a .b color" for each selector and property. */
+function* rulesOf(sheet) {
+  for (const [, selectors, body] of sheet.replace(/\/\*.*?\*\//gs, "").matchAll(/([^{}]+)\{([^{}]*)\}/g))
+    for (const selector of selectors.split(","))
+      for (const [, property] of body.matchAll(/([\w-]+)\s*:/g))
+        yield `${selector.replace(/\s+/g, " ").trim()} ${property}`;
 }
 
 const { output } = await build({ logLevel: "error", build: { write: false, reportCompressedSize: false } });

@@ -253,7 +253,9 @@ export interface BlockingPlace {
  * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
- * copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most.
+ * copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most. reads: of
+ * the ops around the call the outermost that reads values or sizes of results, such as aten::allclose within a
+ * model's own op; None where none does.
  */
 export interface BlockingRow {
   op: string | null;
@@ -278,6 +280,7 @@ export interface BlockingRow {
   worst_start_ns: number;
   worst_end_ns: number;
   collective: string | null;
+  reads: string | null;
 }
 
 /** What would have to become faster first. */
@@ -556,7 +559,8 @@ export interface ComparePage {
  * What is compared of a span. Sums of kernels and ops are those of its whole steps.
  * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
  * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
- * not compare.
+ * not compare. known_products: of the time of the main device's products, that of those whose operations are known;
+ * None where there are none.
  */
 export interface CompareResult {
   setup: Setup;
@@ -567,6 +571,7 @@ export interface CompareResult {
   ops: OpTime[];
   blocking: BlockingPlace[];
   copies: CopyPlace[];
+  known_products: number | null;
 }
 
 /** The spans of one side of a comparison: ids, in time order. */
@@ -1270,7 +1275,8 @@ export interface Hits {
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
- * python_function: which takes the time in which none does; both where nothing ran on a GPU.
+ * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
+ * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1306,6 +1312,8 @@ export interface HostResult {
   bucket_late_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
+  recaptures: Recaptures | null;
+  between_ops_ns: number;
 }
 
 /**
@@ -1486,6 +1494,7 @@ export interface JobEvidence {
  * device, vendor  what it computes on; gpu also where its work there is not recorded
  * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
  * ranks           processes that work together; rank and world_size as the file says
+ * optimizer       class with most recorded steps, such as "AdamW"
  * evidence        what shows each of these, at most a few
  */
 export interface JobKind {
@@ -1500,6 +1509,7 @@ export interface JobKind {
   rank: number | null;
   world_size: number | null;
   evidence: JobEvidence[];
+  optimizer: string | null;
 }
 
 /**
@@ -1865,6 +1875,8 @@ export interface LaunchTimes {
  * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
  * fused       the optimizer has kernels that make a whole update of many tensors
  * double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
+ * double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
+ * time, as FP32 moves half of the bytes
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -1876,6 +1888,7 @@ export interface LaunchWaste {
   copies: CopiesOfKind[];
   fused: boolean;
   double: Waste | null;
+  double_others: Waste | null;
 }
 
 export interface LinkOfChain {
@@ -2784,6 +2797,17 @@ export interface ReadyQueue {
 export interface Reason {
   code: string;
   values: Record<string, Quantity>;
+}
+
+/**
+ * captures: of work that is captured more than once, the first time included. steps: how many steps hold one of
+ * them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None where there are no others.
+ */
+export interface Recaptures {
+  captures: number;
+  steps: number;
+  step_ns: number;
+  other_ns: number | null;
 }
 
 /**

@@ -5,9 +5,8 @@ import { openUrlStore, outerPage } from "./address/url";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App, firstPage } from "./frame/app";
-import { broughtAlong } from "./server/brought";
 import { openClient } from "./server/client";
-import { opened } from "./server/opening";
+import { broughtAlong, opened } from "./server/opening";
 import type { AnswerCache } from "./server/use_answer";
 
 export function render(): void {

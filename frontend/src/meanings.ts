@@ -53,7 +53,7 @@ export interface Meanings {
 }
 
 /** Whose devices a job runs on, and what PyTorch calls them. */
-export type Machine = Pick<JobText, "vendor" | "accelerator">;
+type Machine = Pick<JobText, "vendor" | "accelerator">;
 
 export function meaningsOf(catalogue: Catalogue): Meanings {
   const metrics = new Map([...catalogue.metrics, ...catalogue.figures].map((metric) => [metric.id, metric]));

@@ -6,7 +6,7 @@ import type { HeldAnswers, HeldEvents, HeldFlames } from "./api.gen";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
-import { unpacked } from "./server/packed";
+import { decompressed, unpacked } from "./server/packed";
 import { openRecorded } from "./server/recorded";
 
 /** The page's policy lets no style sheet in but one that a program makes. */
@@ -16,22 +16,34 @@ function addStyles(): void {
   document.adoptedStyleSheets = [sheet];
 }
 
-/** Of a span, in parts of the page that are unpacked when they are first asked for. Null: the report holds none. */
-function partsIn<Part>(page: Document, kind: "events" | "flame"): (span: string) => Part | null {
+type Texts = ReadonlyMap<string, string>;
+
+/** What the page holds, by name: the program, all answers, and what is held of a span. */
+async function textsIn(page: Document): Promise<Texts> {
+  const blocks = [...page.querySelectorAll('script[type="text/plain"]:not(#program)')];
+  return new Map(
+    await Promise.all(blocks.map(async ({ id, textContent }) => [id, await decompressed(textContent ?? "")] as const)),
+  );
+}
+
+/** Of a span, read when it is first asked for. Null: the report holds none. */
+function partsIn<Part>(texts: Texts, kind: "events" | "flame"): (span: string) => Part | null {
   const known = new Map<string, Part | null>();
   return (span) => {
-    const letters = page.getElementById(`${kind}-${span}`)?.textContent;
-    if (!known.has(span)) known.set(span, letters ? (unpacked(letters) as unknown as Part) : null);
+    const text = texts.get(`${kind}-${span}`);
+    if (!known.has(span)) known.set(span, text === undefined ? null : (unpacked(text) as unknown as Part));
     return known.get(span)!;
   };
 }
 
 const DAMAGED = "This report is cut short or damaged: copy it again, or write it again with tb-steptime report.";
 
-function show(): void {
+async function show(): Promise<void> {
+  let texts: Texts;
   let recorded: HeldAnswers;
   try {
-    recorded = unpacked(document.getElementById("answers")!.textContent ?? "") as unknown as HeldAnswers;
+    texts = await textsIn(document);
+    recorded = unpacked(texts.get("answers") ?? "") as unknown as HeldAnswers;
   } catch (error) {
     const said = document.getElementById("without")!;
     said.textContent = DAMAGED;
@@ -41,12 +53,8 @@ function show(): void {
   addStyles();
   followTheme(window);
   printView();
-  const client = openRecorded(
-    recorded,
-    partsIn<HeldEvents>(document, "events"),
-    partsIn<HeldFlames>(document, "flame"),
-  );
+  const client = openRecorded(recorded, partsIn<HeldEvents>(texts, "events"), partsIn<HeldFlames>(texts, "flame"));
   draw(h(App, { client, url: openUrlStore(window) }), document.body);
 }
 
-show();
+void show();

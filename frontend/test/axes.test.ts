@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { brokenAxis } from "../src/charts/axes/broken_axis";
 import { thinned } from "../src/charts/axes/labels";
-import { placeLabel } from "../src/charts/axes/place_label";
 import { valueAxis } from "../src/charts/axes/value_axis";
+import { brokenAxis } from "../src/charts/lines/line_layout";
+import { placeLabel } from "../src/charts/lines/line_marks";
 import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
 import { moved, nearest } from "../src/charts/pointer/pointing";
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Opening } from "../src/api.gen";
-import { broughtAlong } from "../src/server/brought";
 import { type Client, type Opener, SILENT } from "../src/server/client";
+import { broughtAlong } from "../src/server/opening";
 import { CATALOGUE } from "./fixtures/meanings";
 import { index, PAGE, run, span } from "./fixtures/pages";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SpanHead } from "../src/api.gen";
 import { scaleFor, share } from "../src/format";
-import { differing } from "../src/frame/comparable";
+import { differing } from "../src/frame/comparison";
 import { differenceColumn } from "../src/views/compare/column";
 import { differenceOf, differenceTitle, pairsOf, signed } from "../src/views/compare/difference";
 import { PartDifferences } from "../src/views/compare/parts";

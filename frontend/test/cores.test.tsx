@@ -4,19 +4,19 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
 import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
-import { csv } from "../src/components/data_table";
-import { Table } from "../src/components/table";
-import { sorted } from "../src/components/table_order";
+import { csv, tableData } from "../src/components/data_table";
+import { fileColumns, sorted, Table } from "../src/components/table";
+import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
-import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
-import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
+import { GROUPINGS, groupingOf, matching, splitRows } from "../src/views/tensor_cores/groups";
+import { gainOf, holding, inputsOf, leftOf } from "../src/views/tensor_cores/opportunities";
 import { opportunityColumns, opportunityFoot } from "../src/views/tensor_cores/opportunity_table";
-import { SplitTable } from "../src/views/tensor_cores/split_table";
+import { splitColumns, splitFoot } from "../src/views/tensor_cores/split_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
 import { because } from "./fixtures/pages";
-import { words } from "./fixtures/words";
+import { rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 
@@ -108,7 +108,7 @@ describe("what could use the tensor cores", () => {
   });
 
   test("its CSV holds whole figures and sentences", () => {
-    expect(csv(opportunitiesData([ROWS[3]!], MEANINGS))).toBe(
+    expect(csv(tableData(fileColumns(opportunityColumns(ROWS, 1_000, MEANINGS)), [ROWS[3]!]))).toBe(
       'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to ' +
         '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off.",,2,50000000,,No gain is ' +
         "computed.\r\n",
@@ -165,19 +165,21 @@ const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
 
 describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
+  const of = (total: string) => ({ Total: `${total} ms`, Share: `${total} %` });
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
-    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
-    return words(
-      <SplitTable
-        grouping={groupingOf(id)}
-        all={all}
-        rows={matching(all, typed, bins, 4)}
-        bins={bins}
-        total={SPLIT.total}
-        tab={tab()}
-        maxRows={16}
-        empty="none"
-      />,
+    const [grouping, all, bins] = [groupingOf(id), splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
+    const rows = matching(all, typed, bins, 4);
+    return (
+      <Table
+        label={id}
+        columns={splitColumns(grouping, all, bins, SPLIT.total, MEANINGS)}
+        rows={rows}
+        rowKey={({ name }) => name}
+        sort="-total"
+        onSort={() => {}}
+        choice={sorting(tab(), "sort").choice}
+        foot={rows.length < all.length && splitFoot({ grouping, all, rows, bins, total: SPLIT.total })}
+      />
     );
   };
 
@@ -196,19 +198,23 @@ describe("kernel time by kernel, op and phase", () => {
   });
 
   test("ops and phases show the four times, their sum and its share", () => {
-    expect(drawn("op")).toBe(
-      "|Op|Launches|Tensor cores|Matmul-like|Unknown|Other|Total|Share|" +
-        "aten::mm|5|60.0 ms|20.0 ms|0 ms|0 ms|80.0 ms|80.0 %|" +
-        "no launch in this trace|3|0 ms|10.0 ms|0 ms|0 ms|10.0 ms|10.0 %|" +
-        "aten::add|2|0 ms|0 ms|0 ms|10.0 ms|10.0 ms|10.0 %|",
-    );
-    expect(drawn("phase")).toContain("|Forward|7|60.0 ms|20.0 ms|0 ms|10.0 ms|90.0 ms|90.0 %|Launch not recorded|3|");
+    const none = { "Tensor cores": "0 ms", "Matmul-like": "0 ms", Unknown: "0 ms", Other: "0 ms" };
+    expect(rowsOf(drawn("op"), "op")).toEqual([
+      { ...none, Op: "aten::mm", Launches: "5", "Tensor cores": "60.0 ms", "Matmul-like": "20.0 ms", ...of("80.0") },
+      { ...none, Op: "no launch in this trace", Launches: "3", "Matmul-like": "10.0 ms", ...of("10.0") },
+      { ...none, Op: "aten::add", Launches: "2", Other: "10.0 ms", ...of("10.0") },
+    ]);
+    expect(rowsOf(drawn("phase"), "phase").map((row) => [row.Phase, row.Launches, row.Total])).toEqual([
+      ["Forward", "7", "90.0 ms"],
+      ["Launch not recorded", "3", "10.0 ms"],
+    ]);
   });
 
   test("what a filter leaves out stands in the last row", () => {
-    expect(drawn("op", "MM")).toContain(
-      "|aten::mm|5|60.0 ms|20.0 ms|0 ms|0 ms|80.0 ms|80.0 %|2 more ops|5|0 ms|10.0 ms|0 ms|10.0 ms|20.0 ms|20.0 %|",
-    );
+    expect(rowsOf(drawn("op", "MM"), "op").map((row) => [row.Op, row.Launches, row.Other, row.Total])).toEqual([
+      ["aten::mm", "5", "0 ms", "80.0 ms"],
+      ["2 more ops", "5", "10.0 ms", "20.0 ms"],
+    ]);
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {
@@ -216,10 +222,17 @@ describe("kernel time by kernel, op and phase", () => {
       "aten::mm",
       "no launch in this trace",
     ]);
-    expect(drawn("phase", "", ["other"])).toBe(
-      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|" +
-        "80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
-    );
+    const [forward] = rowsOf(drawn("phase", "", ["other"]), "phase");
+    expect(Object.keys(forward!)).toEqual([
+      "Phase",
+      "Launches",
+      "Tensor cores",
+      "Matmul-like",
+      "Unknown",
+      "Total",
+      "Share",
+    ]);
+    expect(forward).toMatchObject(of("80.0"));
   });
 
   test("rows of either grouping sum to the device", () => {
@@ -228,7 +241,7 @@ describe("kernel time by kernel, op and phase", () => {
       for (const bin of binsOf(MEANINGS))
         expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
       expect(
-        splitData(rows, groupingOf(id), SPLIT.total, binsOf(MEANINGS)).rows.reduce(
+        tableData(fileColumns(splitColumns(groupingOf(id), rows, [], SPLIT.total, MEANINGS)), rows).rows.reduce(
           (sum, row) => sum + Number(row[7]),
           0,
         ),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { selections } from "../src/address/selection";
 import { age, compareEntries, runEntries } from "../src/frame/entries";
-import { simulatedRuns } from "../src/frame/simulated";
+import { simulatedRuns } from "../src/frame/top";
 import { index, run, span } from "./fixtures/pages";
 
 const DAY = 86_400_000;

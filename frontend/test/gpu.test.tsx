@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { sorted } from "../src/components/table_order";
-import { columnsOf, csvOf } from "../src/views/gpu/columns";
+import { tableData } from "../src/components/data_table";
+import { fileColumns, sorted } from "../src/components/table";
+import { columnsOf } from "../src/views/gpu/columns";
 import { Gpu } from "../src/views/gpu/gpu";
 import {
   GROUPINGS,
@@ -128,29 +129,30 @@ describe("rows of the kernel table", () => {
   });
 
   test("a saved table holds every figure, Kineto's occupancy next to ours", () => {
-    const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
-    expect(heads).toHaveLength(19);
-    expect(rows[0]).toEqual([
-      "volta_sgemm_64x64_nt",
-      "aten::mm",
-      null,
-      null,
-      "no",
-      "FP32 on plain cores",
-      10,
-      60e6,
-      6e6,
-      1000,
-      9000,
-      0.6,
-      4.2,
-      2,
-      0.5,
-      1,
-      0.75,
-      0.5,
-      0,
-    ]);
+    const columns = columnsOf(groupingOf("name"), gpuTab().meanings, KERNELS, 2_000);
+    const saved = tableData(fileColumns(columns), KERNELS);
+    const first = Object.fromEntries(saved.columns.map(({ label }, at) => [label, saved.rows[0]![at]]));
+    expect(first).toEqual({
+      Name: "volta_sgemm_64x64_nt",
+      Op: "aten::mm",
+      Module: null,
+      Line: null,
+      "Tensor cores": "no",
+      Why: "FP32 on plain cores",
+      Launches: 10,
+      Mean: 6e6,
+      Total: 60e6,
+      Share: 0.6,
+      "Blocks/SM": 4.2,
+      Waves: 2,
+      "Slot eff.": 0.75,
+      "Est. achieved occupancy": 0.5,
+      "Occupancy as Kineto writes it": 0,
+      "Last wave": 0.5,
+      "SMs with work": 1,
+      Shortest: 1000,
+      Longest: 9000,
+    });
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { logTicks, logX } from "../src/charts/axes/ticks";
 import { levelFor, valueAt } from "../src/charts/time/time_bins";
 import { zoomWithin } from "../src/views/choices";
-import { waveRows } from "../src/views/gpu/charts/wave_rows";
+import { waveRows } from "../src/views/gpu/charts/waves";
 
 describe("the resolution of a row", () => {
   const levels = [256, 1024, 4096].map((count) => ({

@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { contrast } from "../src/charts/canvas/palette";
-import { COLOURS, type Colour, svgFill, svgPaint } from "../src/colour";
-import { TEXTURES, textureSheet } from "../src/textures";
+import { COLOURS, type Colour, svgFill, svgPaint, TEXTURES, textureSheet } from "../src/colour";
 
 const SHEET = readFileSync(new URL("../src/theme/tokens.css", import.meta.url), "utf8");
 

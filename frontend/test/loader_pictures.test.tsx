@@ -2,12 +2,11 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import { scaleFor } from "../src/format";
 import { periodsOf } from "../src/views/data_loading/burst";
-import { around, boxOf, freeLabel } from "../src/views/data_loading/charts/free_label";
 import { ProductionPlot } from "../src/views/data_loading/charts/production";
 import { gutterOf, rowHeight, segmentAt } from "../src/views/data_loading/charts/production_lanes";
 import { ColumnsPlot } from "../src/views/data_loading/charts/wait_columns";
 import { bent, CurvePlot } from "../src/views/data_loading/charts/worker_curve";
-import { cut } from "../src/views/data_loading/charts/worker_curve_layout";
+import { around, boxOf, cut, freeLabel } from "../src/views/data_loading/charts/worker_curve_layout";
 import { BURST, CURVE } from "./fixtures/loading";
 import { textsOf } from "./fixtures/words";
 

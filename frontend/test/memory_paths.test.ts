@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { areaOf, type Curve, outlineOf, valuesAt } from "../src/views/memory/charts/memory_paths";
+import { areaOf, type Curve, outlineOf, valuesAt } from "../src/views/memory/charts/memory_chart";
 
 const CURVE: Curve = {
   from: 100,

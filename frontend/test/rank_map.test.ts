@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
 import { contrast, paletteOf } from "../src/charts/canvas/palette";
 import { bandAt, bandsOf, gridLayout, itemsOf } from "../src/views/ranks/charts/bands";
-import { cellOf, LEVELS, levelOf, levelsOf, type Matrix, meanOf, shownValues } from "../src/views/ranks/charts/cells";
-import { rampOf } from "../src/views/ranks/charts/ramp";
+import {
+  cellOf,
+  LEVELS,
+  levelOf,
+  levelsOf,
+  type Matrix,
+  meanOf,
+  rampOf,
+  shownValues,
+} from "../src/views/ranks/charts/cells";
 
 const matrix = (...rows: number[][]): Matrix => ({
   rows: rows.length,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stripEnd } from "../src/views/trends/strip_end";
+import { stripEnd } from "../src/views/trends/heatmap_picture";
 
 test("runs that are far longer than all others go on beyond the axis", () => {
   expect(stripEnd([10, 12, 100])).toBe(12);

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { csv } from "../src/components/data_table";
 import { onlyThis, toggled } from "../src/components/legend";
-import type { Column } from "../src/components/table";
-import { sorted } from "../src/components/table_order";
+import { type Column, sorted } from "../src/components/table";
 import { rowWindow } from "../src/dom/rows";
 import { matching } from "../src/frame/picker";
 

@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
+import { setPixels, stripFor } from "../src/charts/canvas/marks";
 import { paletteOf, pixelOf, shadeOf } from "../src/charts/canvas/palette";
-import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
 import { scaleFor } from "../src/format";
 import { timeScale } from "../src/time_range";
 import { type Boxes, boxAt, rowKey } from "../src/views/timeline/data/boxes";
-import { matcherOf } from "../src/views/timeline/data/search";
+import { matcherOf } from "../src/views/timeline/data/found";
 import { boxUnder, tipOf } from "../src/views/timeline/input/hit";
 import { layoutOf } from "../src/views/timeline/layout";
-import { bordersOf, strengthOf } from "../src/views/timeline/paint/borders";
 import { walkRow } from "../src/views/timeline/paint/boxes";
-import { paintScene } from "../src/views/timeline/paint/paint";
+import { bordersOf, paintScene, strengthOf } from "../src/views/timeline/paint/paint";
 import { queuePixels } from "../src/views/timeline/paint/queue";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Track } from "../src/api.gen";
 import { moveFromHead } from "../src/views/timeline/input/heads";
-import { draggedTo, gripAt, typedWindow } from "../src/views/timeline/input/window";
 import { layoutOf } from "../src/views/timeline/layout";
+import { draggedTo, gripAt, typedWindow } from "../src/views/timeline/minimap";
 import { joined, rangeBetween, rangeFacts, snapped, stepsText } from "../src/views/timeline/range";
 import { heightAt, topOf } from "../src/views/timeline/scene";
 import { spokenBox, spokenHead } from "../src/views/timeline/spoken";

@@ -4,14 +4,14 @@ import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
 import { contrast, mixed, paletteOf, shadeOf } from "../src/charts/canvas/palette";
 import { type Boxes, boxAt, boxesOf } from "../src/views/timeline/data/boxes";
-import { matcherOf } from "../src/views/timeline/data/search";
+import { matcherOf } from "../src/views/timeline/data/found";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
-import { stepTitle, tableOf, visibleText } from "../src/views/timeline/figures";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
 import { type Direction, nextBox } from "../src/views/timeline/input/neighbours";
 import { layoutOf } from "../src/views/timeline/layout";
 import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
 import { Panel } from "../src/views/timeline/panel";
+import { stepTitle, tableOf, visibleText } from "../src/views/timeline/spoken";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes, page } from "./fixtures/timeline";
 

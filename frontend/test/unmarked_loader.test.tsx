@@ -1,8 +1,7 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult } from "../src/api.gen";
-import { DataLoading } from "../src/views/data_loading/data_loading";
-import { recorderLines } from "../src/views/data_loading/record_hint";
+import { DataLoading, recorderLines } from "../src/views/data_loading/data_loading";
 import { loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { RECORDED, TITLES } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";

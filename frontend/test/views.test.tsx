@@ -1,12 +1,10 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { NoteText } from "../src/api.gen";
-import { sparkRuns } from "../src/components/series_tile";
+import { sparkRuns } from "../src/components/tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
-import { Empty } from "../src/states/empty";
-import { Failed } from "../src/states/failed";
-import { Reading } from "../src/states/reading";
+import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";

@@ -15,6 +15,7 @@ from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.job.setup import Setup, setup_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace, launch_places
 from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns, phase_labels
+from tb_steptime.metrics.roofline.utilization import known_products
 from tb_steptime.metrics.set_aside.whole_steps import step_at, whole_steps
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -33,7 +34,8 @@ class CompareResult(msgspec.Struct, frozen=True):
 
     phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
     places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
-    not compare.
+    not compare. known_products: of the time of the main device's products, that of those whose operations are known;
+    None where there are none.
     """
 
     setup: Setup = Setup()
@@ -44,6 +46,7 @@ class CompareResult(msgspec.Struct, frozen=True):
     ops: list[OpTime] = []
     blocking: list[BlockingPlace] = []
     copies: list[CopyPlace] = []
+    known_products: float | None = None
 
 
 def analyse(trace: Trace) -> CompareResult:
@@ -62,6 +65,7 @@ def analyse(trace: Trace) -> CompareResult:
         ops=op_times(trace, at, steps),
         blocking=blocking_places(trace, at(blocking_groups(trace).start), steps),
         copies=copy_places(trace, at, steps),
+        known_products=None if device is None else known_products(trace, device),
     )
 
 

@@ -23,6 +23,7 @@ from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_device
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
+from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -31,7 +32,7 @@ from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
-from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
+from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.replay.whatif import WhatIf, what_if
@@ -77,8 +78,9 @@ class HostResult(msgspec.Struct, frozen=True):
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
-    python_function: which takes the time in which none does; both where nothing ran on a GPU. whatif: a steady
-    step replayed, as it is and after changes; None where none can be.
+    between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
+    runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
+    replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -115,6 +117,8 @@ class HostResult(msgspec.Struct, frozen=True):
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
     whatif: WhatIf | None = None
+    recaptures: Recaptures | None = None
+    between_ops_ns: int = 0
 
 
 #: Rows of the table of blocking calls; the rest are counted.
@@ -168,6 +172,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
         whatif=replayed,
+        recaptures=recaptures(trace),
     )
 
 
@@ -189,6 +194,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
         cpu=cpu_work(trace, set_aside(trace, None).total),
         python_function=python_function(trace),
+        between_ops_ns=between_ops_ns(trace),
     )
 
 
@@ -208,9 +214,10 @@ def _bound_of_host(trace: Trace) -> Bound:
     rows = step_breakdown(trace)
     parts = mean_parts(rows, mean_duration_ns(rows))
     exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(rows))
-    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns
+    between_ns = between_ops_ns(trace)
+    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns - between_ns
     on_cpu = job_kind(trace).device == "cpu"
-    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other, on_cpu))
+    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other + between_ns, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:

@@ -9,11 +9,14 @@ from tb_steptime.metrics.data_loading.waits import loader_iterators
 from tb_steptime.metrics.gpu.counters import clocks_were_locked, validated_sm_efficiency
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, has_device_activity
+from tb_steptime.metrics.host.profiler_cost import profiler_cost
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.replays.naming import graph_time
+from tb_steptime.metrics.roofline.utilization import HFU
+from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
@@ -117,7 +120,7 @@ def _allocations(trace: Trace) -> list[Note]:
 
 def _profiling_slows(trace: Trace) -> list[Note]:
     """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
-    measured, or nobody knows."""
+    measured, or the number of recorded events tells at the least."""
     pace = trace.loader_records.pace if trace.loader_records else None
     if pace is not None:
         values = {
@@ -125,9 +128,15 @@ def _profiling_slows(trace: Trace) -> list[Note]:
             "others": count(pace.outside),
         }  # fmt: skip
         return [Note("profiling_measured", values, ("overview", "host"))]
-    device = main_device(trace)
+    device = None if trace.job.simulated else main_device(trace)
     share = None if device is None else measure(trace, HOST_BOUND_SHARE.id, device).value
-    return [] if share is None or share < IDLE_FRACTION else [Note("profiling_slows", qualifies=("host",))]
+    if share is None or share < IDLE_FRACTION:
+        return []
+    cost = profiler_cost(trace)
+    if cost is None:
+        return [Note("profiling_slows", qualifies=("host",))]
+    values = {"low": ns(cost.low_ns), "high": ns(cost.high_ns), "count": count(cost.events)}
+    return [Note("profiling_estimated", values, qualifies=("host",))]
 
 
 def _several_devices(trace: Trace) -> list[Note]:
@@ -146,15 +155,19 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
 
 
 def _counters(trace: Trace) -> list[Note]:
-    """What sampling the GPU's counters does to the recording, and how near the estimate is to what they say."""
+    """What sampling the GPU's counters does to the recording, and how near the estimates are to what they say."""
     device = main_device(trace)
     if device is None or not clocks_were_locked(trace, device):
         return []
     notes = [Note("clocks_locked", qualifies=("overview", "gpu", "trends"))]
-    found = validated_sm_efficiency(trace, device)
-    if found is not None:
-        values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
-        notes.append(Note("sm_efficiency_measured", values, ("gpu", EST_SM_EFFICIENCY.id)))
+    for id, found, qualifies in (
+        ("sm_efficiency_measured", validated_sm_efficiency(trace, device), ("gpu", EST_SM_EFFICIENCY.id)),
+        ("tensor_work_measured", validated_tensor_work(trace, device), ("gpu", "tensor_cores", HFU.id)),
+        ("traffic_measured", validated_traffic(trace, device), ("gpu", "tensor_cores")),
+    ):
+        if found is not None:
+            values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
+            notes.append(Note(id, values, qualifies))
     return notes
 
 

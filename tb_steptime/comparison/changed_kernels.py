@@ -9,6 +9,11 @@ from typing import Literal
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.comparison.changed_calls import SOME, falls
 from tb_steptime.comparison.sides import Side
+from tb_steptime.metrics.kernel_names.work_kinds import (
+    FUSED_ATTENTION_KERNEL,
+    FUSED_OPTIMIZER_KERNEL,
+    MANY_TENSORS,
+)
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 #: A share that grows by this much was turned on.
@@ -19,8 +24,6 @@ MOSTLY = 0.5
 Precision = Literal["half", "tf32", "other"]
 
 _HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
-_FUSED_ATTENTION = re.compile(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
-_MANY_TENSORS, _ONE_KERNEL = re.compile(r"multi_tensor_apply"), re.compile(r"multi_tensor_apply.*Fused|fused_adam")
 
 
 def in_half_precision(base: Side, candidate: Side) -> bool:
@@ -54,7 +57,8 @@ def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
 
 def fused_attention(base: Side, candidate: Side) -> bool:
     before, after = (
-        _launches(side, lambda place: _FUSED_ATTENTION.search(place.name) is not None) for side in (base, candidate)
+        _launches(side, lambda place: FUSED_ATTENTION_KERNEL.search(place.name) is not None)
+        for side in (base, candidate)
     )
     return not before and after >= SOME
 
@@ -113,6 +117,6 @@ def _optimizer_level(side: Side) -> int | None:
     total_ns = sum(place.total_ns for place in places)
     if not total_ns:
         return None
-    shares = [sum(place.total_ns for place in places if pattern.search(place.name)) / total_ns
-              for pattern in (_MANY_TENSORS, _ONE_KERNEL)]  # fmt: skip
-    return sum(share >= MOSTLY for share in shares)
+    many = sum(place.total_ns for place in places if MANY_TENSORS in place.name)
+    whole = sum(place.total_ns for place in places if FUSED_OPTIMIZER_KERNEL.search(place.name))
+    return sum(share >= MOSTLY * total_ns for share in (many, whole))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.comparison.fairness import IN_GRAPHS
 from tb_steptime.comparison.intervals import Change, change_of_mean
 from tb_steptime.comparison.sides import Side
 from tb_steptime.text import Reason
@@ -26,8 +27,11 @@ COMPARED = (
 UPPER_END = {"tensor_core_share": "tensor_core_share_high"}
 #: Ends that are nearer to each other than a point are no range.
 LEAST_RANGE = 0.01
-#: Reasons why a side cannot tell what the other one can, though both compute it: what graphs run has no shapes.
-UNKNOWN_IN_GRAPHS = {"flops_mostly_unknown"}
+#: Metrics that count only products whose operations are known. Those that graphs run are not, unless labels tell them.
+OF_KNOWN_PRODUCTS = {"mfu", "hfu", "model_gflop"}
+#: Of the time of products: where the shares of known ones differ by more, the figures are of different work.
+LEAST_ALIKE = 0.05
+KNOWN_UNEQUALLY = Reason("flops_known_unequally")
 
 
 class FigureChange(msgspec.Struct, frozen=True):
@@ -72,9 +76,12 @@ def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
     ends = [_mean(side.per_step(UPPER_END[metric])) if is_range(metric, side) else None for side in (base, candidate)]
     if not len(before) or not len(after):
         why = (candidate if len(before) else base).why_not(metric)
-        if why is not None and why.code in UNKNOWN_IN_GRAPHS:
-            return FigureChange(metric, None, None, why=why)
+        if not is_of_same_work(metric, base, candidate):
+            in_general = why is not None and why.code == "flops_mostly_unknown"
+            return FigureChange(metric, None, None, why=why if in_general else KNOWN_UNEQUALLY)
         return FigureChange(metric, _mean(before), _mean(after), None, None, None, why, *ends)
+    if not is_of_same_work(metric, base, candidate):
+        return FigureChange(metric, None, None, why=KNOWN_UNEQUALLY)
     if any(end is not None for end in ends):
         least, most = changes_of_range(metric, base, candidate)
         low, high = least.low, most.high
@@ -82,6 +89,20 @@ def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
         return FigureChange(metric, _mean(before), _mean(after), low, high, clear, None, *ends)
     found = change_of_mean(before, after, max(base.period, candidate.period))
     return FigureChange(metric, found.base, found.candidate, found.low, found.high, found.distinguishable)
+
+
+def is_of_same_work(metric: str, base: Side, candidate: Side) -> bool:
+    """Whether the figure counts as much of the products on both sides, as far as both recorded what they multiply.
+    Where graphs run all of it, no op is there to record it."""
+    if metric not in OF_KNOWN_PRODUCTS or not all(_records_shapes(side) for side in (base, candidate)):
+        return True
+    before, after = (side.first.compare.known_products for side in (base, candidate))
+    return before is None or after is None or abs(before - after) <= LEAST_ALIKE
+
+
+def _records_shapes(side: Side) -> bool:
+    in_graphs = (side.first.overview.job.graph_share or 0.0) >= IN_GRAPHS
+    return side.first.compare.setup.with_shapes or in_graphs
 
 
 def is_range(metric: str, side: Side) -> bool:

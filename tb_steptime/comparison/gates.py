@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.comparison.figures import UPPER_END, is_range
+from tb_steptime.comparison.figures import UPPER_END, is_of_same_work, is_range
 from tb_steptime.comparison.intervals import Change, change_of_mean
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
@@ -89,6 +89,8 @@ def _units(metric: Metric) -> str:
 
 def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
     """Fails where the whole interval is beyond the limit; strict, or without an interval: where the mean is."""
+    if gate.of != "value" and not is_of_same_work(gate.metric, base, candidate):
+        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
         return _judged_range(gate, base, candidate, strict)
     before, after = base.per_step(gate.metric), candidate.per_step(gate.metric)

@@ -1,10 +1,11 @@
 """A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    host, trends        |  then whoever is free  |--->  all results
-  fork   ---->  operators, compare  |  takes the next view   |- pipe -^
+this process    host, overview, trends  |  then whoever is free  |--->  all results
+  fork   ---->  memory, tensor cores    |  takes the next view   |- pipe -^
 
-What both need, such as launches and steps, each measures for itself: a tenth to a quarter of the work. Which views take
-long depends on the trace, so the two share them out as they go. What the second process does not give, because it
+What both need, such as launches and steps, each measures for itself: a tenth to a quarter of the work. So each begins
+with views that share much with each other and little with those of the other one; the rest the two share out as they
+go, since which views take long depends on the trace. What the second process does not give, because it
 failed or was killed, this one measures too; so what is wrong is found, and said, in one place.
 """
 
@@ -31,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 #: Rows from which on a second process saves more than it costs.
 LEAST_ROWS = 200_000
-#: What the second process measures first: what shares least with the other views. The second line is for those who do
+#: What the second process measures first: what shares least with the other views. The second pair is for those who do
 #: not ask for operators, which take as long as half of the other views.
-_APART = (("operators", "compare"), ("tensor_cores", "compare"))
-#: What this process measures first: trends need much of what host has measured.
-_HERE = ("host", "trends")
+_APART = (("operators", "compare"), ("memory", "tensor_cores"))
+#: What this process measures first: overview and trends need much of what host has measured.
+_HERE = ("host", "overview", "trends")
 #: Of the others, what takes long is taken first.
-_LONG = ("gpu", "memory", "overview")
+_LONG = ("gpu", "memory", "compare", "tensor_cores", "data_loading")
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
 _WIDE = ("operators", "host", "compare")

@@ -1,16 +1,47 @@
-"""Measured spans -> one side of a comparison."""
+"""The spans of one worker of a run -> one side of a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, ExpectedGain, Side
 from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge
+
+
+@dataclass(frozen=True)
+class WorkerOfRun:
+    """Spans of one run and worker in time order. workers: how many the run has; the first one stands for it."""
+
+    path: AnyPath
+    run: str
+    worker: str
+    spans: Sequence[FoundSpan]
+    workers: int
+
+    @property
+    def recorded(self) -> tuple[int, int]:
+        """Orders runs in time: by the file names, which say ms or ns, or by the dates of the files."""
+        first = self.spans[0]
+        return first.time, first.mtime_ns
+
+
+def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
+    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
+    them."""
+    of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
+    of_paths = [run.path.name for run in runs]
+    for names in (of_runs, of_paths):
+        if len(set(names)) == len(names):
+            return names
+    return [str(run.path) for run in runs]
 
 
 def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool = True) -> Side:

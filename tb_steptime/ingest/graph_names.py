@@ -18,14 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path, is_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.names import TRACE_NAME, TraceName, passed_on_workers, trace_name
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.places import NamePlaces, Place
 from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.freshness import named_by, stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
@@ -48,15 +46,6 @@ USUAL_BYTES, USUAL_MULTIPLE, MOST_BYTES = 16_000_000, 4, 64_000_000
 MOST_FOLDERS, MOST_FILES = 200, 2_000
 #: Traces of one folder whose names say that they were written so soon after each other are of ranks of one recording.
 _RANKS_WITHIN_SECONDS = 60
-
-
-class NamePlaces(msgspec.Struct, frozen=True):
-    """Where to look: named are files and folders that the user named for this; without any, beside those that the user
-    named with the trace, and the log directory."""
-
-    named: tuple[AnyPath, ...] = ()
-    beside: tuple[AnyPath, ...] = ()
-    log_directory: AnyPath | None = None
 
 
 def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:

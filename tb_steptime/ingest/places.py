@@ -1,4 +1,4 @@
-"""Which directories are searched: TensorBoard's `--logdir` or `--logdir_spec`."""
+"""Which directories are searched: TensorBoard's `--logdir` or `--logdir_spec`; and where for names of kernels."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ class Place(msgspec.Struct, frozen=True):
     name: str
     root: AnyPath
     shown: str
+
+
+class NamePlaces(msgspec.Struct, frozen=True):
+    """Where an eager recording is looked for that names what graphs run (`ingest.graph_names`): named are files and
+    folders that the user named for this; without any, beside those that the user named with the trace, and the log
+    directory."""
+
+    named: tuple[AnyPath, ...] = ()
+    beside: tuple[AnyPath, ...] = ()
+    log_directory: AnyPath | None = None
 
 
 def parse_places(logdir: str, logdir_spec: str) -> list[Place]:

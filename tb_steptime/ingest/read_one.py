@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tb_steptime.files.paths import AnyPath, address, any_path
+from tb_steptime.ingest.places import NamePlaces
 
 if TYPE_CHECKING:
-    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.trace.reading import ReadProgress
 
 #: TensorBoard, and whatever else the user does, goes first.
@@ -94,8 +94,6 @@ def names_option(path: AnyPath) -> str:
 
 
 def _name_places(options: Set[str]) -> NamePlaces:
-    from tb_steptime.ingest.graph_names import NamePlaces
-
     within, named = (
         tuple(any_path(each.removeprefix(option)) for each in options if each.startswith(option))
         for option in (_WITHIN, _NAMES)

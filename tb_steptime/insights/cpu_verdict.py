@@ -39,13 +39,18 @@ def cpu_sentence(facts: Facts) -> Phrase:
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
-    if facts.share(parts.other) >= WARNING_FRACTION:
+    if facts.share(_between_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
 
 
+def _between_ops_ns(facts: Facts) -> int:
+    """Time a step in which no op is recorded, named ranges or not."""
+    return facts.overview.mean_parts_ns.other + facts.host.between_ops_ns
+
+
 def _outside_ops(facts: Facts) -> Phrase:
-    step, other = ns(facts.step_ns), fraction(facts.share(facts.overview.mean_parts_ns.other))
+    step, other = ns(facts.step_ns), fraction(facts.share(_between_ops_ns(facts)))
     found = facts.host.python_function
     if found is None:
         words = "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
@@ -61,8 +66,8 @@ def _outside_ops(facts: Facts) -> Phrase:
 
 def _computes(facts: Facts) -> Phrase:
     parts = facts.overview.mean_parts_ns
-    once_ns = facts.overview.mean_duration_ns - facts.step_ns
-    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - once_ns, 0)))
+    not_computing_ns = facts.overview.mean_duration_ns - facts.step_ns + facts.host.between_ops_ns
+    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
         words = "A step takes {step}, and torch.compile is at work for {part} of it."

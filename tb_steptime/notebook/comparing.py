@@ -10,22 +10,21 @@ import msgspec
 
 from tb_steptime.comparison.comparison import compare as compare_sides
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
 from tb_steptime.notebook.opening import open_path
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
 from tb_steptime.notebook.tables import Table, table_of
-from tb_steptime.tables.kinds import Kind, kinds_of
-from tb_steptime.terminal.compare_contract import (
+from tb_steptime.tables.comparison import (
     CandidateReport,
     ChangeReport,
     KernelChangeReport,
     PredictionReport,
     RowChangeReport,
     StepChangeReport,
+    candidate_report,
 )
-from tb_steptime.terminal.compare_report import candidate_report
-from tb_steptime.terminal.compared import WorkerOfRun, names_of
+from tb_steptime.tables.kinds import Kind, kinds_of
 
 #: A path as `tb_steptime.open` takes it, what it returns, or one span.
 Comparable = str | os.PathLike[str] | Spans | Span

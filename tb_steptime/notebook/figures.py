@@ -11,6 +11,8 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.notebook.tables import Table
+from tb_steptime.tables.base import Surface
+from tb_steptime.tables.recordings import FIGURES, FigureLine
 from tb_steptime.text import Quantity, did_you_mean
 from tb_steptime.text.printer import GAP, plain, quantity
 from tb_steptime.trace.table import Float64
@@ -77,10 +79,9 @@ class Figures(Mapping[str, SpanFigure]):
     @property
     def table(self) -> Table:
         """A row for each figure: id, label, unit, device, value, reason."""
-        kinds = {"id": "text", "label": "text", "unit": "text", "device": "int", "value": "float", "reason": "text"}
-        found = self.values()
-        rows = [(each.id, each.label, each.unit, each.device, each.value, each.reason) for each in found]
-        return Table("figures", kinds, rows)  # type: ignore[arg-type]
+        lines = (FigureLine(_METRICS[each.id], each.device, None, each.value, each.reason) for each in self.values())
+        rows = (FIGURES.values(line, Surface.ROWS) for line in lines)
+        return Table(FIGURES.id, FIGURES.kinds_on(Surface.ROWS), rows)
 
     def __repr__(self) -> str:
         known = sum(figure.value is not None for figure in self.values())

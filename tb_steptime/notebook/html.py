@@ -10,11 +10,11 @@ from pathlib import Path
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.measured import SpanFacts
 from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS
 from tb_steptime.notebook.step_bar import step_bar
+from tb_steptime.tables.comparison import CandidateReport, ChangeReport
 from tb_steptime.tables.kinds import Cell
-from tb_steptime.terminal.cards import card_head, lowered_words
-from tb_steptime.terminal.compare_contract import CandidateReport, ChangeReport
 from tb_steptime.text import Phrase
 from tb_steptime.text.printer import UNKNOWN, change, count, counted, duration, number, render
 

@@ -17,16 +17,17 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
+from tb_steptime.ingest.user_paths import name_places
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
+from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.kernels.table import By
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
 from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
-from tb_steptime.terminal.findings import as_one
-from tb_steptime.terminal.spans import name_places
+from tb_steptime.tables.notes import note_line
 from tb_steptime.text import did_you_mean
 from tb_steptime.text.printer import GAP, counted, duration, plain
 
@@ -110,7 +111,7 @@ class Span:
     def notes(self) -> list[str]:
         """What a reader must know of the quality of the recording."""
         found = (*self.measured.facts.notes, *self.result("data_loading", DataLoadingResult).recorder_notes)
-        return [f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, found)]
+        return [note_line(worded(note)) for note in found]
 
     @cached_property
     def figures(self) -> Figures:

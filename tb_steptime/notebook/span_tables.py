@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -10,74 +11,49 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.operators import OperatorsResult
-from tb_steptime.analyses.overview import OverviewResult, StepRow
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import Insight
-from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.kernels.table import By, KernelGroup, order_of
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
-from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.notebook.tables import Table
 from tb_steptime.tables.base import Surface
+from tb_steptime.tables.base import Table as Declared
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.host import COPIES
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.kinds import Cell, Kind, kinds_of
+from tb_steptime.tables.kinds import kinds_of
 from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.steps import IDLE, STEPS, idle_lines, step_lines
 
-STEPS: dict[str, Kind] = {
-    "name": "text",
-    "start_ns": "int",
-    "duration_ns": "int",
-    "host_ns": "int",
-    **dict.fromkeys((f"{part}_ns" for part in Parts.__struct_fields__), "int"),
-    "gpu_busy_ns": "int",
-    "wait_ns": "int",
-    "exposed_ns": "int",
-    "hidden_ns": "int",
-    "before_recording_ns": "int",
-    "once_ns": "int",
-    "after_recording_ns": "int",
-    "profiler_ns": "int",
-    "slow": "bool",
-}
-IDLE: dict[str, Kind] = {
-    "step": "text",
-    "device": "int",
-    "busy_ns": "int",
-    **dict.fromkeys((f"{reason}_ns" for reason in IdleNs.__struct_fields__), "int"),
-}
+R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def steps_table(overview: OverviewResult, loading: DataLoadingResult) -> Table:
     """A row for each step; its parts sum to duration_ns, and wait_ns = exposed_ns + hidden_ns."""
-    waits = {row.name: row for row in loading.steps}
-    return Table("steps", STEPS, [_step(row, waits.get(row.name)) for row in overview.steps])
-
-
-def _step(row: StepRow, wait: LoaderStep | None) -> tuple[Cell, ...]:
-    waits = (wait.wait_ns, wait.exposed_ns, wait.hidden_ns) if wait else (None, None, None)
-    return (
-        row.name, row.start_ns, row.duration_ns, row.host_ns, *msgspec.structs.astuple(row.parts_ns), row.gpu_busy_ns,
-        *waits, row.before_recording_ns, row.once_ns, row.after_recording_ns, row.profiler_ns, row.slow,
-    )  # fmt: skip
+    return _declared(STEPS, step_lines(overview, loading))
 
 
 def idle_table(host: HostResult) -> Table:
     """A row for each GPU and step: busy_ns and the time for each reason to be idle sum to the step."""
-    rows = [
-        (step.name, each.device, busy, *msgspec.structs.astuple(idle))
-        for each in host.devices
-        for step, busy, idle in zip(host.steps, each.busy_ns, each.steps, strict=True)
-    ]
-    return Table("idle", IDLE, rows)
+    return _declared(IDLE, idle_lines(host))
+
+
+def _declared(table: Declared[R], rows: Iterable[R]) -> Table:
+    """The columns that a table declares for rows."""
+    return Table(table.id, table.kinds_on(Surface.ROWS), (table.values(row, Surface.ROWS) for row in rows))
+
+
+def _whole(table: Declared[S], rows: Iterable[S]) -> Table:
+    """Every field of the rows, and what a table declares beyond them."""
+    return Table(table.id, table.kinds(), map(table.whole_row, rows))
 
 
 def kernels_table(rows: Sequence[KernelGroup]) -> Table:
     """A row for each group of kernels of a GPU, those with most time first; see KernelGroup."""
-    return Table("kernels", KERNELS.kinds(), map(KERNELS.whole_row, rows))
+    return _whole(KERNELS, rows)
 
 
 def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
@@ -97,7 +73,7 @@ def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
 def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
     """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
     rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
-    return Table("operators", OPERATORS.kinds(), map(OPERATORS.whole_row, rows))
+    return _whole(OPERATORS, rows)
 
 
 def modules_table(operators: OperatorsResult, folded: bool) -> Table:
@@ -111,14 +87,14 @@ def modules_table(operators: OperatorsResult, folded: bool) -> Table:
 
 def blocking_table(host: HostResult) -> Table:
     """A row for calls that are alike, those that cost most first; see BlockingRow."""
-    return Table("blocking calls", BLOCKING.kinds(), map(BLOCKING.whole_row, host.blocking))
+    return _whole(BLOCKING, host.blocking)
 
 
 def copies_table(host: HostResult) -> Table:
     """A row for each way of copies between host and GPU, per step; see CopyRow."""
-    return table_of("copies", CopyRow, host.copies)
+    return _whole(COPIES, host.copies)
 
 
 def cards_table(cards: Sequence[Insight]) -> Table:
     """A row for each card, in their order: what to do, what was measured, setting or code, gain per step at most."""
-    return Table("cards", CARDS.kinds_on(Surface.ROWS), (CARDS.values(card, Surface.ROWS) for card in cards))
+    return _declared(CARDS, cards)

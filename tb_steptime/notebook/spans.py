@@ -8,10 +8,12 @@ from typing import overload
 from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.tables import Table
+from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kinds import Kind
+from tb_steptime.tables.recordings import WHICH
 from tb_steptime.text import did_you_mean
 
-_NAMES: dict[str, Kind] = {"run": "text", "worker": "text", "span": "int", "path": "text"}
+_NAMES = WHICH.kinds_on(Surface.ROWS)
 
 
 class Spans(Sequence[Span]):

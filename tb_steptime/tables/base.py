@@ -16,6 +16,7 @@ from tb_steptime.text import Unit
 
 #: None: not measurable, or not said.
 Value = str | int | float | bool | None
+_UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
 R = TypeVar("R")
 
 
@@ -52,6 +53,7 @@ class Column(Generic[R]):
     names     by surface, what it is called there where that is not the id (TEXT: not the label)
     figure    its id in the catalogue of the tab, where that is not the id
     kind      what the values are, where neither a field nor the unit says it
+    counted   in what they are, where the unit alone does not say it
     """
 
     id: str
@@ -65,6 +67,7 @@ class Column(Generic[R]):
     short: str = ""
     colour: str = "ink"
     kind: Kind | None = None
+    counted: str = ""
 
     def value(self, row: R) -> Value:
         return self.of(row) if self.of else operator.attrgetter(self.id)(row)
@@ -72,6 +75,11 @@ class Column(Generic[R]):
     def name(self, surface: Surface) -> str:
         """What the column is called there."""
         return self.names.get(surface) or (self.label.lower() if surface is Surface.TEXT else self.id)
+
+    @property
+    def unit_words(self) -> str:
+        """The unit as the documentation of a file has it; empty of names."""
+        return self.counted or _UNIT_WORDS.get(self.unit, self.unit.value)
 
     @property
     def metric(self) -> Metric:
@@ -99,6 +107,11 @@ class Table(Generic[R]):
     def on(self, surface: Surface) -> list[Column[R]]:
         """The columns that a surface shows, in the order of their declaration."""
         return [column for column in self.columns if surface in column.on]
+
+    @property
+    def heads(self) -> tuple[Metric, ...]:
+        """Those of the tab."""
+        return tuple(column.metric for column in self.on(Surface.TAB))
 
     @property
     def derived(self) -> list[Column[R]]:

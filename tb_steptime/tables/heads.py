@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.tables import collectives, data_loading, host, memory, ranks, roofline, tensor_cores
-from tb_steptime.tables.base import Surface
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.modules import MODULES
@@ -15,6 +14,6 @@ _TABLES = (KERNELS, OPERATORS, MODULES, BLOCKING)
 _ROOMS = (roofline, tensor_cores, host, data_loading, collectives, memory, ranks)
 
 HEADS: tuple[Metric, ...] = (
-    *(column.metric for table in _TABLES for column in table.on(Surface.TAB)),
+    *(head for table in _TABLES for head in table.heads),
     *(metric for room in _ROOMS for metric in room.COLUMNS),
 )

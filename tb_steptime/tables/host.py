@@ -1,9 +1,45 @@
-"""Figures of the host's tables: the heads of their columns. The unit of a rate or a share is its own."""
+"""The tables of the host: copies, named ranges, ops on the CPU, and the heads of the others."""
 
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
+
+_TAB, _ROWS = Surface.TAB, Surface.ROWS
+
+COPIES: Table[CopyRow] = Table(
+    "copies",
+    "One row for each way of copies between host and GPU, per step.",
+    CopyRow,
+    (
+        Column("direction", "Direction", Unit.TEXT, "From where to where, as the trace says it: HtoD.", on=_ROWS),
+        Column("source", "From", Unit.TEXT, "Kind of memory: Pageable, Pinned or Device.", on=_ROWS),
+        Column("target", "To", Unit.TEXT, "Kind of memory likewise.", on=_ROWS),
+        Column(
+            "pageable", "Pageable", Unit.TEXT,
+            "Pageable memory cannot be copied while the host goes on: the call stages it first.", on=_TAB | _ROWS,
+            figure="pageable_copy",
+        ),
+        Column("count", "Copies", Unit.NUMBER, "Copies in a step.", on=_ROWS),
+        Column("total_ns", "Total", Unit.NS, "Time of the copies.", on=_ROWS),
+        Column("bytes", "Bytes", Unit.BYTES, "Bytes in a step.", on=_ROWS),
+        Column(
+            "bytes_per_second", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves.",
+            on=_TAB | _ROWS, figure="copy_rate",
+        ),
+        Column(
+            "hidden_ns", "Hidden", Unit.NS, "Time in which a kernel runs too.", on=_TAB | _ROWS,
+            figure="copy_hidden_ns",
+        ),
+        Column(
+            "blocked_ns", "Blocked", Unit.NS, "Time in which the call of the copy blocks the host.", on=_TAB | _ROWS,
+            figure="copy_blocked_ns",
+        ),
+        Column("op", "Op", Unit.TEXT, "The outermost op, or the range, that makes most of them.", on=_ROWS),
+    ),
+)  # fmt: skip
 
 COLUMNS = (
     # where work is launched
@@ -13,14 +49,7 @@ COLUMNS = (
         "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
         "in the timeline.",
     ),
-    # copies
-    Metric("copy_rate", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves."),
-    Metric("copy_hidden_ns", "Hidden", Unit.NS, "Time in which a kernel runs too."),
-    Metric("copy_blocked_ns", "Blocked", Unit.NS, "Time in which the call of the copy blocks the host."),
-    Metric(
-        "pageable_copy", "Pageable", Unit.TEXT,
-        "Pageable memory cannot be copied while the host goes on: the call stages it first.",
-    ),
+    *COPIES.heads,
     # named ranges
     Metric("range_count", "Count", Unit.NUMBER, "How often the range begins within the steps."),
     Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open, on all threads."),

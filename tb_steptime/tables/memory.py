@@ -1,24 +1,48 @@
-"""Heads of the tables of memory."""
+"""The tables of memory: the largest allocations, and the heads of the others."""
 
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.memory.at_an_instant import AllocationRow
+from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
 
+_TAB, _AGENT = Surface.TAB, Surface.AGENT
+
+ALLOCATIONS: Table[AllocationRow] = Table(
+    "allocations",
+    "What is alive at an instant, the largest first.",
+    AllocationRow,
+    (
+        Column(
+            "bytes", "Size", Unit.BYTES, "Bytes of one allocation.", on=_TAB | _AGENT, names={_AGENT: "mb"},
+            figure="memory_size",
+        ),
+        Column(
+            "category", "Kind", Unit.TEXT, "What it is, by the phase that makes it and by what it outlives.",
+            on=_TAB | _AGENT, figure="memory_kind",
+        ),
+        Column(
+            "op", "Made in", Unit.TEXT, "The innermost op that was open, and the outermost around it.",
+            on=_TAB | _AGENT, figure="memory_op",
+        ),
+        Column("module", "Module", Unit.TEXT, "The module that made it.", on=_AGENT),
+        Column(
+            "line", "Code", Unit.TEXT,
+            "The module and the source line that made it; of the backward pass those of the forward op that it belongs "
+            "to. Call stacks tell: with_stack=True.", on=_TAB | _AGENT, figure="memory_line",
+        ),
+        Column("step", "Made", Unit.TEXT, "The step and the phase that made it.", on=_TAB, figure="memory_born"),
+        Column(
+            "lives_steps", "Lives", Unit.TEXT,
+            "In how many steps after its own it is freed; a dash where the recording ends before, or it is of no step.",
+            on=_TAB, figure="memory_lives",
+        ),
+    ),
+)  # fmt: skip
+
 COLUMNS = (
-    Metric("memory_size", "Size", Unit.BYTES, "Bytes of one allocation."),
-    Metric("memory_op", "Made in", Unit.TEXT, "The innermost op that was open, and the outermost around it."),
-    Metric(
-        "memory_line", "Code", Unit.TEXT,
-        "The module and the source line that made it; of the backward pass those of the forward op that it belongs to. "
-        "Call stacks tell: with_stack=True.",
-    ),
-    Metric("memory_born", "Made", Unit.TEXT, "The step and the phase that made it."),
-    Metric(
-        "memory_lives", "Lives", Unit.TEXT,
-        "In how many steps after its own it is freed; a dash where the recording ends before, or it is of no step.",
-    ),
-    Metric("memory_kind", "Kind", Unit.TEXT, "What it is, by the phase that makes it and by what it outlives."),
+    *ALLOCATIONS.heads,
     Metric("memory_growth", "Bytes a step", Unit.BYTES, "What of each step's allocations nothing frees; a mean."),
     Metric("memory_since", "Since step", Unit.TEXT, "The first of the steps, in a row up to the last, that leave it."),
     Metric("memory_churn_count", "Allocations", Unit.NUMBER, "Allocations that the same step frees again."),

@@ -19,6 +19,7 @@ from tb_steptime.insights.wording.compare import (
     warning_texts,
 )
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.tables.notes import note_line
 from tb_steptime.terminal.rows import columns, shortened
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
@@ -66,7 +67,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     if comparison.changes:
         made = ", ".join(CHANGE_LABELS[change] for change in comparison.changes)
         folded.insert(0, f"Changed, as the traces show: {made}.")
-    warnings = [f"> {plain(note.cause)} {plain(note.effect)}" for note in warning_texts(comparison)]
+    warnings = [f"> {note_line(note)}" for note in warning_texts(comparison)]
     head = f"**{_escaped(plain(comparison_headline(comparison)))}**"
     blocks = [head, "\n>\n".join(warnings), _markdown(_change_rows(comparison, "part")), *folded]
     return "\n\n".join(block for block in blocks if block).replace(GAP, " ")
@@ -90,7 +91,7 @@ def _held(gate: Gate, result: GateResult) -> str:
 
 def _warnings(comparison: Comparison, width: int) -> Iterator[str]:
     for note in warning_texts(comparison):
-        yield from _wrapped(f"! {plain(note.cause)} {plain(note.effect)}", width)
+        yield from _wrapped(f"! {note_line(note)}", width)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

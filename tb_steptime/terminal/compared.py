@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, find_spans, measured_span, read_found
+from tb_steptime.ingest.user_paths import find_spans
+from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, measured_span, read_found
 from tb_steptime.trace.reading import ReadProgress
 
 #: Which steps, and what graphs' kernels are named from.
@@ -22,23 +23,6 @@ _Choice = tuple[StepChoice, AnyPath | None]
 
 class AskedWronglyError(Exception):
     """One line: what cannot be compared, and what can."""
-
-
-@dataclass(frozen=True)
-class WorkerOfRun:
-    """Spans of one run and worker in time order. workers: how many the run has; the first one stands for it."""
-
-    path: AnyPath
-    run: str
-    worker: str
-    spans: Sequence[FoundSpan]
-    workers: int
-
-    @property
-    def recorded(self) -> tuple[int, int]:
-        """Orders runs in time: by the file names, which say ms or ns, or by the dates of the files."""
-        first = self.spans[0]
-        return first.time, first.mtime_ns
 
 
 def compared_sides(
@@ -84,17 +68,6 @@ def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:
         names = ", ".join(run.run for run in runs)
         raise AskedWronglyError(f"{path} holds {len(runs)} runs: name the folder of one of them. They are: {names}.")
     return runs[0]
-
-
-def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
-    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
-    them."""
-    of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
-    of_paths = [run.path.name for run in runs]
-    for names in (of_runs, of_paths):
-        if len(set(names)) == len(names):
-            return names
-    return [str(run.path) for run in runs]
 
 
 def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice, *, is_base: bool) -> Side | None:

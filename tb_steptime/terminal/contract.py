@@ -13,7 +13,8 @@ from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.terminal.findings import FindingReport
+from tb_steptime.tables.notes import NoteReport
+from tb_steptime.text import Affected, Trust
 from tb_steptime.trace.steps import StepsBy
 
 
@@ -125,9 +126,18 @@ class InsightReport(msgspec.Struct, frozen=True):
     why_lowered: str | None
 
 
-class NoteReport(msgspec.Struct, frozen=True):
+class FindingReport(msgspec.Struct, frozen=True):
+    """What is wrong with the recording. count: rows, calls or marks that it touches; share: of what they are a part,
+    null where it is none. repaired: mended in what is measured, the file stays as it is. affects: what rests on it
+    (gpu_time, launches, host_time, steps, memory, recurrence), with the confidence that is left at most."""
+
     id: str
     text: str
+    count: int | None
+    share: float | None
+    repaired: bool
+    affects: list[Affected]
+    trust: Trust
 
 
 class VerdictReport(msgspec.Struct, frozen=True):
@@ -298,9 +308,3 @@ class SpanReport(msgspec.Struct, frozen=True):
     memory: list[MemoryReport] | None
     insights: list[InsightReport]
     notes: list[NoteReport]
-
-
-class ErrorReport(msgspec.Struct, frozen=True):
-    path: str
-    problem: str
-    hint: str

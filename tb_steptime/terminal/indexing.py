@@ -20,6 +20,7 @@ from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.places import NamePlaces
 from tb_steptime.ingest.pool import ReadingQueue
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
@@ -217,7 +218,7 @@ def _lacks_names(trace: AnyPath, known: MeasuredSpan, names_from: AnyPath) -> bo
     """Whether graphs run what the place that the user named did not name yet. Where it could not, it is tried again."""
     if not known.names.graphs or not isinstance(trace, Path):
         return False
-    from tb_steptime.ingest.graph_names import NamePlaces, is_named_from
+    from tb_steptime.ingest.graph_names import is_named_from
 
     return not is_named_from(trace, NamePlaces((names_from,)), known.names)
 
@@ -226,7 +227,7 @@ def _may_be_named_now(span: FoundSpan, known: MeasuredSpan) -> bool:
     """Whether a recording that might name what its graphs run arrived after the summary was written."""
     if not known.names.wanted or not isinstance(span.trace, Path):
         return False
-    from tb_steptime.ingest.graph_names import NamePlaces, arrived_since
+    from tb_steptime.ingest.graph_names import arrived_since
 
     written = max(place.stat().st_mtime_ns for place in places_for(span.trace) if is_file(place))
     return arrived_since(span.trace, NamePlaces(log_directory=span.log_directory), written)

@@ -18,7 +18,7 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
 from tb_steptime.tables.base import Column, Surface, Value
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, count, percent_exact, plain, printable, quantity
 from tb_steptime.trace.model import Trace

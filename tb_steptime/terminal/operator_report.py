@@ -22,7 +22,7 @@ from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
-from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 

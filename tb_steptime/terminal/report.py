@@ -11,7 +11,6 @@ from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
@@ -22,18 +21,18 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.sites import PhaseRow
+from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
     BlockingCallReport,
     CpuOpReport,
     DataLoadingReport,
     DeviceReport,
-    ErrorReport,
+    FindingReport,
     IdleReport,
     InsightReport,
     JobReport,
     LoadingNs,
     MemoryReport,
-    NoteReport,
     PhaseReport,
     QueueDepthReport,
     RecordedReport,
@@ -44,7 +43,7 @@ from tb_steptime.terminal.contract import (
     TensorCoreReport,
     VerdictReport,
 )
-from tb_steptime.terminal.findings import finding_reports
+from tb_steptime.text import Note
 from tb_steptime.text.printer import plain
 
 
@@ -81,10 +80,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         ],
         memory=_memory(measured.result("memory", MemoryResult)),
         insights=[insight_report(insight) for insight in judgement.insights],
-        notes=[
-            NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
-            for note in map(worded, (*facts.notes, *loading.recorder_notes))
-        ],
+        notes=[note_report(worded(note)) for note in (*facts.notes, *loading.recorder_notes)],
     )
 
 
@@ -105,8 +101,16 @@ def _device_memory(of: DeviceMemory) -> MemoryReport:
     )
 
 
-def error_report(problem: Problem) -> ErrorReport:
-    return ErrorReport(problem.file, problem.problem, problem.hint)
+def finding_reports(overview: OverviewResult) -> list[FindingReport]:
+    """What is wrong with the recording, in the order of the tab."""
+    return [
+        FindingReport(
+            each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
+            list(each.affects), each.trust,
+        )
+        for each in overview.findings
+        for words in [worded(Note(each.id, each.values))]
+    ]  # fmt: skip
 
 
 def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResult) -> list[StepReport]:

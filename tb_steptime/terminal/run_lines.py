@@ -17,9 +17,8 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.insights.base import Confidence, Insight, Judgement
-from tb_steptime.insights.wording.card_text import severity_word
+from tb_steptime.insights.wording.card_text import gain_words, severity_word
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
-from tb_steptime.terminal.cards import gain_words
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent, printable, render

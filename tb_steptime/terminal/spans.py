@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath, is_file, is_folder
-from tb_steptime.files.remote import RemotePath
+from tb_steptime.files.paths import AnyPath, is_file
 from tb_steptime.ingest.cores import cores
-from tb_steptime.ingest.discovery import Discovery
-from tb_steptime.ingest.found import FoundSpan, spans_of_files
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.user_paths import find_spans, name_places
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.trace.reading import ReadProgress
 from tb_steptime.trace.steps import only_steps
 
 if TYPE_CHECKING:
-    from tb_steptime.ingest.graph_names import NamePlaces
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.trace.model import Trace
 
@@ -30,11 +27,6 @@ StepChoice = Literal["found", "recording"] | tuple[int, int]
 
 #: Views of which no command prints anything.
 UNPRINTED = ("gpu", "operators", "timeline")
-
-_RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
-    "torch.profiler.tensorboard_trace_handler(folder) writes them."
-)
 
 
 class NoSuchStepsError(TraceError):
@@ -128,13 +120,6 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
     return _only(trace, span) if span.only_steps else trace
 
 
-def name_places(span: FoundSpan) -> NamePlaces:
-    """Where an eager recording is looked for that names what its graphs run."""
-    from tb_steptime.ingest.graph_names import NamePlaces
-
-    return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
-
-
 def _only(trace: Trace, span: FoundSpan) -> Trace:
     assert span.only_steps is not None
     first, last = span.only_steps
@@ -142,22 +127,3 @@ def _only(trace: Trace, span: FoundSpan) -> Trace:
         return only_steps(trace, first, last)
     except ValueError as steps:
         raise NoSuchStepsError(f"It has no steps {first} to {last}", span.path, f"Its steps are {steps}.") from None
-
-
-def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
-    """The spans under log directories, then the files that were named. Raises RemoteProblem where it cannot be known
-    what an address is."""
-    folders = [path for path in paths if is_folder(path)]
-    for folder in folders:
-        found = Discovery([Place("", folder, str(folder))]).scan()
-        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
-        if not found.spans and not found.problems:
-            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
-        spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
-        yield from (replace(span, beside=_others(paths, folder)) for span in spans)
-    for span in spans_of_files([path for path in paths if path not in folders]):
-        yield replace(span, beside=_others(paths, span.trace))
-
-
-def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...]:
-    return tuple(path for path in paths if path != own)

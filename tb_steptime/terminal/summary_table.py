@@ -18,14 +18,13 @@ from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.insights.cpu_verdict import op_name
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.terminal.cards import card_head, lowered_words
-from tb_steptime.terminal.findings import as_one
 from tb_steptime.terminal.rows import columns, row, share_row, shortened
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.text.printer import (

@@ -11,7 +11,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import WhatIf
-from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
 
 _PARTS = {

@@ -8,11 +8,14 @@ row   3         dd          depth 1            parent  0
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
+from tb_steptime.trace.lanes import RowsOf, lane, lane_of
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
@@ -96,27 +99,51 @@ def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     return ends
 
 
-#: Instants are few where there are as many intervals for each of them.
-_FEW = 8
+#: Rows of the event table, ascending; or what gives them, where several measurements ask: then those of a thread, and
+#: what encloses which of them, are found once for a trace.
+Around = Int64 | RowsOf
 
 
-def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
+def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
     """For each row of `inside` the innermost row of `around` that is open on its thread when it starts; -1 for none.
 
-    Both are rows of the event table, `around` ascending; -1 in `inside` stays -1.
+    Rows are of the event table; -1 in `inside` stays -1.
     """
-    events = trace.events
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
-    on, at = events.thread.take(around), events.thread.take(inside[known])
-    for thread in distinct_in(at).tolist():
-        mine, here = around[on == thread], known[at == thread]
-        start, end, instants = events.start_ns.take(mine), events.ends(mine), events.start_ns.take(inside[here])
-        trace.let_go()
-        place = open_at(start, end, instants)
-        found = np.flatnonzero(place >= 0)
-        result[here[found]] = mine.take(place[found])
+    rows = inside[known]
+    result[known] = innermost_at(trace, around, trace.events.thread.take(rows), trace.events.start_ns.take(rows))
     return result
+
+
+def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -> Int64:
+    """For each instant on a thread the innermost row of `around` that is open there then; -1 for none."""
+    result = np.full(len(instants), -1, np.int64)
+    rows = np.empty(0, np.int64) if callable(around) else around
+    on = trace.events.thread.take(rows)
+    for number in distinct_in(thread).tolist():
+        here = np.flatnonzero(thread == number)
+        if callable(around):
+            mine = lane(trace, around, number)
+            place = _last_begun(mine.start, instants[here])
+            _climb(place, mine.end, instants[here], partial(_lane_parents, trace, around, number))
+        else:
+            mine = lane_of(trace, rows[on == number])
+            trace.let_go()
+            place = open_at(mine.start, mine.end, instants[here])
+        found = np.flatnonzero(place >= 0)
+        result[here[found]] = mine.rows.take(place[found])
+    return result
+
+
+@shared
+def _lane_parents(trace: Trace, rows_of: RowsOf, thread: int) -> Int32:
+    of = lane(trace, rows_of, thread)
+    return parents(of.start, of.end)
+
+
+#: Instants are few where there are as many intervals for each of them.
+_FEW = 8
 
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
@@ -129,16 +156,27 @@ def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
-    place = np.searchsorted(start, instants, side="right") - 1
-    if not len(start):
-        return place
+    place = _last_begun(start, instants)
+    _climb(place, end, instants, lambda: parents(start, end))
+    return place
+
+
+def _last_begun(start: Int64, instants: Int64) -> Int64:
+    """The place of the last interval that has begun at each instant, the innermost of those that begin then; or -1."""
+    place: Int64 = np.searchsorted(start, instants, side="right") - 1
+    return place
+
+
+def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
+    """From each place to the innermost interval around it that is still open at its instant, in place."""
+    if not len(end):
+        return
     over = np.flatnonzero((place >= 0) & (end[place] <= instants))
-    parent = parents(start, end) if len(over) else place
+    parent = parent_of() if len(over) else place
     while len(over):
         place[over] = parent[place[over]]
         over = over[place[over] >= 0]
         over = over[end[place[over]] <= instants[over]]
-    return place
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
@@ -148,20 +186,36 @@ def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
 
-def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
+def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
     """For each of `rows`, which are among `around`, the row of `around` that encloses it and is in no other."""
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
-    on, at = events.thread[around], events.thread[rows[known]]
+    at = events.thread.take(rows[known])
+    every = np.empty(0, np.int64) if callable(around) else around
+    on = events.thread.take(every)
     for thread in distinct_in(at).tolist():
-        mine, here = around[on == thread], known[at == thread]
+        here = known[at == thread]
+        if callable(around):
+            of, parent = lane(trace, around, thread), _lane_parents(trace, around, thread)
+            result[here] = of.rows.take(_top(parent, np.searchsorted(of.rows, rows[here].astype(np.int32))))
+            continue
+        mine = every[on == thread]
         if len(here) * _FEW <= len(mine):
             near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
             mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
         root = _roots(parents(events.start_ns[mine], events.ends(mine)))
         result[here] = mine[root[np.searchsorted(mine, rows[here])]]
     return result
+
+
+def _top(parent: Int32, place: Int64) -> Int64:
+    """Follow parents from each place to the top."""
+    inside = np.flatnonzero(parent[place] >= 0)
+    while len(inside):
+        place[inside] = parent[place[inside]]
+        inside = inside[parent[place[inside]] >= 0]
+    return place
 
 
 def _roots(parent: Int32) -> Int32:

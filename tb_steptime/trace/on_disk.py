@@ -26,10 +26,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.trace.table import KEPT_ROWS
+
 T = TypeVar("T")
 
 #: Rows of a trace of about 2 GB. Of smaller ones everything fits in memory, and a twentieth of the time is saved.
-LARGE_ROWS = 1_000_000
+LARGE_ROWS = KEPT_ROWS
 #: Smaller columns stay in memory.
 _SMALL_BYTES = 1 << 20
 #: As much of files may be in memory before it is let go.

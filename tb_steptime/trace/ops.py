@@ -21,6 +21,7 @@ from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
 from tb_steptime.trace.kernel_labels import kernel_labels
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
@@ -68,9 +69,9 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
 def activity_ops(trace: Trace) -> Int32:
     """For each row of `find_launches` the innermost op that launched it: the one that its id names, else the one around
     its launch; -1 for none."""
-    launches, ops = find_launches(trace), trace.events.rows(Kind.CPU_OP)
-    op = op_by_id(trace, ops, launches.activity, launches.call)
-    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call))).astype(np.int32)
+    launches = find_launches(trace)
+    op = op_by_id(trace, op_rows(trace), launches.activity, launches.call)
+    return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, launches.call))).astype(np.int32)
 
 
 @shared
@@ -112,19 +113,19 @@ def places(trace: Trace, rows: Rows) -> Places:
     op = op_at(trace, rows)
     return Places(
         op,
-        outermost(trace, trace.events.rows(Kind.CPU_OP), op),
-        innermost(trace, user_ranges(trace), rows),
-        innermost(trace, module_frames(trace), rows),
-        innermost(trace, source_frames(trace), rows),
+        outermost(trace, op_rows, op),
+        innermost(trace, user_ranges, rows),
+        innermost(trace, module_frames, rows),
+        innermost(trace, source_frames, rows),
     )
 
 
 def op_at(trace: Trace, rows: Int64) -> Int64:
     """Row of the op itself; of a call that of the op which its id names, else of the innermost around it; or -1."""
-    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    events, ops = trace.events, op_rows(trace)
     is_op = (rows >= 0) & (events.kind[rows] == Kind.CPU_OP)
     op = np.where(is_op, rows, op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
-    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, rows)))
+    return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, rows)))
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
@@ -149,13 +150,17 @@ def computed_again(trace: Trace, rows: Rows) -> Bool:
     return _again(trace, rows, _node(trace, rows))
 
 
+def _node_rows(trace: Trace) -> Int64:
+    return backward_nodes(trace).event.astype(np.int64)
+
+
 def _node(trace: Trace, rows: Rows) -> Int64:
-    return innermost(trace, backward_nodes(trace).event.astype(np.int64), rows.astype(np.int64))
+    return innermost(trace, _node_rows, rows.astype(np.int64))
 
 
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
     """node: the innermost of each row, which a call of a module that begins later is inside."""
-    again: Bool = innermost(trace, module_frames(trace), np.where(node >= 0, rows, -1)) > node
+    again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
     return again
 
 
@@ -163,7 +168,7 @@ def kernel_modules(trace: Trace) -> Int64:
     """Row of the innermost module frame around each kernel's launch; -1 for none."""
     origins = kernel_origins(trace)
     anchor = np.where(origins.call >= 0, origins.call, origins.op)
-    return innermost(trace, module_frames(trace), anchor)
+    return innermost(trace, module_frames, anchor)
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:

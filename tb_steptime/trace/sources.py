@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import innermost_module, is_source, module_frames, module_name, short_frame, source_frames
+from tb_steptime.trace.lanes import RowsOf
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in, is_in
+from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
@@ -45,17 +46,17 @@ class Words(msgspec.Struct, frozen=True, eq=False):
 
 def sources(trace: Trace, rows: Rows) -> Words:
     """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
-    frames = source_frames(trace)
-    return _of_frames(trace, frames, rows, short_frame) if len(frames) else stack_words(trace, rows, _source)
+    if len(source_frames(trace)):
+        return _of_frames(trace, source_frames, rows, short_frame)
+    return stack_words(trace, rows, _source)
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
     """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it; ops of TorchScript
     may say it."""
-    frames = module_frames(trace)
-    if not len(frames) and len(trace.hierarchies):
+    if not len(module_frames(trace)) and len(trace.hierarchies):
         return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
-    return _of_frames(trace, frames, rows, module_name)
+    return _of_frames(trace, module_frames, rows, module_name)
 
 
 def hierarchies(trace: Trace, rows: Rows) -> Words:
@@ -63,7 +64,7 @@ def hierarchies(trace: Trace, rows: Rows) -> Words:
     return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
-def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
+def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
     found = innermost(trace, frames, rows.astype(np.int64))
     name = np.where(found >= 0, trace.events.name[found], -1).astype(np.int32)
     return words_of(name, trace.strings.strings, shown)

@@ -64,6 +64,8 @@ class StringTable:
 
 #: Rows that are looked at together: a column of a part of a large trace, and not of all of it.
 _AT_ONCE = 1 << 18
+#: An event table of fewer rows keeps what measurements ask for again and again: its ends, and its rows by kind.
+KEPT_ROWS = 1_000_000
 
 
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
@@ -186,17 +188,33 @@ class EventTable:
         return self.start_ns + self.dur_ns
 
     def ends(self, rows: Int32 | Int64) -> Int64:
-        """`end_ns[rows]` without a column for all events on the way."""
+        """`end_ns[rows]`; of a large trace without a column for all events on the way."""
+        if len(self) < KEPT_ROWS:
+            return self._kept_ends.take(rows)
         ends: Int64 = self.start_ns.take(rows)
         ends += self.dur_ns.take(rows)
         return ends
 
     def rows(self, *kinds: Kind) -> Int64:
-        """Row numbers of the events of these kinds, in time order."""
+        """Row numbers of the events of these kinds, in time order. Not to be changed."""
+        if len(self) < KEPT_ROWS:
+            found = [rows for kind in kinds if len(rows := self._kept_rows[kind])]
+            return found[0] if len(found) == 1 else _merged(found)
         wanted = self.kind == kinds[0]  # comparing bytes is many times faster than np.isin, and than a look-up
         for kind in kinds[1:]:
             wanted |= self.kind == kind
         return np.flatnonzero(wanted)
+
+    @cached_property
+    def _kept_ends(self) -> Int64:
+        return self.end_ns
+
+    @cached_property
+    def _kept_rows(self) -> list[Int64]:
+        """By kind."""
+        order = np.argsort(self.kind, kind="stable")  # of bytes it takes as long as a few comparisons of all
+        order.flags.writeable = False
+        return np.split(order, np.cumsum(np.bincount(self.kind, minlength=len(Kind)))[:-1])
 
     @cached_property
     def names_by_kind(self) -> Bool:
@@ -207,6 +225,13 @@ class EventTable:
             some = slice(first, first + _AT_ONCE)
             there[self.kind[some].astype(np.int64) * count + self.name[some]] = True
         return there.reshape(len(Kind), count)
+
+
+def _merged(pieces: list[Int64]) -> Int64:
+    """All of some ascending columns, ascending."""
+    merged = np.concatenate((np.empty(0, np.int64), *pieces))
+    merged.sort(kind="stable")  # which joins runs that are sorted
+    return merged
 
 
 @dataclass(frozen=True, eq=False)

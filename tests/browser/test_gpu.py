@@ -50,7 +50,7 @@ def test_a_point_of_trends_leads_to_the_launches_of_a_kernel(
     first = device["tables"][0]["rows"][0]["name"]
     gpu.get_by_role("grid", name="Kernels by kernel").locator("tbody tr").first.click()
     detail = gpu.locator(".kernel-detail")
-    assert detail.get_attribute("data-kernel") == first
+    assert detail.get_attribute("data-name") == first
     launches = next(each for each in device["details"] if each["name"] == first)
     calls = detail.locator("path.calls")
     expect(calls).to_be_visible()

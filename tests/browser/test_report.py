@@ -16,7 +16,7 @@ from tb_steptime import cli
 from tests.browser.conftest import ARTIFACTS
 from tests.browser.tab import AXE, DRAWN_MS, VIEWS, state
 
-MOST_BYTES = 1_000_000
+MOST_BYTES = 2_000_000
 
 #: So many that not every pair is held. Of all runs a report holds less detail.
 RUNS = (

@@ -21,7 +21,7 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.serve.scalars import JobScalars
-from tb_steptime.terminal.export.files import column_names
+from tb_steptime.tables.base import Surface
 from tb_steptime.terminal.export.scalars import tag_of
 from tb_steptime.terminal.export.tables import TABLES
 from tests.browser.logs import write_scalars
@@ -142,8 +142,9 @@ def test_a_module_is_a_row_with_its_path():
     result = OperatorsResult(modules=[ModuleRow("Net", occurrences=2), ModuleRow("Linear_0", 0, device_total_ns=8)])
     span = SimpleNamespace(measured=SimpleNamespace(result=lambda view, kind: result))
     columns = ["path", "calls", "host_total_ns", "device_total_ns", "allocated_bytes"]
-    (table,) = (each for each in TABLES if each.name == "modules")
-    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows(span)]
+    (exported,) = (each for each in TABLES if each.table.id == "modules")
+    names = [column.name(Surface.EXPORT) for column in exported.table.on(Surface.EXPORT)]
+    rows = [dict(zip(names, row, strict=True)) for row in exported.rows(span)]
     assert [[row[name] for name in columns] for row in rows] == [
         ["Net", 2, 0, None, None],
         ["Net / Linear_0", 0, 0, 8, None],
@@ -152,16 +153,19 @@ def test_a_module_is_a_row_with_its_path():
 
 def test_tables_hold_what_was_measured(logs, tmp_path):
     assert export(logs, "--csv", "-o", tmp_path / "csv") == export(logs, "--jsonl", "-o", tmp_path / "jsonl") == 0
-    assert sorted(each.name for each in (tmp_path / "csv").iterdir()) == sorted(f"{table.name}.csv" for table in TABLES)
+    assert sorted(each.name for each in (tmp_path / "csv").iterdir()) == sorted(
+        f"{each.table.id}.csv" for each in TABLES
+    )
     measured = measure_file(logs / "a" / "gpubox_4711.1600000000000.pt.trace.json.gz")
-    for table in TABLES:
-        lines = (tmp_path / "jsonl" / f"{table.name}.jsonl").read_text().splitlines()
+    for exported in TABLES:
+        name = exported.table.id
+        lines = (tmp_path / "jsonl" / f"{name}.jsonl").read_text().splitlines()
         rows = [json.loads(line) for line in lines]
-        with open(tmp_path / "csv" / f"{table.name}.csv", newline="") as file:
+        with open(tmp_path / "csv" / f"{name}.csv", newline="") as file:
             read = list(csv.DictReader(file))
-        assert [list(row) for row in rows] == [column_names(table)] * len(rows)
+        assert [list(row) for row in rows] == [exported.column_names] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
-        said = set() if table.name == "modules" else {("a", "worker_4711")}  # none are recorded
+        said = set() if name == "modules" else {("a", "worker_4711")}  # none are recorded
         assert {(row["run"], row["worker"]) for row in rows} == said
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]
@@ -178,7 +182,7 @@ def _as_csv(value):
 
 
 def _part_columns():
-    names = [column.name for table in TABLES if table.name == "steps" for column in table.columns]
+    names = next(each.column_names for each in TABLES if each.table.id == "steps")
     return names[names.index("kernel_ns") :]
 
 
@@ -188,8 +192,8 @@ def test_summaries_are_enough(logs, tmp_path):
     for trace in logs.rglob("*.json.gz"):
         trace.unlink()
     assert export(logs, "--csv", "-o", tmp_path / "after") == 0
-    for table in TABLES:
-        texts = [(tmp_path / folder / f"{table.name}.csv").read_text() for folder in ("before", "after")]
+    for exported in TABLES:
+        texts = [(tmp_path / folder / f"{exported.table.id}.csv").read_text() for folder in ("before", "after")]
         assert texts[0] == texts[1]
 
 
@@ -215,4 +219,4 @@ def test_the_help_names_every_table(capsys):
     with pytest.raises(SystemExit):
         cli.main(["export", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert f"tables as CSV: {', '.join(table.name for table in TABLES)}" in said
+    assert f"tables as CSV: {', '.join(each.table.id for each in TABLES)}" in said

@@ -5,12 +5,12 @@ import errno
 import gzip
 import hashlib
 import json
-import lzma
 import re
 
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve.http import bundle
 from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report import flames as flames_of_report
@@ -56,7 +56,7 @@ def block(page, id):
 
 
 def answers_in(page):
-    return in_rows(json.loads(lzma.decompress(block(page, "answers"))))
+    return in_rows(json.loads(gzip.decompress(block(page, "answers"))))
 
 
 def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs, capsys, tmp_path):
@@ -92,6 +92,31 @@ def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs,
     assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker_4711.1.pt.trace.json"
 
 
+#: What profilers write beside the events: PyTorch 2.14 the first two, others what they were told to.
+METADATA = {
+    "host_name": "telltale-machine.example",
+    "trace_id": "telltale0BAE4CE882D44068A7D72CA4",
+    "traceName": "/home/telltale-user/logs/trace.json",
+    "user": "telltale-user",
+    "env": {"TOKEN": "telltale-secret"},
+}
+
+
+def test_metadata_of_the_machine_and_the_user_is_in_no_summary_and_no_page(logs, capsys, tmp_path):
+    trace = write_trace(logs / "a" / "rank0.1.pt.trace.json", **METADATA)
+    assert trace.read_text().count("telltale") == len(METADATA)
+    page = tmp_path / "page.html"
+    assert report(capsys, logs, "-o", page, "--timeline")[0] == 0
+    assert cli.main(["index", str(logs)]) == 0
+    text = page.read_text()
+    blocks = re.findall(r'id="((?!program)[\w-]+)">[A-Za-z0-9+/=]+<', text)
+    assert {"answers"} < set(blocks)  # and the events
+    parts = [gzip.decompress(block(text, id)) for id in blocks]
+    (summary,) = trace.parent.glob(f"*{SUFFIX}")
+    parts.append(gzip.decompress(summary.read_bytes()))
+    assert not any(b"telltale" in each for each in [text.encode(), *parts])
+
+
 def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp_path):
     write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
     (logs / "a" / "gpu.2.pt.trace.json").write_text("no trace")
@@ -106,7 +131,7 @@ def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp
 def events_in(page):
     """By span id."""
     return {
-        id: in_rows(json.loads(lzma.decompress(block(page, f"events-{id}"))))
+        id: in_rows(json.loads(gzip.decompress(block(page, f"events-{id}"))))
         for id in re.findall(r'"events-(\w+)"', page)
     }
 
@@ -153,7 +178,7 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
     assert (code, lines) == (0, [])
     assert re.search(r": 1 run, 1 span, flame graphs of 1 span, \d+ kB", said)
     (span,) = answers_in(page.read_text())["pages"]
-    held = in_rows(json.loads(lzma.decompress(block(page.read_text(), f"flame-{span}"))))
+    held = in_rows(json.loads(gzip.decompress(block(page.read_text(), f"flame-{span}"))))
     assert {(each["by"], each["where"]) for each in held["pages"]} >= {("op", "ran")}
     for each in held["pages"]:
         assert each["smallest"] == 500

@@ -50,12 +50,13 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
     strings = [*trace.strings.strings, "cudaGraphLaunch", "another_kernel<float>", "fused_kernel<float>"]
     launch, another, fused = (len(trace.strings) + place for place in range(3))
     kind[np.isin(kind, (Kind.CPU_OP, Kind.PYTHON))] = Kind.OTHER
+    kind[origins.call[origins.call >= 0]] = Kind.OTHER
     external[kernel] = -1
     for each in np.unique(step).tolist():
         mine = np.flatnonzero((step == each) & (origins.call >= 0))
         if len(mine):
             call = int(origins.call[mine].min())
-            name[call], correlation[kernel[mine]] = launch, correlation[call]
+            name[call], kind[call], correlation[kernel[mine]] = launch, events.kind[call], correlation[call]
     doing = [(row,) for row in range(len(kernel))]
     kept = np.ones(len(kernel), bool)
     chosen = np.random.default_rng(seed).random(len(kernel)) < CHANGED_FRACTION

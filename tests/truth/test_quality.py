@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gzip
+import json
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
-from tests.drawn.real_traces import read_real, real_path
+from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.steps import find_steps
+from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
+from tests.truth.captured import captured
 from tests.truth.quality.damage import RULES, Rule
 from tests.truth.quality.scores import DEMO, REAL, Score, scored
 
@@ -26,16 +34,35 @@ KNOWN = {
     "rtx4080l_nano_vllm_decode.json.gz": ["launches_lost"],
 }
 #: Real ones of several kinds; `python -m tests.truth.quality` takes all.
-SOME = ("rtx5080_train_eager", "h800_deepseek_v3_train", "a100_qlora_bnb", "gh200_transformer_infer", "t4_train_fp32")
+SOME = (
+    "rtx5080_train_eager",
+    "h800_deepseek_v3_train",
+    "a100_qlora_bnb",
+    "gh200_transformer_infer",
+    "t4_train_fp32",
+    "rtx5080_train_graphed_callables",
+)
 
 
 def _found(paths: Sequence[Path], rule: Rule) -> list[Score]:
     return scored(((path.name, read_real(path)) for path in paths), [rule])
 
 
+def _simulated() -> Iterator[tuple[str, Trace]]:
+    return ((path.name, read_real(path)) for path in DEMO[::3])
+
+
+def _with_graphs() -> Iterator[tuple[str, Trace]]:
+    """One graph for each step."""
+    for path in DEMO:
+        trace = read_real(path)
+        if len(find_steps(trace).steps) >= 5:
+            yield path.name, captured(trace).trace
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_damage_of_simulated_recordings_is_found(rule: Rule) -> None:
-    scores = _found(DEMO[::3], rule)
+    scores = scored(_with_graphs() if "graph" in rule.name else _simulated(), [rule])
     changed, found = sum(each.changed for each in scores), sum(each.found for each in scores)
     assert changed >= len(rule.strengths)
     assert found >= RECALL * changed, [(each.strength, each.missed) for each in scores]
@@ -57,7 +84,36 @@ def test_nothing_is_found_on_simulated_recordings(path: Path) -> None:
     assert recording_findings(read_real(path)) == ()
 
 
+def test_nothing_is_found_on_simulated_recordings_of_graphs() -> None:
+    assert [name for name, trace in _with_graphs() if recording_findings(trace)] == []
+
+
 def test_only_what_is_wrong_is_found_on_real_recordings() -> None:
     real_path("traces_world")
     found = {path.name: [each.id for each in recording_findings(read_real(path))] for path in REAL}
     assert {name: ids for name, ids in found.items() if ids} == {name: KNOWN[name] for name in KNOWN if name in found}
+
+
+def _failed_allocations(path: Path) -> int:
+    """How often a thread asks for memory, gives memory back and asks again, with nothing else that counts in between:
+    read from the text of the trace, without any of what the package reads it with."""
+    data = json.loads(gzip.decompress(path.read_bytes()))
+    threads: dict[Any, list[tuple[float, str]]] = {}
+    for event in data if isinstance(data, list) else data["traceEvents"]:
+        if event.get("ph") == "X" and re.search("runtime|driver", event.get("cat", ""), re.IGNORECASE):
+            threads.setdefault((event["pid"], event["tid"]), []).append((float(event["ts"]), event["name"]))
+    letters = ("".join(_letter(name) for _, name in sorted(calls)) for calls in threads.values())
+    return sum(len(re.findall("(?<=M)F+(?=M)", each)) for each in letters)
+
+
+def _letter(name: str) -> str:
+    if re.match(r"(cuda|hip)(Malloc|Free)$", name):
+        return "M" if name.endswith("Malloc") else "F"
+    return "" if re.search("Synchronize|GetLastError|MemGetInfo|[GS]etDevice|Query|Captur", name) else "x"
+
+
+@on_every_real_trace
+def test_memory_runs_short_where_calls_say_so(path: str) -> None:
+    """In none of the real recordings that exist today."""
+    file = real_path(path)
+    assert allocation_retries(read_real(file)).times == _failed_allocations(file)

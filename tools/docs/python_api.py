@@ -14,12 +14,13 @@ from tb_steptime.notebook import span_tables
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kinds import Kind, kinds_of
+from tb_steptime.tables.steps import IDLE, STEPS
 from tools.docs.markdown import code, paragraphs, plain
 
 #: By attribute: the function that makes it, and the type of its rows, or its columns where they have none.
 _TABLES: Mapping[str, tuple[Callable[..., object], type | Mapping[str, Kind]]] = {
-    "span.steps": (span_tables.steps_table, span_tables.STEPS),
-    "span.idle": (span_tables.idle_table, span_tables.IDLE),
+    "span.steps": (span_tables.steps_table, STEPS.kinds_on(Surface.ROWS)),
+    "span.idle": (span_tables.idle_table, IDLE.kinds_on(Surface.ROWS)),
     "span.kernels": (span_tables.kernels_table, KernelGroup),
     "span.operators": (span_tables.operators_table, OperatorRow),
     "span.modules": (span_tables.modules_table, ModuleRow),

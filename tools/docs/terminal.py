@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,13 +13,16 @@ from msgspec import inspect as types
 from tb_steptime import cli
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.blocking import BLOCKING
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.comparison import ComparisonReport
 from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.recordings import WHICH
 from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.numbers import name_of
-from tb_steptime.terminal.compare_contract import ComparisonReport
 from tb_steptime.terminal.explanation import Explanations
-from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Column
+from tb_steptime.terminal.export.tables import TABLES
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
@@ -80,13 +83,15 @@ def compare_schema() -> str:
 
 def export_tables() -> str:
     """One section for each table, with the columns that it has beside those of every table."""
-    sections = [("Columns of every table", "Which recording a row is of.", SPAN_COLUMNS)]
-    sections += [(code(each.name), each.meaning, each.columns) for each in TABLES]
-    return "\n\n".join(f"### {name}\n\n{plain(meaning)}\n\n{_columns(columns)}" for name, meaning, columns in sections)
+    sections = [("Columns of every table", WHICH), *((code(each.table.id), each.table) for each in TABLES)]
+    return "\n\n".join(f"### {name}\n\n{plain(of.meaning)}\n\n{_exported(of)}" for name, of in sections)
 
 
-def _columns(columns: Iterable[Column]) -> str:
-    return table(("column", "unit", "meaning"), ((code(each.name), each.unit, plain(each.meaning)) for each in columns))
+def _exported(of: Table[Any]) -> str:
+    """What a row of a table has in a file."""
+    columns = of.on(Surface.EXPORT)
+    rows = ((code(each.name(Surface.EXPORT)), each.unit_words, plain(each.meaning)) for each in columns)
+    return table(("column", "unit", "meaning"), rows)
 
 
 def mcp_schema() -> str:
@@ -101,7 +106,7 @@ def mcp_schema() -> str:
         agent.Window,
         agent.Definitions,
     )
-    rows = "\n\n".join(map(_agent_rows, (KERNELS, OPERATORS, BLOCKING)))
+    rows = "\n\n".join(map(_agent_rows, (CARDS, KERNELS, OPERATORS, BLOCKING, ALLOCATIONS)))
     return "\n\n".join([*map(_schema, answers), rows])
 
 

@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import type { SpanHead } from "../api.gen";
 import { recordedOn } from "../format";
 
-export interface About {
+interface About {
   /** "overview" */
   view: string;
   /** As the names of saved files begin: "run worker span 1". */
@@ -13,17 +13,26 @@ export interface About {
   words: readonly string[];
   /** Of tb-steptime. */
   version: string;
+  /** The address of what is shown. */
+  link(): string;
 }
 
-export const UNKNOWN: About = { view: "", recording: "", words: [], version: "" };
+/** The tab, as far as it is told of here. */
+interface Teller {
+  meanings: { version: string };
+  address(): string;
+}
+
+const UNKNOWN: About = { view: "", recording: "", words: [], version: "", link: () => "" };
 
 export const AboutContext = createContext<About>(UNKNOWN);
 
-export function aboutSpan(view: string, head: SpanHead, version: string): About {
+export function aboutSpan(view: string, head: SpanHead, { meanings: { version }, address }: Teller): About {
   const { run, worker, number, simulated } = head;
   return {
     view,
     version,
+    link: address,
     recording: `${run} ${worker} span ${number}`,
     words: [
       run,
@@ -36,9 +45,9 @@ export function aboutSpan(view: string, head: SpanHead, version: string): About 
   };
 }
 
-export function aboutRuns(view: string, runs: readonly string[], version: string): About {
+export function aboutRuns(view: string, runs: readonly string[], { meanings: { version }, address }: Teller): About {
   const recording = runs.length === 1 ? runs[0]! : `${runs.length} runs`;
-  return { view, version, recording, words: [runs.length <= 4 ? runs.join(", ") : recording] };
+  return { view, version, link: address, recording, words: [runs.length <= 4 ? runs.join(", ") : recording] };
 }
 
 /** "v100_workers4 · worker0 · span 1 · recorded 9 June 2021 · tb-steptime 0.2.0" */

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-export interface Chip {
+interface Chip {
   id: string;
   label: string;
   meaning?: string;

@@ -106,7 +106,7 @@ function Choices({ table, columns, choice }: ColumnsMenuProps) {
   );
 }
 
-export const totalsChoices = (steps: number): readonly { id: Totals; label: string }[] => [
+const totalsChoices = (steps: number): readonly { id: Totals; label: string }[] => [
   { id: "step", label: "a step" },
   { id: "recording", label: `all ${count(steps)} steps` },
 ];

@@ -4,22 +4,26 @@ import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../api.gen";
 import { widestOf } from "../dom/text_width";
 import { text } from "../format";
-import { type Column, Table } from "./table";
+import { type Cell, type Column, type FileColumn, Table } from "./table";
 
-export interface DataColumn {
+interface DataColumn {
   label: string;
   /** Of the column's numbers; a column of names has none. */
   unit?: Unit;
 }
-
-export type Cell = number | string | null;
 
 export interface TableData {
   columns: readonly DataColumn[];
   rows: readonly (readonly Cell[])[];
 }
 
-export function cellText(cell: Cell, { unit }: DataColumn): string {
+/** The table that columns make of rows. */
+export const tableData = <Row,>(columns: readonly FileColumn<Row>[], rows: readonly Row[]): TableData => ({
+  columns: columns.map(({ label, unit }) => (unit === undefined ? { label } : { label, unit })),
+  rows: rows.map((row) => columns.map(({ of }) => of(row))),
+});
+
+function cellText(cell: Cell, { unit }: DataColumn): string {
   return typeof cell === "string" ? cell : text(cell, unit ?? "number");
 }
 

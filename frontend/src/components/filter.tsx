@@ -32,3 +32,18 @@ export function Filter({ label, placeholder, typed, change, shown, all, folded =
     </>
   );
 }
+
+interface UnmatchedProps extends Pick<FilterProps, "typed" | "change"> {
+  /** "No call" */
+  what?: string;
+}
+
+/** In place of rows where none holds what was typed. */
+export const Unmatched = ({ what = "Nothing here", typed, change }: UnmatchedProps) => (
+  <>
+    {what} matches <code>{typed}</code>.{" "}
+    <button class="link" onClick={() => change(null)}>
+      Clear
+    </button>
+  </>
+);

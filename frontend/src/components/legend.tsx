@@ -5,7 +5,7 @@ import { fillClass } from "../colour";
 import { DASH, percent, type Scale } from "../format";
 import { sentence } from "../phrase";
 
-export interface LegendPart {
+interface LegendPart {
   meaning: PartMeaning;
   ns: number;
   share: number;
@@ -70,9 +70,9 @@ function LegendButton({ part: { meaning, ns, share, absent }, scale, off, press 
   );
 }
 
-export function toggled(id: string, off: ReadonlySet<string>): ReadonlySet<string> {
-  const next = new Set(off);
-  if (!next.delete(id)) next.add(id);
+export function toggled<T>(one: T, all: ReadonlySet<T>): ReadonlySet<T> {
+  const next = new Set(all);
+  if (!next.delete(one)) next.add(one);
   return next;
 }
 

@@ -10,17 +10,17 @@ import { csv, DataTable, type TableData, tsv } from "./data_table";
 import { Menu, type MenuEntry } from "./popup";
 import { Sentence } from "./sentence";
 
-interface PictureProps {
+export interface PictureProps {
   title: Phrase | string;
   sub?: ComponentChildren;
   /** The quiet line is long: it has a line of its own. */
   below?: boolean;
   /** Opens the name of saved files. */
   name: string;
-  /** The figures of the picture; made only when asked for. */
+  /** The figures of the picture; made only when they are asked for. */
   table(): TableData;
-  /** The address that shows this picture as it is. */
-  link(): string;
+  /** The address that shows this picture as it is, where the page's does not. */
+  link?(): string;
   /** More entries of the menu. */
   entries?: readonly MenuEntry[];
   /** Buttons next to the title, such as a choice of metric. */
@@ -34,11 +34,12 @@ interface PictureProps {
 const SHORT = 24;
 
 export function Picture(props: PictureProps) {
-  const { title, sub, below = false, name, table, link, entries: more = [], tools, drawn = true, children } = props;
+  const { title, sub, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const second = useRef<HTMLSpanElement>(null);
   const about = useContext(AboutContext);
+  const { link = about.link } = props;
   const stem = fileStem(about, name);
   const caption = (): Caption => ({
     title: typeof title === "string" ? title : sentence(title),

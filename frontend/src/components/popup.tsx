@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useLatest } from "../dom/latest";
+import { useLatest } from "../dom/hooks";
 
 /** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
 export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {

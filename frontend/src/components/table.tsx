@@ -1,17 +1,25 @@
 /** A table of any length: heads that sort, a filter, only the rows visible are drawn. */
 
-import type { ComponentChildren } from "preact";
-import { useCallback, useMemo, useRef } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
-import { NoValues, useEmptyAside } from "./empty_columns";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
-import { directionOf, Sorted } from "./sorted";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
-import { useMarkedRow } from "./table_mark";
-import { orderOf, sorted } from "./table_order";
+
+/** A value of a table, as a file holds it. */
+export type Cell = number | string | null;
+
+/** A column of a saved file. */
+export interface FileColumn<Row> {
+  label: string;
+  /** Of the column's numbers; a column of names has none. */
+  unit?: Unit;
+  of(row: Row): Cell;
+}
 
 export interface Column<Row> {
   id: string;
@@ -35,6 +43,29 @@ export interface Column<Row> {
   extra?: boolean;
   /** No row has a value here. */
   empty?: boolean;
+  /** What a saved file holds of it, where that is not the one value that it shows or sorts by. */
+  file?: readonly FileColumn<Row>[];
+}
+
+/** What a saved file holds of a table: of each column its figure or name, all whole. */
+export function fileColumns<Row>(columns: readonly Column<Row>[]): FileColumn<Row>[] {
+  return columns.flatMap(({ label, figures, order, file }) => {
+    if (file || label === "") return file ?? [];
+    if (figures) return [{ label, unit: figures.unit, of: figures.of }];
+    return order ? [{ label, of: order }] : [];
+  });
+}
+
+/** Fields of a row as columns of a saved file: what each is called. */
+export function fileFields<Row>(
+  labels: { readonly [Field in keyof Row as Row[Field] extends Cell ? Field : never]?: string },
+  unit?: Unit,
+): FileColumn<Row>[] {
+  return Object.entries<string>(labels as Record<string, string>).map(([field, label]) => ({
+    label,
+    ...(unit && { unit }),
+    of: (row) => row[field as keyof Row] as Cell,
+  }));
 }
 
 /** A line under the rows. */
@@ -45,7 +76,7 @@ export interface Foot {
   cells: Readonly<Record<string, ComponentChildren>>;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -284,4 +315,124 @@ function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writ
   const shown = cell ? cell(row, written, write) : written;
   if (shown !== DASH || missing === undefined) return shown;
   return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
+}
+
+/** What of a column its order needs. */
+interface Ordered<Row> {
+  id: string;
+  figures?: Figures<Row>;
+  order?(row: Row): number | string | null;
+}
+
+function orderOf<Row>({ order, figures }: Ordered<Row>) {
+  return order ?? figures?.of;
+}
+
+/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Ordered<Row>[],
+  sort: string | undefined,
+): readonly Row[] {
+  const down = sort?.startsWith("-") ?? false;
+  const column = columns.find(({ id }) => id === sort?.replace(/^-/, ""));
+  const order = column && orderOf(column);
+  if (!order) return rows;
+  const keyed = rows.map((row) => [order(row), row] as const);
+  keyed.sort(([a], [b]) =>
+    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
+  );
+  return keyed.map(([, row]) => row);
+}
+
+const NAMES = new Intl.Collator("en", { numeric: true });
+
+function compare(a: number | string, b: number | string): number {
+  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+}
+
+/** The columns; those that are empty for every row so far are left to the reader to add: none while it is sorted by. */
+function useEmptyAside<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  sort: string | undefined,
+): readonly Column<Row>[] {
+  const filled = useRef(new Set<string>()); // a filter that leaves only empty cells moves no column
+  return useMemo(() => {
+    for (const column of columns) if (isFilled(column, rows)) filled.current.add(column.id);
+    const empty = ({ id, label }: Column<Row>) =>
+      label !== "" && !filled.current.has(id) && sort?.replace("-", "") !== id;
+    return rows.length === 0
+      ? columns
+      : columns.map((each) => (empty(each) ? { ...each, extra: true, empty: true } : each));
+  }, [columns, rows, sort]);
+}
+
+function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
+  const of = orderOf(column);
+  return of === undefined || rows.some((row) => of(row) !== null);
+}
+
+interface NoValuesProps<Row> {
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+}
+
+function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
+  const empty = columns.filter((column) => column.empty);
+  if (empty.length === 0) return null;
+  const reasons = new Set(
+    empty.flatMap(({ missing }) => missing ?? []).map((why) => (typeof why === "string" ? why : why(rows[0]!))),
+  );
+  return (
+    <p class="quiet small aside">
+      No values for: {[`${empty.map(({ label }) => label).join(", ")}.`, ...reasons].join(" ")}
+    </p>
+  );
+}
+
+/** Which way a table is sorted by a column, if it is. */
+const directionOf = (sort: string | undefined, id: string) =>
+  sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
+
+interface SortedProps {
+  columns: readonly { id: string; label: string }[];
+  sort: string | undefined;
+}
+
+/** Says aloud by what the rows are sorted, once that changes. */
+function Sorted({ columns, sort }: SortedProps) {
+  const first = useRef(sort);
+  const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
+  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
+  if (said !== "") first.current = undefined;
+  return (
+    <p class="visually-hidden" role="status">
+      {said}
+    </p>
+  );
+}
+
+/** `placeOf`: the row's place among all; below 0: there is none. Once for each link: scrolling away stays possible. */
+function useMarkedRow<Key>(
+  box: RefObject<HTMLElement | null>,
+  mark: Key | undefined,
+  placeOf: (mark: Key) => number,
+  row_px: number,
+): void {
+  const shown = useRef<Key | undefined>(undefined);
+  useEffect(() => {
+    const element = box.current;
+    if (!element || mark === undefined || shown.current === mark) return;
+    const at = placeOf(mark);
+    if (at < 0) return;
+    const row = element.querySelector<HTMLElement>(`tr[aria-rowindex="${at + ROW_INDEX_FROM}"]`);
+    if (!row) {
+      element.scrollTop = at * row_px; // drawn then, and shown by the next effect
+      return;
+    }
+    shown.current = mark;
+    row.scrollIntoView({ block: "center" });
+    row.focus({ preventScroll: true });
+  });
 }

@@ -1,6 +1,13 @@
+/** A figure as a tile: with its line over the steps, and the change from the span before. */
+
 import type { ComponentChildren } from "preact";
+import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
+import { Spark, type SparkRun } from "../charts/lines/spark";
 import { hint } from "../dom/hint";
-import type { Figure } from "../format";
+import { change, type Figure, figure, scaleFor, text } from "../format";
+import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
+import { Sentence } from "./sentence";
 
 interface TileProps {
   label: string;
@@ -15,7 +22,7 @@ interface TileProps {
 }
 
 /** A figure with its name, its line over the steps and what changed. All tiles have one height, whatever is known. */
-export function Tile({ label, meaning, figure, other, spark, remark }: TileProps) {
+function Tile({ label, meaning, figure, other, spark, remark }: TileProps) {
   return (
     <li {...hint(meaning)}>
       <div class="k">{label}</div>
@@ -64,4 +71,116 @@ export function TilePlace({ label }: { label: string }) {
       <div class="d">{"\u00a0"}</div>
     </li>
   );
+}
+
+/** A metric of the span as a tile, with its line over the steps and the change from the span before. */
+interface SeriesTileProps {
+  series: Series;
+  /** In place of the change line. */
+  remark: Phrase | undefined;
+  head: SpanHead;
+  neighbours: readonly Neighbour[];
+  meanings: Meanings;
+  /** The span that is compared with, and its figure. */
+  compared?: { name: string; value: number | null } | undefined;
+}
+
+export function SeriesTile({ series, remark, head, neighbours, meanings, compared }: SeriesTileProps) {
+  const metric = meanings.metric(series.metric);
+  const why = series.reason ? ` ${sentence(meanings.explain(series.reason))}` : "";
+  return (
+    <Tile
+      label={metric.label}
+      meaning={metric.meaning + why}
+      figure={figure(series.value, metric.unit)}
+      other={compared && figure(compared.value, metric.unit)}
+      spark={!compared && <Spark runs={sparkRuns(series, head.number, neighbours)} colour={metric.colour} />}
+      remark={
+        compared
+          ? against(series.value, compared, metric.unit)
+          : changeLine(series, remark, head.number, neighbours, meanings)
+      }
+    />
+  );
+}
+
+/** With more spans than this a line has one point per span: steps would be finer than a pixel. */
+const SPANS_BY_STEP = 3;
+
+/** The span's own steps and its neighbours', in time order; of many spans, their values. */
+export function sparkRuns(series: Series, number: number, neighbours: readonly Neighbour[]): SparkRun[] {
+  const others = neighbours.filter((other) => other.steps[series.metric]?.some((value) => value !== null));
+  const ordered = [...others, null].sort((a, b) => (a?.number ?? number) - (b?.number ?? number));
+  if (ordered.length <= SPANS_BY_STEP) {
+    return ordered.map((other) => ({
+      values: other ? (other.steps[series.metric] ?? []) : series.steps,
+      firm: !other,
+    }));
+  }
+  const values = ordered.map((other) => (other ? (other.values[series.metric] ?? null) : series.value));
+  return [
+    { values: values.slice(0, ordered.indexOf(null) + 1), firm: true },
+    { values: values.slice(ordered.indexOf(null) + 1), firm: false },
+  ];
+}
+
+function changeLine(
+  series: Series,
+  remark: Phrase | undefined,
+  number: number,
+  neighbours: readonly Neighbour[],
+  meanings: Meanings,
+) {
+  if (series.value === null) return series.reason && <Why reason={meanings.explain(series.reason)} />;
+  if (remark) return <Sentence phrase={remark} style="table" />;
+  const unit = meanings.metric(series.metric).unit;
+  const value = (other: Neighbour) => other.values[series.metric] ?? null;
+  const before = nearest(neighbours, (other) => other.number < number && value(other) !== null, number);
+  if (before) return `${change(value(before)!, series.value, unit)} since span ${before.number}`;
+  const next = nearest(neighbours, (other) => other.number > number && value(other) !== null, number);
+  if (next) return `${asAbove(value(next)!, series.value, unit)} in span ${next.number}`;
+  return stepRange(series, unit);
+}
+
+/** A time in the unit of the tile's figure. */
+const asAbove = (value: number, figure: number, unit: Unit): string =>
+  unit === "ns" && figure > 0 ? scaleFor(figure, unit).text(value) : text(value, unit);
+
+function Why({ reason }: { reason: Phrase }) {
+  return (
+    <span {...hint(sentence(reason))}>
+      <Sentence phrase={reason} />
+    </span>
+  );
+}
+
+/** "36.5 ms more", than in the span that the bar names. */
+function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {
+  if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
+  const moved = change(other, value, unit);
+  if (moved === "unchanged") return `the same in ${name}`;
+  return (
+    <span {...hint(`${moved} against ${name}`)}>
+      {moved} vs {name}
+    </span>
+  );
+}
+
+function nearest(
+  neighbours: readonly Neighbour[],
+  wanted: (other: Neighbour) => boolean,
+  number: number,
+): Neighbour | undefined {
+  return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
+}
+
+/** A span without a neighbour still moves from step to step. */
+function stepRange({ steps }: Series, unit: Unit): string | undefined {
+  const known = steps.filter((value) => value !== null);
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  const scale = scaleFor(high, unit);
+  return known.length > 1 && scale.number(low) !== scale.number(high)
+    ? `${scale.number(low)} to ${scale.text(high)}`
+    : undefined;
 }

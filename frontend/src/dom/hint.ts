@@ -6,7 +6,7 @@
  *   <span {...hint(text)}>           anything else: the element becomes a stop of the Tab key
  */
 
-export interface HintAttributes {
+interface HintAttributes {
   "data-hint"?: string;
   tabIndex?: 0;
 }

@@ -101,7 +101,7 @@ function linesOf(node: Text): { text: string; box: DOMRect }[] {
 }
 
 /** What a canvas shows, as marks of an SVG document from 0, 0; all of it, where the canvas shows a part. */
-export interface CanvasMarks {
+interface CanvasMarks {
   height: number;
   marks(): string;
 }

@@ -15,7 +15,7 @@ export const PERFETTO = "https://ui.perfetto.dev";
  */
 export type Handed = "given" | "blocked" | "offline" | "closed" | "silent";
 
-export interface HandedTrace {
+interface HandedTrace {
   title: string;
   name: string;
   bytes: ArrayBuffer;

@@ -8,7 +8,7 @@ import { useEffect, useState } from "preact/hooks";
 /** Rows drawn beyond the edges, so that a fast scroll shows no gap. */
 const BEYOND = 8;
 
-export interface RowWindow {
+interface RowWindow {
   first: number;
   /** One past the last. */
   end: number;

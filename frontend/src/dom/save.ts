@@ -30,7 +30,7 @@ export async function savePng(name: string, figure: HTMLElement, caption: Captio
 }
 
 /** The picture as it stands on the page. */
-export function drawn(figure: HTMLElement, caption: Caption): Drawing {
+function drawn(figure: HTMLElement, caption: Caption): Drawing {
   const root = getComputedStyle(document.documentElement);
   const token = (name: string) => root.getPropertyValue(name).trim();
   const legend = legendOf(figure);

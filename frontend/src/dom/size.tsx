@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useLatest } from "./latest";
+import { useLatest } from "./hooks";
 
 export interface Size {
   width: number;

@@ -5,7 +5,7 @@ import { shortened } from "../format";
 /** Sizes of theme/tokens.css: ticks, and cells and second lines. */
 const SIZES_PX = { axis: 11, small: 12 } as const;
 
-export type TextSize = keyof typeof SIZES_PX;
+type TextSize = keyof typeof SIZES_PX;
 
 /** Texts whose widths are kept. */
 const MAX_KNOWN = 50_000;

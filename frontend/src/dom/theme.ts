@@ -1,7 +1,7 @@
 /** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
  * system asks for. */
 
-import { textureSheet } from "../textures";
+import { textureSheet } from "../colour";
 import base from "../theme/base.css?inline";
 import forced from "../theme/forced.css?inline";
 import meaning from "../theme/meaning.css?inline";
@@ -14,8 +14,14 @@ const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
   eager: true,
 });
 
+/** What a room builds on comes before it. Within a room the order does not matter: `dev/limits.mjs` holds that. */
+const ROOMS = ["charts", "components", "frame", "states", "views"];
+
+const roomOf = (path: string): number => ROOMS.findIndex((room) => path.startsWith(`../${room}/`));
+
 export function styleSheet(): string {
-  return [tokens, base, meaning, textureSheet(), ...Object.values(beside), print, forced].join("\n");
+  const sheets = Object.entries(beside).sort(([a], [b]) => roomOf(a) - roomOf(b));
+  return [tokens, base, meaning, textureSheet(), ...sheets.map(([, sheet]) => sheet), print, forced].join("\n");
 }
 
 const DARK = "dark-mode";

@@ -6,25 +6,20 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
-import { Late } from "../components/late";
-import { Terms } from "../components/terms";
+import { Terms } from "../components/sentence";
+import { Late } from "../components/waiting";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
-import type { Rounds, Trouble } from "../server/rounds";
-import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
-import { type Watched, watchIndex } from "../server/watch";
-import { Empty } from "../states/empty";
-import { Failed } from "../states/failed";
-import { Opening } from "../states/opening";
-
+import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
+import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
+import { Empty, Failed, Opening } from "../states/states";
 import { hasTotals, isViewId, VIEWS } from "../views";
-
 import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
-import { Content, type Source } from "./content";
+import { Content } from "./content";
 import { useFirstPart } from "./part";
-import { CONTENT, SkipLink } from "./skip";
+import { CONTENT, SkipLink } from "./top";
 
 interface AppProps {
   client: Client;
@@ -166,7 +161,7 @@ function troubleOf(watched: Watched | null, { answer, trouble }: Asked<Catalogue
 }
 
 /** Says aloud, to those who listen, which span was read last. */
-export function Finished({ index }: { index: Index }) {
+function Finished({ index }: { index: Index }) {
   const ready = useRef<ReadonlySet<string> | null>(null);
   const announced = useRef("");
   const now = selections(index).filter(({ span }) => span.state === "ready");

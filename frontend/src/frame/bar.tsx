@@ -1,6 +1,6 @@
 /** The slim bar: which run, worker and span, what is being read, and a link to share. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import {
   comparedWith,
   compareKey,
@@ -14,13 +14,14 @@ import {
 } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { Hints } from "../components/hints";
+import { Menu } from "../components/popup";
 import { hint } from "../dom/hint";
+import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { Picker, type PickerEntry } from "./picker";
-import { Share, type ShareProps } from "./share";
 import { ShortcutsButton } from "./shortcuts";
 
 interface BarProps extends Pick<ShareProps, "summary" | "report"> {
@@ -209,3 +210,49 @@ const spansOf = (index: Index): SpanEntry[] =>
 
 const readingNow = (index: Index): SpanEntry[] =>
   spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);
+
+/** What is passed on: the address of what is shown, its summary as text, all of it as one page. */
+interface ShareProps {
+  link(): string;
+  /** Of the chosen span; null: it is not known. */
+  summary(): Promise<string | null>;
+  /** The page; null: it did not come. Absent: this is one. */
+  report: (() => Promise<Blob | null>) | undefined;
+}
+
+/** How long the button says what it did. */
+const SHOWN_MS = 2_000;
+
+const WITHOUT_EVENTS = "One page with all views, and no single events. With these: tb-steptime report --timeline";
+
+const SAVING = "Saving…";
+
+function Share({ link, summary, report }: ShareProps) {
+  const [status, setStatus] = useState<string | null>(null);
+  useEffect(() => {
+    if (status === null || status === SAVING) return;
+    const timer = setTimeout(() => setStatus(null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [status]);
+  const copied = async (text: string | null) =>
+    setStatus(text !== null && (await copy(text)) ? "Copied" : "Not copied");
+  const saved = async (page: Promise<Blob | null>) => {
+    setStatus(SAVING);
+    const blob = await page;
+    if (blob) saveBlob("report.html", blob);
+    setStatus(blob ? "Saved" : "Not saved");
+  };
+  const entries = [
+    { label: "Copy link", choose: () => void copied(link()) },
+    { label: "Copy summary as Markdown", choose: async () => copied(await summary()) },
+    ...(report ? [{ label: "Save as report", hint: WITHOUT_EVENTS, choose: () => void saved(report()) }] : []),
+  ];
+  return (
+    <Menu label="Share: link, summary, report" entries={entries}>
+      <span class={status === null ? "" : "hush"}>Share</span>
+      <span class="status" role="status">
+        {status}
+      </span>
+    </Menu>
+  );
+}

@@ -2,13 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { compareKey, keysOf, namesIn, type Selection } from "../address/selection";
-import type { PageOf, ViewId } from "../api.gen";
+import type { PageOf, SpanHead, TimelineResult, ViewId } from "../api.gen";
 import { Note } from "../components/note";
+import { counted, scaleFor } from "../format";
 import type { Answer } from "../server/client";
-import { TimelineComparison } from "../views/compare/timeline";
+import { signed } from "../views/compare/difference";
 import type { Compared, Names, Tab } from "../views/props";
-import { stepAt } from "../views/timeline/data/steps";
-import { differing } from "./comparable";
+import { stepAt, stepOrWhole } from "../views/timeline/data/steps";
 
 /** A comparison that the address asks for, whether the other span's page is there or not. */
 export interface Comparison extends Names {
@@ -88,4 +88,84 @@ function stateOf({ name, own, compared, answer }: Comparison): string {
   if (answer?.kind === "problem") return `: ${name} could not be analysed, so only ${own} is shown`;
   if (!compared) return `: ${name} is not read yet`;
   return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
+}
+
+/** A sentence for each; none: the two are alike. */
+export function differing(own: SpanHead, other: SpanHead, names: Names): string[] {
+  return [byMachine, byCount, byRanks, bySteps, bySimulation].flatMap((found) => found(own, other, names) ?? []);
+}
+
+type Difference = (own: SpanHead, other: SpanHead, names: Names) => string | null;
+
+const models = ({ device_names: names }: SpanHead): string => [...new Set(names)].sort().join(" and ");
+
+const byMachine: Difference = (own, other, { own: a, name: b }) => {
+  const [here, there] = [models(own), models(other)];
+  if (here === there) return null;
+  if (here === "" || there === "") {
+    const [on, off] = here === "" ? [b, a] : [a, b];
+    return (
+      `Only ${on} recorded a GPU, ${off} recorded the CPU alone: ` +
+      "a step is not the same work for the CPU, and figures of the GPU have no counterpart."
+    );
+  }
+  return `${a} ran on ${here}, ${b} on ${there}: times differ for that reason too.`;
+};
+
+const byCount: Difference = ({ device_names: own }, { device_names: other }, { own: a, name: b }) =>
+  own.length === other.length || own.length === 0 || other.length === 0
+    ? null
+    : `${a} records ${counted(own.length, "GPU")}, ${b} ${counted(other.length, "GPU")}.`;
+
+const byRanks: Difference = ({ world_size: own }, { world_size: other }, { own: a, name: b }) =>
+  (own ?? 1) === (other ?? 1)
+    ? null
+    : `${a} has ${counted(own ?? 1, "rank")}, ${b} ${counted(other ?? 1, "rank")}: a step may hold another batch.`;
+
+const STEPS = {
+  marks: "marked by the profiler",
+  inferred: "inferred from repeated calls",
+  recording: "the whole recording as one",
+} as const;
+
+const bySteps: Difference = ({ steps_by: own }, { steps_by: other }, { own: a, name: b }) =>
+  own === other
+    ? null
+    : `Steps of ${a} are ${STEPS[own]}, those of ${b} are ${STEPS[other]}: a step may not be the same piece of work.`;
+
+const bySimulation: Difference = ({ simulated: own }, { simulated: other }, { own: a, name: b }) => {
+  if ((own === null) === (other === null)) return null;
+  const [made, recorded] = own === null ? [b, a] : [a, b];
+  return `${made} is simulated, ${recorded} is recorded.`;
+};
+
+/** Why the Timeline shows one span of a comparison, and how long its step is in both. */
+interface TimelineComparisonProps {
+  result: TimelineResult;
+  compared: Compared<"timeline">;
+  /** Place of the step that is shown; null: there are no steps. */
+  at: number | null;
+  /** Opens the other span, at a step of it. */
+  open(step: string | null): void;
+}
+
+function TimelineComparison({ result, compared: { name, own, page }, at, open }: TimelineComparisonProps) {
+  const here = stepOrWhole(result, at);
+  const there = page.result.steps.find((step) => step.name === here.name) ?? null;
+  return (
+    <p class="quiet small aside">
+      The Timeline draws one span at a time: this is {own}. {there && lengths(here, there, name)}{" "}
+      <button class="link" onClick={() => open(there?.name ?? null)}>
+        {there ? `Open step ${there.name} of ${name}` : `Open ${name}`}
+      </button>
+    </p>
+  );
+}
+
+type Lasts = TimelineResult["steps"][number];
+
+function lengths(here: Lasts, there: Lasts, name: string): string {
+  const [own, other] = [here.end_ns - here.start_ns, there.end_ns - there.start_ns];
+  const scale = scaleFor(Math.max(own, other), "ns");
+  return `Step ${here.name} takes ${scale.text(own)}, in ${name} ${scale.text(other)} (${signed(own - other, scale)}).`;
 }

@@ -3,37 +3,22 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
-import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
+import type { Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
-import type { Answer, Client } from "../server/client";
-import type { Rounds } from "../server/rounds";
-import { type AnswerCache, type Asked, pageName, useAnswer } from "../server/use_answer";
-import { isReading, type Watched } from "../server/watch";
-import { Boundary } from "../states/failed";
-import { Gone } from "../states/gone";
+import type { Answer } from "../server/client";
+import { type Asked, pageName, type Source, useAnswer } from "../server/use_answer";
+import { isReading } from "../server/watch";
+import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
-import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import { withShortNames } from "../views/trends/cast";
-import { trendsPart } from "../views/trends/part";
+import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { trendsPart, withShortNames } from "../views/trends/part";
 import { type Comparison, ComparisonBar } from "./comparison";
-import { JobContent, useJob } from "./job";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
 import { useOtherParts, usePart, withPart } from "./part";
-import { PrintedFoot } from "./printed";
-import { simulatedRuns } from "./simulated";
-import { CONTENT } from "./skip";
-import { Top } from "./top";
+import { CONTENT, PrintedFoot, simulatedRuns, Top } from "./top";
 import { ViewList } from "./views";
-
-/** Where answers come from. */
-export interface Source {
-  client: Client;
-  cache: AnswerCache;
-  watched: Watched;
-  watch: Rounds;
-}
 
 interface ContentProps {
   view: ViewId;
@@ -146,7 +131,7 @@ function SpanContent({
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <AboutContext.Provider value={aboutSpan(view, page.head, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
         {page.gap || (
           <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
         )}
@@ -198,7 +183,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   return (
     <>
       <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab)}>
         <View page={page} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>
@@ -244,5 +229,43 @@ function trendsVersion(index: Index): string {
   return (
     `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ` +
     `${index.spans_total}`
+  );
+}
+
+/** Another rank of the same job has the same answer. */
+function useJob(on: boolean, chosen: Selection, index: Index, { client, cache }: Source): Asked<RanksPage> {
+  const last = useRef<{ name: string; spans: readonly string[] } | null>(null);
+  const { id } = chosen.span;
+  const name = last.current?.spans.includes(id) ? last.current.name : `ranks ${id}`;
+  const asked = useAnswer(cache, on ? name : null, jobVersion(index, chosen), (signal) => client.ranks(id, signal));
+  if (asked.answer?.kind === "ready") last.current = { name, spans: asked.answer.value.spans };
+  return asked;
+}
+
+/** Each rank that is read changes the answer: with many, not each of them is worth another one. */
+function jobVersion(index: Index, { run }: Selection): string {
+  const spans = run.workers.flatMap((worker) => worker.spans);
+  const ready = spans.filter(({ state }) => state === "ready").length;
+  const pace = ready < spans.length ? Math.max(1, Math.floor(ready / READ_BETWEEN)) : 1;
+  return `${Math.floor(ready / pace)} ${ready === spans.length} ${index.spans_total}`;
+}
+
+/** The answer is asked for again when so much more of it is there: a tenth. */
+const READ_BETWEEN = 10;
+
+function JobContent({ view, asked, selection, tab, again }: AnsweredProps<RanksPage>) {
+  const { answer } = asked;
+  if (answer?.kind !== "ready")
+    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+  const page = answer.value;
+  const View = VIEWS[view].part.now() as ComponentType<RanksViewProps>;
+  return (
+    <>
+      <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
+      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab)}>
+        <View page={page} chosen={selection} tab={tab} />
+        <PrintedFoot />
+      </AboutContext.Provider>
+    </>
   );
 }

@@ -2,13 +2,11 @@
 
 import type { Selection } from "../address/selection";
 import type { Problem, ViewId, Waiting } from "../api.gen";
-import { Late } from "../components/late";
+import { Late } from "../components/waiting";
 import { bytes, counted } from "../format";
 import { isFinal } from "../server/recorded";
 import type { Asked } from "../server/use_answer";
-import { Failed } from "../states/failed";
-import { Opening } from "../states/opening";
-import { Reading } from "../states/reading";
+import { Failed, Opening, Reading } from "../states/states";
 import { VIEWS } from "../views";
 import type { Tab } from "../views/props";
 

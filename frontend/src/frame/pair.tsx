@@ -6,19 +6,16 @@ import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen
 import { AboutContext, aboutRuns } from "../components/about";
 import { Sentence } from "../components/sentence";
 import type { Answer } from "../server/client";
-import { type Asked, useAnswer } from "../server/use_answer";
+import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
 import { chainRuns } from "../views/compare/chain_runs";
 import type { Names, PairViewProps, Tab } from "../views/props";
 import { PairLine } from "./comparison";
-import type { Source } from "./content";
 import { NotReady } from "./not_ready";
-import { PrintedFoot } from "./printed";
-import { simulatedRuns } from "./simulated";
-import { Top } from "./top";
+import { PrintedFoot, simulatedRuns, Top } from "./top";
 
 /** What the address holds against each other, and how far the answers are. */
-export interface PairAsked {
+interface PairAsked {
   other: Selection | null;
   asked: Asked<ComparePage>;
   chain: Asked<ChainPage>;
@@ -77,7 +74,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
     return (
       <>
         <Top job={null} headline={headlineOf(nothingYet(tab.index))} simulated={null} notes={[]} tab={tab} />
-        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab.meanings.version)}>
+        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
           <PrintedFoot />
         </AboutContext.Provider>
@@ -111,7 +108,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           <Sentence phrase={found.scaling} terms />
         </p>
       )}
-      <AboutContext.Provider value={aboutRuns("compare", runs, tab.meanings.version)}>
+      <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={{ ...names, found }} />
         <PrintedFoot />
       </AboutContext.Provider>

@@ -1,7 +1,7 @@
 /** The sheet of shortcuts: a press on the bar's "?", or the key, opens it over the page. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useFocusBack } from "../dom/focus_back";
+import { useFocusBack } from "../dom/hooks";
 import { type Shortcut, TIMELINE_SHORTCUTS } from "../views/timeline/input/shortcuts";
 
 const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [

@@ -1,11 +1,13 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
+import { useContext } from "preact/hooks";
 import { WHOLE_RECORDING } from "../address/selection";
+import { shortNames } from "../address/short_names";
 import { rangeInTimeline } from "../address/timeline";
-import type { FindingText, Headline, JobText, NoteText } from "../api.gen";
+import type { FindingText, Headline, Index, JobText, NoteText } from "../api.gen";
+import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
-import { Note, Notes } from "../components/note";
-import { Quality } from "../components/quality";
+import { Note, Notes, Quality } from "../components/note";
 import { Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
@@ -99,5 +101,39 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
         </button>
       )}
     </section>
+  );
+}
+
+/** On paper no bar says what is shown. */
+export function PrintedFoot() {
+  return <p class="printed">{footOf(useContext(AboutContext))}</p>;
+}
+
+/** Names in a note. */
+const MOST_NAMED = 6;
+
+/** A picture of many runs says which of them nobody recorded. among: those that it shows. */
+export function simulatedRuns({ runs }: Index, among: readonly string[]): string | null {
+  const shown = runs.filter(({ name }) => among.includes(name));
+  const labels = shortNames(shown.map(({ name }) => name));
+  const names = shown.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
+  const more = names.length - MOST_NAMED;
+  if (names.length === 0) return null;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
+}
+
+/** The first stop of the Tab key: past the bar and the list of views. Seen while it has the focus. */
+export const CONTENT = "content";
+
+export function SkipLink() {
+  const skip = (event: MouseEvent) => {
+    event.preventDefault(); // the fragment of the address is TensorBoard's
+    document.getElementById(CONTENT)?.focus();
+  };
+  return (
+    <a class="skip button" href={`#${CONTENT}`} onClick={skip}>
+      Skip to the content
+    </a>
   );
 }

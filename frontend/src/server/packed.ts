@@ -1,14 +1,15 @@
 /** Reads what `tb_steptime/serve/report/packing.py` made small: rows that are written as columns. */
 
-import { unlzma } from "./lzma";
-
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
-/** JSON that was put into columns, compressed and written as letters. */
-export function unpacked(letters: string): Json {
+/** The text that was compressed and written as letters. Rejects where they are cut short or damaged. */
+export function decompressed(letters: string): Promise<string> {
   const bytes = Uint8Array.from(atob(letters.trim()), (letter) => letter.charCodeAt(0));
-  return inRows(JSON.parse(new TextDecoder().decode(unlzma(bytes))));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
+
+/** JSON that was put into columns. */
+export const unpacked = (text: string): Json => inRows(JSON.parse(text));
 
 export function inRows(value: Json): Json {
   if (typeof value !== "object" || value === null) return value;

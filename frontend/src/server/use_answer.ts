@@ -1,10 +1,9 @@
 /** An answer of the server within a component: asked for when its name changes, kept while it is asked for again. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { useLatest } from "../dom/latest";
-import type { Answer } from "./client";
-import { inRounds, type Rounds, retryPause, type Trouble } from "./rounds";
-import { same } from "./same";
+import { useLatest } from "../dom/hooks";
+import type { Answer, Client } from "./client";
+import { inRounds, type Rounds, retryPause, type Trouble, type Watched } from "./watch";
 
 /** While it is not ready. The index says that sooner; this is for the answer that it cannot tell. */
 const WAITING_MS = 1_000;
@@ -89,4 +88,22 @@ function stored(cache: AnswerCache, name: string, answer: Answer<unknown>): bool
     cache.delete(oldest);
   }
   return news;
+}
+
+/** Whether two values that came as JSON say the same. Stops at the first difference. */
+export function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [of, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(of);
+  return keys.length === Object.keys(other).length && keys.every((key) => key in other && same(of[key], other[key]));
+}
+
+/** Where answers come from. */
+export interface Source {
+  client: Client;
+  cache: AnswerCache;
+  watched: Watched;
+  watch: Rounds;
 }

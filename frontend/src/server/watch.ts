@@ -1,9 +1,7 @@
 /** Asks for the index again and again: often while a trace is read, seldom else, never while the tab is hidden. */
 
-import type { Index } from "../api.gen";
+import type { Index, Problem } from "../api.gen";
 import type { Answer } from "./client";
-import { inRounds, type Rounds, retryPause, type Trouble } from "./rounds";
-import { browser, type Surroundings } from "./shown";
 
 const READING_MS = 1_000;
 const IDLE_MS = 5_000;
@@ -50,7 +48,7 @@ function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: 
 /** That an unchanged index came again is no news: when it came is told with the next trouble. */
 const changed = (before: Watched, now: Watched) => before.index !== now.index || before.trouble !== now.trouble;
 
-export const pollDelay = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
+const pollDelay = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
 
 /** Whether a file is being read now or waits for its turn: each request lets the server begin with the next ones. */
 export function isReading(index: Index): boolean {
@@ -58,3 +56,80 @@ export function isReading(index: Index): boolean {
     run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")),
   );
 }
+
+/** Why there is no answer, and when it is asked for next. */
+export interface Trouble {
+  problem: Problem;
+  retry_ms: number;
+}
+
+export interface Rounds {
+  /** Ask now, whatever the pause. */
+  now(): void;
+  /** Aborts the request under way. */
+  stop(): void;
+}
+
+/** `ask` says how long to wait before it is asked again, ms (null: it has what it needs). */
+export function inRounds(ask: (signal: AbortSignal) => Promise<number | null>, around: Surroundings = browser): Rounds {
+  const stopped = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let pause_ms: number | null = null;
+  let asking = false;
+
+  const round = async () => {
+    if (asking || stopped.signal.aborted) return;
+    clearTimeout(timer);
+    asking = true;
+    pause_ms = await ask(stopped.signal);
+    asking = false;
+    if (pause_ms === null || around.hidden() || stopped.signal.aborted) return;
+    timer = setTimeout(round, pause_ms);
+  };
+  const stopListening = around.listen(() => {
+    if (around.hidden()) clearTimeout(timer);
+    else if (pause_ms !== null) void round();
+  });
+  void round();
+  return {
+    now: () => void round(),
+    stop: () => {
+      stopped.abort();
+      clearTimeout(timer);
+      stopListening();
+    },
+  };
+}
+
+const FIRST_MS = 1_000;
+const LAST_MS = 30_000;
+
+/** The pause after so many requests in a row without an answer (1 or more): 1, 2, 4 ... 30 s. */
+export const retryPause = (unanswered: number): number => Math.min(LAST_MS, FIRST_MS * 2 ** (unanswered - 1));
+
+/** TensorBoard hides a tab by giving its frame no height. */
+export const isHidden = (): boolean => document.visibilityState === "hidden" || window.innerHeight === 0;
+
+interface Surroundings {
+  hidden(): boolean;
+  /** Calls when the tab was shown or hidden, until the function that it gives back is called. */
+  listen(changed: () => void): () => void;
+}
+
+export const browser: Surroundings = {
+  hidden: isHidden,
+  listen(notify) {
+    let was = isHidden();
+    const changed = () => {
+      const now = isHidden();
+      if (now !== was) notify();
+      was = now;
+    };
+    document.addEventListener("visibilitychange", changed);
+    window.addEventListener("resize", changed);
+    return () => {
+      document.removeEventListener("visibilitychange", changed);
+      window.removeEventListener("resize", changed);
+    };
+  },
+};

@@ -32,7 +32,7 @@ export type EventSource = Pick<
 
 export type ScalarSource = Pick<Client, "scalars">;
 
-export type SeriesSource = Pick<Client, "series">;
+type SeriesSource = Pick<Client, "series">;
 
 export type RankSource = Pick<Client, "rankMap">;
 

@@ -1,8 +1,7 @@
 /** The figures of a span that a view begins with, each beside that of the other span where two are compared. */
 
 import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
-import { SeriesTile } from "../components/series_tile";
-import { Tiles } from "../components/tile";
+import { SeriesTile, Tiles } from "../components/tile";
 import type { Tab } from "./props";
 
 interface WithTiles {

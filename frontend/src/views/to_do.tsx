@@ -4,7 +4,7 @@ import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { evidenceKeys } from "./marks";
+import { evidenceKeys } from "./choices";
 import type { Tab } from "./props";
 
 interface ToDoProps {

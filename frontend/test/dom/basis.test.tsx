@@ -1,7 +1,7 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { Evidence } from "../../src/api.gen";
-import { Basis } from "../../src/components/basis";
+import { Basis } from "../../src/components/card";
 import { CATALOGUE } from "../fixtures/meanings";
 import { INSIGHT } from "../fixtures/pages";
 

@@ -4,7 +4,7 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
-import { evidenceKeys, marking } from "../../src/views/marks";
+import { evidenceKeys, marking } from "../../src/views/choices";
 import { LargestPieces } from "../../src/views/overview/largest";
 import { INSIGHT, plain, TAB } from "../fixtures/pages";
 

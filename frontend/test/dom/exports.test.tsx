@@ -7,7 +7,7 @@ import { drawingOf, wrapped } from "../../src/dom/drawing";
 import { canvasMarks, carryStyles, legendOf, painted } from "../../src/dom/painted";
 import { HEAD } from "../fixtures/pages";
 
-const ABOUT = aboutSpan("data_loading", HEAD, "1.2.3");
+const ABOUT = aboutSpan("data_loading", HEAD, { meanings: { version: "1.2.3" }, address: () => "#here" });
 
 const TABLE: TableData = {
   columns: [{ label: "Name" }, { label: "Wait", unit: "ns" }],

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { expect, test } from "vitest";
 import { Dropdown, Menu } from "../../src/components/popup";
 import { type Column, Table } from "../../src/components/table";
-import { useFocusBack } from "../../src/dom/focus_back";
+import { useFocusBack } from "../../src/dom/hooks";
 import { openTab } from "./fake_server";
 
 const focused = () => document.activeElement!.textContent;

@@ -1,6 +1,6 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { LaunchSites } from "../../src/views/gpu/launch_sites";
+import { LaunchSites } from "../../src/views/gpu/detail";
 import { DETAIL, gpuTab } from "../fixtures/gpu";
 
 test("an opened kernel leads to the tables by the op, the module and the line that launch it", () => {

@@ -4,7 +4,7 @@ import { render } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { scaleFor } from "../../src/format";
-import { leftOut, leftOutRows } from "../../src/views/overview/left_out";
+import { leftOut, leftOutRows } from "../../src/views/overview/overview";
 import { OVERVIEW } from "../fixtures/pages";
 
 const MS = 1e6;

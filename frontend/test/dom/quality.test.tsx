@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import { afterEach, expect, test, vi } from "vitest";
 import type { FindingText } from "../../src/api.gen";
-import { Quality } from "../../src/components/quality";
+import { Quality } from "../../src/components/note";
 
 afterEach(cleanup);
 

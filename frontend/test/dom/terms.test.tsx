@@ -1,8 +1,6 @@
 import { render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { Sentence } from "../../src/components/sentence";
-import { piecesOf, Terms } from "../../src/components/terms";
-import { Words } from "../../src/components/words";
+import { piecesOf, Sentence, Terms, Words } from "../../src/components/sentence";
 
 const TERMS = [
   { words: ["starved", "starves"], meaning: "Launched too late.", views: ["host"] },

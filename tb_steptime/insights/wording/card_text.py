@@ -6,8 +6,9 @@ aten::_local_scalar_dense in training/loops…er.py(1054): step leaves the GPU i
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight, Severity
+from tb_steptime.insights.base import FindingText, Insight, Severity
 from tb_steptime.text import Phrase, Quantity, Unit, joined, phrase, shortened, text
+from tb_steptime.text.printer import duration, plain, render
 
 #: Letters in two lines of a card.
 CARD_LENGTH = 160
@@ -39,6 +40,35 @@ def why_lowered(insight: Insight) -> Phrase | None:
         return None
     due = text(severity_word(insight.lowered_from))
     return joined(phrase("Lowered from {due} because the confidence is low:", due=due), insight.why_confidence)
+
+
+def card_head(insight: Insight) -> str:
+    """The head of a card as plain text: `Warning, confidence low, up to 12 ms a step`."""
+    return f"{severity_word(insight.severity)}, confidence {insight.confidence.value}, {gain_words(insight)}"
+
+
+def gain_words(insight: Insight) -> str:
+    """What it gains now, or later, or in place of time."""
+    if insight.gain_ns:
+        return f"up to {duration(insight.gain_ns)} a step"
+    if insight.later_ns is not None:
+        return f"up to {duration(insight.later_ns)} a step later"
+    return "no gain now" if insight.instead is None else plain(insight.instead)
+
+
+def lowered_words(insight: Insight) -> str:
+    """A sentence to put after the card's own, with a space before it; nothing of a card that was not lowered."""
+    why = why_lowered(insight)
+    return f" {render(why)}" if why else ""
+
+
+def as_one(line: FindingText) -> Phrase:
+    """A finding as one sentence with what was done about it; the finding itself is stressed."""
+    label = Phrase(f"{line.label}:")
+    if not line.cause.template:
+        return joined(label, line.effect)
+    cause = line.cause.template.replace("[", "").replace("]", "")
+    return joined(label, Phrase(f"[{cause}]", line.cause.values), line.effect)
 
 
 def fitted(said: Phrase) -> Phrase:

@@ -23,6 +23,8 @@ REASONS: dict[str, str] = {
     "later a step takes about {then} instead of {now}.",
     "differs_by_loader": "Differs from loader to loader.",
     "empty_window": "The steps have no length.",
+    "flops_known_unequally": "The operations of products are known for more of their time on one side than on the "
+    "other, as where one runs them in captured graphs: the two figures would not be of the same work.",
     "flops_mostly_unknown": "The operations of most time on products are not known: their kernels have no op "
     "with recorded shapes, as in captured graphs and custom kernels.",
     "fp32_unsupported": "FP32 inputs, which the tensor cores of this GPU do not take.",

@@ -15,10 +15,11 @@ from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.sources import Words, modules, sources
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64
 
 #: Places with most time are kept; those of the others are short.
 PLACES = 200
@@ -65,7 +66,7 @@ class _Stand:
     def __init__(self, trace: Trace, kept: Int64) -> None:
         groups, events = blocking_groups(trace), trace.events
         op, self._call = groups.op[kept], groups.call[kept]
-        outer = outermost(trace, events.rows(Kind.CPU_OP), op)
+        outer = outermost(trace, op_rows, op)
         self._trace, self._kind, self._names = trace, groups.kind[kept], groups.names[kept]
         self._op, self._outer = (np.where(row >= 0, events.name[row], -1).astype(np.int64) for row in (op, outer))
         self._site = site_of(trace, self._call)

@@ -18,7 +18,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_marks, site_of
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
@@ -49,8 +49,6 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "random": expression(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
     "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
-#: "Optimizer.step#AdamW.step" is of AdamW.
-OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 _FUSED = expression(r"_fused_\w+_")
 
 #: Ops in the table; the time of the rest is one number.
@@ -213,9 +211,7 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
     names, windows = trace.events.name[rows], find_steps(trace)
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     fused = any(_FUSED.search(trace.strings[name]) for name in distinct_in(names).tolist())
-    marks = [OPTIMIZER_CLASS.search(trace.strings[name]) for name in trace.events.name[optimizer_marks(trace)].tolist()]
-    name = next((mark["name"] for mark in marks if mark), "")
-    return CpuOptimizer(name, int(own_ns.sum()) // steps, usual_ns, len(names) / steps, fused)
+    return CpuOptimizer(optimizer_class(trace) or "", int(own_ns.sum()) // steps, usual_ns, len(names) / steps, fused)
 
 
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:

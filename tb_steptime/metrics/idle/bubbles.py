@@ -29,10 +29,13 @@ from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
@@ -50,7 +53,9 @@ class BlockingRow(msgspec.Struct, frozen=True):
     module and line of the forward pass that made it, None elsewhere or where it is not known.
     count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
     worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
-    copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most.
+    copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most. reads: of
+    the ops around the call the outermost that reads values or sizes of results, such as aten::allclose within a
+    model's own op; None where none does.
     """
 
     op: str | None
@@ -75,6 +80,14 @@ class BlockingRow(msgspec.Struct, frozen=True):
     worst_start_ns: int
     worst_end_ns: int
     collective: str | None = None
+    reads: str | None = None
+
+
+#: Ops of torch that read values or sizes of results, or copy them: what a script calls, and what that is made of.
+_READS = expression(
+    r"aten::(?:item|_local_scalar_dense|is_nonzero|equal|allclose|nonzero|masked_select|argwhere|index|index_put_?"
+    r"|_index_put_impl_|_?unique\w*|repeat_interleave|multinomial|bincount|to|_to_copy|copy_|cpu)$"
+)
 
 
 class Bubbles(NamedTuple):
@@ -161,12 +174,13 @@ def _by_place(place: Int64, values: Int64) -> Int64:
 
 
 class _Standing(NamedTuple):
-    """Where groups stand. The first four: rows of the string table, -1 for none."""
+    """Where groups stand. The first five: rows of the string table, -1 for none."""
 
     op: Int64
     outer_op: Int64
     user_range: Int64
     forward_op: Int64
+    reads: Int64
     site: UInt8
     direction: Words
     collective: Words
@@ -177,21 +191,24 @@ class _Standing(NamedTuple):
 
     def keys(self, groups: Groups) -> Int64:
         """(groups, columns): alike rows stand alike and make the same calls."""
-        columns = (*self[:5], groups.kind, *groups.names.T, *(words.number for words in self[5:]))
+        columns = (*self[:6], groups.kind, *groups.names.T, *(words.number for words in self[6:]))
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
 
 def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     forward = forward_of(trace, groups.call).astype(np.int64)
-    outer_op = outermost(trace, trace.events.rows(Kind.CPU_OP), groups.op)
-    rows = (groups.op, outer_op, innermost(trace, user_ranges(trace), groups.call), forward)
-    op, outer, user_range, made_by = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
+    outer_op = outermost(trace, op_rows, groups.op)
+    reading = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    reader = outermost(trace, reading, innermost(trace, reading, groups.call))
+    rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
+    names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
+    op, outer, user_range, made_by, reads = names
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
     ]  # asked for once: it is slow
     here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
     return _Standing(
-        op, outer, user_range, made_by, site_of(trace, groups.call), directions(trace, groups.copy), collective,
+        op, outer, user_range, made_by, reads, site_of(trace, groups.call), directions(trace, groups.copy), collective,
         *here, *there,
     )  # fmt: skip
 
@@ -204,7 +221,7 @@ def _row(
     trace: Trace, standing: _Standing, worst: int, totals: Sequence[int], worst_end_ns: int, device: int
 ) -> BlockingRow:
     groups, site, steps = blocking_groups(trace), SITES[int(standing.site[worst])], find_steps(trace).steps
-    op, outer_op, user_range, forward_op = (_text(trace, int(names[worst])) for names in standing[:4])
+    op, outer_op, user_range, forward_op, reads = (_text(trace, int(names[worst])) for names in standing[:5])
     count, blocked, bubble, nbytes = totals
     start = int(groups.start[worst])
     return BlockingRow(
@@ -216,7 +233,7 @@ def _row(
         count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),
         _mean(nbytes, len(steps)) if nbytes else None, device,
         steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
-        standing.collective[worst],
+        standing.collective[worst], reads,
     )  # fmt: skip
 
 

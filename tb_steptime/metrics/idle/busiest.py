@@ -38,7 +38,8 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
     """The same of several calls of one thread, one after the other, together."""
     found, rows = None, frames
     whole_ns = int(_within(trace, rows, start, end).sum())
-    while len(inner := _busiest(trace, _called(trace, rows, end), start, end)):
+    calls = _calls(trace, frames, end)
+    while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
         ns, name = int(_within(trace, inner, start, end).sum()), trace.strings[int(trace.events.name[inner[0]])]
         if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
             break
@@ -64,11 +65,19 @@ def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
     return busiest
 
 
-def _called(trace: Trace, frames: Int64, end: int) -> Int64:
-    """Rows of what these frames of one thread, one after the other, call directly before an instant, in time order."""
+def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
+    """Rows of all calls on the frames' thread from the first frame to an instant, in time order."""
+    events, first = trace.events, int(frames[0]) + 1
+    some = slice(first, int(np.searchsorted(events.start_ns, end)))
+    calls: Int64 = np.flatnonzero((events.thread[some] == events.thread[first - 1]) & is_in(events.kind[some], _CALLED))
+    calls += first
+    return calls
+
+
+def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
+    """Those of the calls that these frames of one thread, one after the other, make directly, in time order."""
     events = trace.events
-    rows: Int64 = np.arange(frames[0] + 1, int(np.searchsorted(events.start_ns, end)))
-    rows = rows[(events.thread[rows] == events.thread[frames[0]]) & is_in(events.kind[rows], _CALLED)]
+    rows = calls[np.searchsorted(calls, frames[0], side="right") :]
     around = frames[np.searchsorted(frames, rows) - 1]
     rows = rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)]
     direct = np.ones(len(rows), bool)

@@ -36,7 +36,7 @@ class Gaps(msgspec.Struct, frozen=True, eq=False):
 def find_gaps(trace: Trace, device: int) -> Gaps:
     gaps = busy_intervals(trace, device).gaps(*find_steps(trace).window)
     rows = launch_rows(trace, device)
-    starts = trace.events.start_ns[find_launches(trace).activity[rows]]
+    starts = trace.events.start_ns.take(find_launches(trace).activity.take(rows))
     place = np.searchsorted(starts, gaps.end)
     follows = place < len(rows)
     launch = np.full(len(gaps), -1, np.int32)
@@ -44,9 +44,10 @@ def find_gaps(trace: Trace, device: int) -> Gaps:
     return Gaps(gaps.start, gaps.end, launch)
 
 
+@shared
 def launch_rows(trace: Trace, device: int) -> Int32:
     """Rows of `find_launches` of the device's activities, in time order."""
-    on = trace.events.device[find_launches(trace).activity]
+    on = trace.events.device.take(find_launches(trace).activity)
     return np.flatnonzero(on == device).astype(np.int32)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.metrics.kernel_names.work_kinds import COMPILED_KERNEL
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.launches import find_launches
@@ -35,8 +36,6 @@ FEWEST_GRAPHS = 3
 
 #: What torch.compile writes around its code, on the host.
 _COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
-#: Kernels that inductor generates: pointwise, reduction, persistent reduction, template, foreach, C++ (on the CPU).
-_COMPILED_KERNEL = expression(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
 
 
 class Execution(NamedTuple):
@@ -80,7 +79,7 @@ def _evidence(trace: Trace) -> list[JobEvidence]:
     return [
         *named_evidence("graph_launches", trace, calls, lambda name: bool(GRAPH_CALL.search(name))),
         *named_evidence("compiled_regions", trace, host, lambda name: bool(_COMPILED_RANGE.match(name))),
-        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), lambda name: bool(_COMPILED_KERNEL.match(name))),
+        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), lambda name: bool(COMPILED_KERNEL.match(name))),
     ]
 
 
@@ -88,7 +87,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     """(compiled, graphs) as shares of the time of computing kernels whose launch says it; None where it says so of less
     than half of that time. Without launches the few kernels that inductor has named would be all."""
     events, rows = trace.events, trace.kernels.event
-    by_name = named_in(trace, rows, lambda name: bool(_COMPILED_KERNEL.match(name)))
+    by_name = named_in(trace, rows, lambda name: bool(COMPILED_KERNEL.match(name)))
     launches = find_launches(trace)
     call = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
     graph = _is_graph(trace, call)

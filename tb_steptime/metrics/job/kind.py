@@ -8,6 +8,7 @@ from tb_steptime.metrics.job.evidence import JobEvidence
 from tb_steptime.metrics.job.execution import ExecutionId, execution_of
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
 from tb_steptime.metrics.job.purpose import Purpose, purpose_of
+from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 
@@ -21,6 +22,7 @@ class JobKind(msgspec.Struct, frozen=True):
     device, vendor  what it computes on; gpu also where its work there is not recorded
     accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     ranks           processes that work together; rank and world_size as the file says
+    optimizer       class with most recorded steps, such as "AdamW"
     evidence        what shows each of these, at most a few
     """
 
@@ -35,6 +37,7 @@ class JobKind(msgspec.Struct, frozen=True):
     rank: int | None = None
     world_size: int | None = None
     evidence: tuple[JobEvidence, ...] = ()
+    optimizer: str | None = None
 
 
 @shared
@@ -54,4 +57,5 @@ def job_kind(trace: Trace) -> JobKind:
         rank=trace.job.rank,
         world_size=trace.job.world_size,
         evidence=(*trains, *execution.evidence, *where.evidence, *together),
+        optimizer=optimizer_class(trace),
     )

@@ -7,10 +7,10 @@ unknown     aten::linear  aten::sum                                     the back
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.metrics.kernel_names.work_kinds import BACKWARD_KERNEL, LAYER_KERNEL
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
@@ -21,12 +21,8 @@ Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark; a recording may end before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Kernels that only a training runs: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
-#: not among them, because a transposed convolution runs it forward.
-_BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
-#: Ops that a model consists of, one call for each layer; and the kernels of traces without ops.
+#: Ops that a model consists of, one call for each layer.
 _LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
-_LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)
 #: So many layers and no gradient: a forward pass of a training is followed by its backward pass within one step, and
 #: the few ops of an excerpt show nothing.
 MANY = 10
@@ -51,14 +47,12 @@ def _training(trace: Trace) -> list[JobEvidence]:
         return autograd + steps
     zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(_ZERO_GRAD.match(name)))
     ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
-    kernels = named_evidence(
-        "backward_kernels", trace, (Kind.KERNEL,), lambda name: bool(_BACKWARD_KERNEL.search(name))
-    )
+    kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), lambda name: bool(BACKWARD_KERNEL.search(name)))
     return zeroed or ops or kernels
 
 
 def _layers(trace: Trace) -> list[JobEvidence]:
     """Calls of layers: by their ops or, where more ran in graphs than was called, by their kernels."""
     ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), lambda name: bool(_LAYER_OP.match(name)))
-    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), lambda name: bool(_LAYER_KERNEL.search(name)))
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), lambda name: bool(LAYER_KERNEL.search(name)))
     return max(ops, kernels, key=lambda found: sum(each.count for each in found))

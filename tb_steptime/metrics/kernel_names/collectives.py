@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from tb_steptime.text.patterns import expression
 
 #: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL, NVSHMEM. The
@@ -27,8 +29,9 @@ COLLECTIVE_KERNEL = expression(
 COLLECTIVE_CALL = expression(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
 
 
+@functools.lru_cache(maxsize=4096)
 def is_collective(kernel: str) -> bool:
-    """Does a kernel of this name exchange data between devices?"""
+    """Does a kernel of this name exchange data between devices? Several measurements ask of each name."""
     return COLLECTIVE_KERNEL.search(kernel) is not None
 
 

@@ -15,6 +15,14 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.kernel_names.work_kinds import (
+    CONCATENATION_KERNEL,
+    ELEMENTWISE_KERNEL,
+    GENERATED_KERNEL,
+    GENERATED_SOFTMAX_KERNEL,
+    REDUCTION_KERNEL,
+    SOFTMAX_KERNEL,
+)
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.text.patterns import expression
@@ -44,26 +52,14 @@ class KernelKind(enum.IntEnum):
 _ATEN = expression(r"^aten::")
 _BATCHED_OP = expression(r"^aten::(?:baddbmm_?|bmm)$")
 _SOFTMAX_OP = expression(r"^aten::_?(?:safe_|masked_)?softmax(?:_backward(?:_data)?)?$")
-#: Softmax kernels of other libraries, which no op of torch launches; not those of classifiers and of experts' routing.
-_SOFTMAX = expression(r"(?i)^(?!triton_|.*(?:log_?soft_?max|topk|gating|cross_?entropy|attention|flash)).*soft_?max")
 _COPY_OP = expression(r"^aten::copy_$")
-#: ATen's templates for work on each element, on elements to be summed, and for concatenation, on any chip.
-_ELEMENTWISE = expression(
-    r"\b(?:un)?(?:vectorized_|unrolled_)?elementwise_kernel|\bfused_dropout_kernel|\bmasked_scale"
-)
-_REDUCTION = expression(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
-_CONCATENATION = expression(r"CatArrayBatchedCopy")
-
-#: Inductor's kernels for elementwise work and reductions, and those of them that hold a softmax.
-_GENERATED = expression(r"^triton_(?:poi|red|per|for)_")
-_GENERATED_SOFTMAX = expression(r"^triton_(?:red|per)_\w*(?<!log)_softmax")
 
 _BY_NAME = (
-    (_ELEMENTWISE, KernelKind.ELEMENTWISE),
-    (_REDUCTION, KernelKind.REDUCTION),
-    (_CONCATENATION, KernelKind.CONCATENATION),
-    (_GENERATED, KernelKind.GENERATED),
-    (_GENERATED_SOFTMAX, KernelKind.SOFTMAX),
+    (ELEMENTWISE_KERNEL, KernelKind.ELEMENTWISE),
+    (REDUCTION_KERNEL, KernelKind.REDUCTION),
+    (CONCATENATION_KERNEL, KernelKind.CONCATENATION),
+    (GENERATED_KERNEL, KernelKind.GENERATED),
+    (GENERATED_SOFTMAX_KERNEL, KernelKind.SOFTMAX),
 )
 
 #: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
@@ -113,7 +109,7 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     copying = _with_op(trace, op, _COPY_OP)
     kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
     kind[_with_op(trace, op, _BATCHED_OP) & matmul] = KernelKind.BATCHED
-    kind[_named(trace, trace.kernels.event, _SOFTMAX)[name] & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
+    kind[_named(trace, trace.kernels.event, SOFTMAX_KERNEL)[name] & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
     kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
     return kind
 

@@ -45,7 +45,7 @@ def kernel_makers(trace: Trace) -> KernelMakers:
 
 def kernel_module_rows(trace: Trace) -> Int64:
     """For each kernel the row of the innermost module frame around what made it; -1 for none."""
-    return innermost(trace, module_frames(trace), _made_by(trace))
+    return innermost(trace, module_frames, _made_by(trace))
 
 
 def _made_by(trace: Trace) -> Int64:

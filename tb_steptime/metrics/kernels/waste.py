@@ -21,19 +21,20 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
 from tb_steptime.metrics.kernel_names.collectives import is_collective
-from tb_steptime.metrics.kernel_names.traits import PERSISTENT
+from tb_steptime.metrics.kernel_names.work_kinds import MANY_TENSORS, SMALL_BY_DESIGN, WHOLE_UPDATE_KERNEL
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
-from tb_steptime.metrics.tensor_cores.eligibility import eligibility
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
@@ -46,14 +47,6 @@ SMALL_GRID_FRACTION = 0.5
 #: Several waves are worth a word where less than two thirds of the places for blocks are filled over all of them: with
 #: two waves, the second of which fills less than a third.
 MOSTLY_FILLED = 2 / 3
-
-#: Kernels that are small on purpose: those that stay until all work is done, those that only wait, those of optimizers.
-_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply")
-
-#: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
-MANY_TENSORS = "multi_tensor_apply"
-#: Of these the ones that make a whole update at once: torch's `fused=True`, and Apex.
-_WHOLE_UPDATE = expression(r"multi_tensor_apply.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
 
 
 class Waste(msgspec.Struct, frozen=True):
@@ -78,6 +71,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
     fused       the optimizer has kernels that make a whole update of many tensors
     double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
+    double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
+                time, as FP32 moves half of the bytes
     """
 
     small_grids: Waste | None
@@ -89,6 +84,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     copies: list[CopiesOfKind] = []
     fused: bool = False
     double: Waste | None = None
+    double_others: Waste | None = None
 
 
 class _Kernels(NamedTuple):
@@ -123,32 +119,54 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         eager_attention(trace, device),
         fusible_chains(trace, device),
         device_copies(trace, device),
-        bool(_named(kernels, lambda name: _WHOLE_UPDATE.search(name) is not None).any()),
+        bool(_named(kernels, lambda name: WHOLE_UPDATE_KERNEL.search(name) is not None).any()),
         _double(kernels, device),
+        _double_others(kernels),
     )
 
 
 def _small_grids(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them."""
+    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them; but for
+    the time that the memory needs at least, which more blocks do not shorten."""
     counted, sms = blocks(kernels.trace), sm_counts(kernels.trace)[kernels.rows]
     if counted is None or not sms.any():
         return None
     share = counted[kernels.rows] / np.maximum(sms, 1)
     small = (counted[kernels.rows] > 0) & (sms > 0) & (share < SMALL_GRID_FRACTION)
     chosen = small & (kernels.dur >= SHORT_NS) & _grows_with_batch(kernels) & runs_alone(kernels.trace, kernels.rows)
-    return kernels.waste(chosen, kernels.dur * (1 - share))
+    return kernels.waste(chosen, _gains(kernels, chosen, 1 - share))
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the places for blocks that stay empty over all waves."""
+    """Gain: the time x the share of the places for blocks that stay empty over all waves, as for small grids. Of
+    products, convolutions and attention only: other kernels wait for memory, which few blocks keep as busy as many."""
     trace, rows = kernels.trace, kernels.rows
     found = filling(trace)
     if not (found.waves[rows] > 0).any():
         return None
     filled = np.nan_to_num(found.slot_efficiency[rows], nan=1.0)
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
+    works &= _computes(kernels)
     chosen = (found.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
-    return kernels.waste(chosen, kernels.dur * (1 - filled))
+    return kernels.waste(chosen, _gains(kernels, chosen, 1 - filled))
+
+
+def _computes(kernels: _Kernels) -> Bool:
+    """Kernels that arithmetic may limit, by their names; those of unknown names included."""
+    answers = kernel_answers(kernels.trace)
+    limited = np.array([answer.role in ("other", "stage") for answer in answers.distinct], bool)
+    computes: Bool = ~limited[answers.place[kernels.rows]]
+    return computes
+
+
+def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
+    """The time of each kernel x the share of its places that stay empty; for the chosen ones no more than what is left
+    when the memory bandwidth moves the least bytes of their op."""
+    of_all = np.zeros(len(kernels.trace.kernels), bool)
+    of_all[kernels.rows[chosen]] = True
+    left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
+    gains: Float64 = np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
+    return gains
 
 
 def _conversions(kernels: _Kernels) -> Waste:
@@ -172,6 +190,26 @@ def _double(kernels: _Kernels, device: int) -> Waste | None:
     plain, tensor = (saved_by_fp32(peaks, tensor_cores=each) for each in (False, True))
     saved: Float64 = np.where(on_cores, tensor, plain)
     return kernels.waste(chosen, kernels.dur * saved)
+
+
+def _double_others(kernels: _Kernels) -> Waste | None:
+    trace, rows = kernels.trace, kernels.rows
+    if trace.events.dtypes is None:
+        return None
+    op = kernel_origins(trace).op[rows].astype(np.int64)
+    typed = np.where(op >= 0, trace.events.dtypes[op], -1).astype(np.int64)
+    doubles = [each for each in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[each])]
+    chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows]
+    return kernels.waste(chosen, np.asarray(kernels.dur * 0.5, np.float64)) if chosen.any() else None
+
+
+def _all_double(dtypes: str) -> bool:
+    """Whether the inputs are numbers in FP64, beside scalars and settings.
+
+    >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
+    (True, False, False)
+    """
+    return {each for each in types_of(dtypes) if each and each != "Scalar"} == {"double"}
 
 
 def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
@@ -199,7 +237,7 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
     """All but persistent kernels, collectives, which leave the SMs to others, waits, and optimizers, whose work is
     that of the parameters."""
     optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    by_design = _named(kernels, lambda name: _BY_DESIGN.search(name) is not None or is_collective(name))
+    by_design = _named(kernels, lambda name: SMALL_BY_DESIGN.search(name) is not None or is_collective(name))
     grows: Bool = ~optimizes & ~by_design
     return grows
 

@@ -90,7 +90,7 @@ def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
     every = all_launch_calls(trace)
     if device is None:
         return every
-    here = trace.events.device[every.activity] == device
+    here = trace.events.device.take(every.activity) == device
     return LaunchCalls(every.call[here], every.activity[here])
 
 
@@ -105,8 +105,8 @@ def all_launch_calls(trace: Trace) -> LaunchCalls:
 def find_queue(trace: Trace, device: int | None = None) -> Queue:
     """The queue of one device, or of all together, over the whole recording."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
-    started = start[launches.activity]
-    launched = np.minimum(start[launches.call], started)
+    started = start.take(launches.activity)
+    launched = np.minimum(start.take(launches.call), started)
     launched.sort(kind="stable")  # nearly sorted, which this sort makes use of
     started.sort(kind="stable")
     return Queue(launched, started)

@@ -124,7 +124,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 
 def _in_steps(trace: Trace, device: int) -> Bool:
     """Which rows of `find_launches` are of the device and start within a step."""
-    inside: Bool = _all_in_steps(trace) & (trace.events.device[find_launches(trace).activity] == device)
+    inside: Bool = _all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device)
     return inside
 
 
@@ -134,7 +134,7 @@ def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:
     result = np.full(len(call), -1, np.int64)
     for first in range(0, len(call), _AT_ONCE):
         rows, piece = call[first : first + _AT_ONCE], slice(first, first + _AT_ONCE)
-        ahead = events.start_ns[activity[piece]] - events.start_ns[rows]
+        ahead = events.start_ns.take(activity[piece]) - events.start_ns.take(rows)
         result[piece] = np.where(rows >= 0, np.maximum(ahead, 0), -1)
     return result
 

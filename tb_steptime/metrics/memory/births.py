@@ -12,11 +12,12 @@ import numpy as np
 
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import open_at, outermost
+from tb_steptime.trace.nesting import Around, innermost_at, outermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Int32, Int64, UInt8
 
 PHASE = {phase: place for place, phase in enumerate(PHASES)}
 
@@ -44,7 +45,7 @@ def births(trace: Trace) -> Moments:
 def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
     """Of these rows of the memory table."""
     op = ops_at(trace, rows)
-    outer = outermost(trace, trace.events.rows(Kind.CPU_OP), op)
+    outer = outermost(trace, op_rows, op)
     table = trace.memory
     phase = SITE_PHASE[site_at(trace, table.thread[rows], table.ts[rows])]
     return Moments(op.astype(np.int32), outer.astype(np.int32), phase, steps_at(trace, table.ts[rows]))
@@ -52,20 +53,13 @@ def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
 
 def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:
     """The innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
-    return rows_at(trace, trace.events.rows(Kind.CPU_OP), rows)
+    return rows_at(trace, op_rows, rows)
 
 
-def rows_at(trace: Trace, around: Int64, rows: Int32 | Int64) -> Int64:
+def rows_at(trace: Trace, around: Around, rows: Int32 | Int64) -> Int64:
     """The innermost of `around`, rows of the event table, that is open on the thread at each of these rows of the
     memory table; -1 for none."""
-    events, table = trace.events, trace.memory
-    found, on = np.full(len(rows), -1, np.int64), table.thread[rows]
-    for thread in distinct_in(on).tolist():
-        mine, here = around[events.thread[around] == thread], np.flatnonzero(on == thread)
-        place = open_at(events.start_ns[mine], events.ends(mine), table.ts[rows[here]])
-        inside = place >= 0
-        found[here[inside]] = mine[place[inside]]
-    return found
+    return innermost_at(trace, around, trace.memory.thread.take(rows), trace.memory.ts.take(rows))
 
 
 def steps_at(trace: Trace, instants: Int64) -> Int32:

@@ -7,14 +7,18 @@ thread   |------- aten::linear -------|     self 0, with children 12
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.births import ops_at
 from tb_steptime.metrics.memory.devices import Place, curve
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import exact_sums, numbered
+from tb_steptime.trace.lanes import lane, op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 
 #: Ops in a table; those that allocate most.
 MOST_OPS = 50
@@ -56,7 +60,7 @@ class OpMemory(msgspec.Struct, frozen=True):
 def op_bytes(trace: Trace, place: Place) -> OpBytes:
     """Of each op; one inside another of the same name counts for both."""
     rows = curve(trace, place).row
-    ops = trace.events.rows(Kind.CPU_OP)
+    ops = op_rows(trace)
     found, size = ops_at(trace, rows), trace.memory.bytes[rows]
     values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
     inside = found >= 0
@@ -65,40 +69,72 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 
+class _During(NamedTuple):
+    """What the allocator said on a thread while each of its ops was open: from the first of `rows` to the one before
+    past.
+
+    op            int32, places among all ops
+    rows          int64, of the memory table, in time order
+    first, past   int32, of each op places in `rows`
+    """
+
+    op: Int32
+    rows: Int64
+    first: Int32
+    past: Int32
+
+
+@shared
+def _during_ops(trace: Trace) -> tuple[_During, ...]:
+    """By thread, of all devices."""
+    events, table, found = trace.events, trace.memory, list[_During]()
+    on = events.thread.take(op_rows(trace))
+    for thread in distinct_in(table.thread).tolist():
+        rows, of = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
+        first, past = (np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (of.start, of.end))
+        found.append(_During(np.flatnonzero(on == thread).astype(np.int32), rows, first, past))
+    return tuple(found)
+
+
 def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
     """Of each op the sums of the values of the rows on its thread while it is open."""
-    events, table = trace.events, trace.memory
     sums = [np.zeros(len(ops), np.int64) for _ in values]
-    on, start, end = events.thread[ops], events.start_ns[ops], events.ends(ops)
-    for thread in distinct_in(table.thread[rows]).tolist():
-        mine, here = np.flatnonzero(on == thread), table.thread[rows] == thread
-        first, past = (np.searchsorted(table.ts[rows[here]], edge[mine]) for edge in (start, end))
-        for total, value in zip(sums, values, strict=True):
-            until = np.append(0, np.cumsum(value[here]))
-            total[mine] = until[past] - until[first]
+    for total, value in zip(sums, values, strict=True):
+        every = np.zeros(len(trace.memory), np.int64)
+        every[rows] = value
+        for of in _during_ops(trace):
+            until = np.append(0, np.cumsum(every.take(of.rows)))
+            total[of.op] = until.take(of.past) - until.take(of.first)
     return sums
 
 
 def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
     """By name, of those that allocate or free anything; most bytes of their own first."""
     of, names = op_bytes(trace, place), trace.events.name
-    name, number, outer = names[of.op], len(trace.strings), _outermost_of_name(trace, of.op)
-    calls = np.bincount(name[outer], minlength=number)
-    sums = [exact_sums(name, column, number) for column in (of.count, of.allocated, of.increase)]
+    name, number, outer = names.take(of.op), len(trace.strings), _outermost_of_name(trace)
+    outer_name = name[outer]
+    calls = np.bincount(outer_name, minlength=number)
+    sums = [_by_name(name, column, number) for column in (of.count, of.allocated, of.increase)]
     with_children = (of.all_count, of.all_allocated, of.all_increase)
-    sums += [exact_sums(name[outer], column[outer], number) for column in with_children]
+    sums += [_by_name(outer_name, column[outer], number) for column in with_children]
     some = np.flatnonzero(np.logical_or.reduce([each != 0 for each in sums])).tolist()
     rows = [OpMemory(trace.strings[each], int(calls[each]), *(int(column[each]) for column in sums)) for each in some]
     return sorted(rows, key=lambda row: (-row.allocated_bytes, -row.all_allocated_bytes, row.op))
 
 
-def _outermost_of_name(trace: Trace, ops: Int32) -> Bool:
+def _by_name(name: Int32, values: Int64, size: int) -> Int64:
+    """Most ops allocate nothing."""
+    some = np.flatnonzero(values)
+    return exact_sums(name.take(some), values.take(some), size)
+
+
+@shared
+def _outermost_of_name(trace: Trace) -> Bool:
     """Which ops are inside no other op of the same name."""
-    events = trace.events
-    name, on = events.name[ops].astype(np.int64), events.thread[ops].astype(np.int64)
-    order = np.lexsort((ops, name, on))
-    start, end = events.start_ns[ops[order]], events.ends(ops[order])
-    group = np.cumsum(np.append(0, (np.diff(name[order]) != 0) | (np.diff(on[order]) != 0))) if len(ops) else on
+    events, ops = trace.events, op_rows(trace)
+    key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
+    order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
+    start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
     apart = group * (int(end.max(initial=0)) + 1)  # so that no group reaches into the next
     reach = np.maximum.accumulate(end + apart)
     outer = np.ones(len(ops), bool)

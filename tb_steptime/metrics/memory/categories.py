@@ -26,6 +26,7 @@ from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -137,9 +138,8 @@ class _Deciding:
         trace, launches = self.trace, find_launches(self.trace)
         to_device = rows_named(trace, (Kind.MEMCPY,), lambda name: "HtoD" in name or "HOST_TO_DEVICE" in name)
         calls = launches.call[is_in(launches.activity, to_device)].astype(np.int64)
-        ops = trace.events.rows(Kind.CPU_OP)
         copies = np.zeros(len(trace.events) + 1, bool)  # the last one is of no op
-        copies[outermost(trace, ops, innermost(trace, ops, calls))] = True
+        copies[outermost(trace, op_rows, innermost(trace, op_rows, calls))] = True
         copies[-1] = False
         outlives = self.end > np.where(self.outer >= 0, trace.events.ends(self.outer), NEVER)
         copied: Bool = copies[self.outer] & outlives & self._gone_by_next_step()

@@ -33,6 +33,7 @@ from tb_steptime.metrics.phases.marks import (
     range_sites,
     training_threads,
 )
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
@@ -46,7 +47,8 @@ from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
-           "host_phases", "host_time_ns", "kernel_phases", "optimizer_marks", "phase_labels", "site_at", "site_of",
+           "host_phases", "host_time_ns", "kernel_phases", "optimizer_class",
+           "optimizer_marks", "phase_labels", "site_at", "site_of",
            "training_threads"]  # fmt: skip
 
 #: Every phase and what it is called, in the order of a step.
@@ -68,6 +70,9 @@ SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 HostPhases = Mapping[PhaseId, Intervals]
 
 _EVER = np.iinfo(np.int64).min
+
+#: "Optimizer.step#AdamW.step" is of AdamW.
+_OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 
 
 def phase_labels(trace: Trace) -> dict[PhaseId, str]:
@@ -171,6 +176,13 @@ def optimizer_marks(trace: Trace) -> Int64:
     is_mark = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+
+
+def optimizer_class(trace: Trace) -> str | None:
+    """The class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any."""
+    names = trace.events.name[optimizer_marks(trace)]
+    found = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
+    return found["name"] if found else None
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:

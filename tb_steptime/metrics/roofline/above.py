@@ -9,29 +9,12 @@ Nothing is cut to its roof: the efficiency stays what the formula gives, with th
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.work.calls import Work
-from tb_steptime.text.patterns import expression
 
 Above = Literal["algorithm", "cache", "clock", "unexplained"]
-
-#: Kernels of convolutions that need fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
-#: complex numbers between Fourier transforms.
-_FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)
-
-
-def says_fewer(kernel: str) -> bool:
-    """Does the name of a kernel say that it needs fewer operations than the formula of a convolution counts?
-
-    >>> says_fewer("void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(...)")
-    True
-    >>> says_fewer("volta_sgemm_64x64_nn")
-    False
-    """
-    return _FEWER.search(kernel) is not None
 
 
 def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:

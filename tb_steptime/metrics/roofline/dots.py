@@ -23,9 +23,10 @@ import numpy as np
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.work_kinds import says_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
-from tb_steptime.metrics.roofline.above import Above, says_fewer, why_above
+from tb_steptime.metrics.roofline.above import Above, why_above
 from tb_steptime.metrics.roofline.op_work import kernel_work
 from tb_steptime.metrics.roofline.utilization import device_peaks
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS

@@ -81,7 +81,7 @@ def computed_ops(trace: Trace, device: int) -> Computed:
     flops = np.array([each.work.flops if each.work else 0 for each in products.distinct], np.float64)
     return Computed(
         flops=flops[products.place[rows]],
-        roof_ns=_roof_ns(trace, device, rows),
+        roof_ns=products_at_peak_ns(trace, device, rows),
         start_ns=trace.events.start_ns[trace.kernels.event[rows]],
         recomputed=_recomputed(trace, ops),
     )
@@ -95,9 +95,11 @@ def _recomputed(trace: Trace, ops: Int64) -> Bool:
     return recomputed
 
 
-def _roof_ns(trace: Trace, device: int, rows: Int64) -> Float64:
+def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
+    """Of each of these kernels the time that its whole op would take at the peak of its type, ns; NaN where that is not
+    known. Kernels that work for no product have any number."""
     peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
-    if peaks is None:
+    if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
     on_cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])[answers.place[rows]]
     times = np.array([[_at_peak_ns(peaks, each, cores) for cores in (False, True)] for each in products.distinct])
@@ -156,12 +158,18 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
     """Why the operations of the device's steps are not known."""
     if trace.events.shapes is None:
         return NO_SHAPES
+    known = known_products(trace, device)
+    return NO_FLOPS if known is None or known < LEAST_KNOWN else None
+
+
+def known_products(trace: Trace, device: int) -> float | None:
+    """The share of the time of kernels on products whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
     dur, on_cores = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
     whole = int(dur[is_product].sum())
     part = int(dur[is_product & (product_calls(trace).op[rows] >= 0)].sum())
-    return NO_FLOPS if not whole or part < LEAST_KNOWN * whole else None
+    return part / whole if whole else None
 
 
 def known_flops_share(trace: Trace, device: int) -> Figure:

@@ -124,6 +124,13 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
     return dict(zip([*PRIORITY, "other"], shared, strict=True))
 
 
+def between_ops_ns(trace: Trace) -> int:
+    """Of the mean step, the part of `cpu_exec` in which only named ranges are open: Python between ops."""
+    steps = find_steps(trace)
+    ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
+    return int(ranges.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps)
+
+
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
     """The mean of each part in whole ns, rounded so that the parts sum to total_ns (largest remainders go up)."""
     sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)

@@ -41,6 +41,7 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
 _CONVOLUTION = expression(r"conv")
+_ATTENTION = expression(r"attention")
 
 #: The type of the inputs where no op says it, by the family of the kernel's name.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
@@ -175,10 +176,12 @@ def _converted(trace: Trace) -> Bool:
 
 
 def _runs_as_tf32(trace: Trace) -> set[bool]:
-    """Of convolutions (True) and of products (False), those of which an FP32 one runs on tensor cores."""
+    """Of convolutions (True) and of products (False), those of which an FP32 one runs on tensor cores. Attention says
+    nothing of it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever is set."""
     products, bins = find_products(trace), kernel_bins(trace)
     on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
     found = [products.distinct[place] for place in on_them.tolist()]
+    found = [each for each in found if _ATTENTION.search(each.op) is None]
     return {_is_convolution(each.op) for each in found if _first_type(each) == "float"}
 
 

@@ -2,8 +2,8 @@
 
 <meta policy>            nothing is loaded from anywhere; the two scripts below run, known by their hashes
 #program, #answers       compressed, as letters: whatever names a recording holds, no mark of HTML is among them
-#events-ID, #flame-ID    of each span whose single events or flame graphs are held, apart: unpacked when its Timeline or
-                         its flame graph is opened
+#events-ID, #flame-ID    of each span whose single events or flame graphs are held, apart: read when its Timeline or its
+                         flame graph is opened
 <script>                 unpacks the program, which unpacks the answers
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import lzma
 import tempfile
 from collections.abc import Mapping
 from typing import IO
@@ -32,13 +31,10 @@ from tb_steptime.serve.report.recorded import HeldAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
 
-#: A page of 1 MB, its program included, holds so much JSON in columns. Where there is more, the page has less detail.
+#: A page of 1.5 MB, its program included, holds so much JSON in columns. Where there is more, the page has less detail.
 _MOST_JSON_BYTES = 6_000_000
 #: Tried in turn. The coarsest level fills a picture that is not zoomed.
 _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
-
-#: Says the same in two thirds of the bytes of gzip. Of one byte more the literals' chances are kept, of no place.
-_LZMA = [{"id": lzma.FILTER_LZMA1, "preset": 6, "dict_size": 1 << 24, "lc": 4, "lp": 0, "pb": 0}]
 
 NOTHING = Held()
 
@@ -91,7 +87,7 @@ def _packed(content: Json) -> bytes:
 
 
 def _compressed(content: Json) -> bytes:
-    return lzma.compress(msgspec.json.encode(pack(content)), lzma.FORMAT_ALONE, filters=_LZMA)
+    return gzip.compress(msgspec.json.encode(pack(content)), 9, mtime=0)
 
 
 def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:

@@ -18,18 +18,18 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Insight
-from tb_steptime.insights.wording.card_text import why_lowered
+from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.notes import note_line
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
-from tb_steptime.terminal.agent.numbers import in_unit, maybe_ms, ms, unit_of
+from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
-from tb_steptime.terminal.findings import as_one
 from tb_steptime.text.printer import plain
 
 #: Recordings in a list, kernels in a comparison; an agent asks for one by name.
@@ -71,8 +71,8 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
         figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
-        cards=[_card(each) for each in judged.insights],
-        notes=[f"{plain(note.cause)} {plain(note.effect)}" for note in map(worded, measured.facts.notes)],
+        cards=lines(CARDS, judged.insights),
+        notes=[note_line(worded(note)) for note in measured.facts.notes],
         quality=[plain(as_one(each)) for each in judged.quality],
     )
 
@@ -91,14 +91,6 @@ def _figure(series: Series) -> contract.FigureLine:
     metric = _METRICS[series.metric]
     why = plain(explain(series.reason)) if series.reason else None
     return contract.FigureLine(metric.id, in_unit(series.value, metric), unit_of(metric), why)
-
-
-def _card(card: Insight) -> contract.CardLine:
-    why = why_lowered(card)
-    return contract.CardLine(
-        card.id, card.severity.value, plain(card.title), plain(card.why), card.how, ms(card.gain_ns),
-        card.confidence.value, maybe_ms(card.later_ns), plain(why) if why else None,
-    )  # fmt: skip
 
 
 def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
@@ -126,7 +118,7 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
             contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
             for each in found.predictions
         ],
-        warnings=[f"{plain(note.cause)} {plain(note.effect)}" for note in warning_texts(found)],
+        warnings=list(map(note_line, warning_texts(found))),
     )  # fmt: skip
 
 

@@ -43,26 +43,11 @@ class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
-class CardLine(msgspec.Struct, frozen=True):
-    """A recommendation. gain_ms: est. gain per step now, at most; 0: none, or not computed. later_ms: what it gains
-    once something else changed; null: no more. why_lowered: why its severity is below that of its gain; null: it is
-    not."""
-
-    id: str
-    severity: str
-    title: str
-    why: str
-    how: str | None
-    gain_ms: float
-    confidence: str
-    later_ms: float | None
-    why_lowered: str | None
-
-
 class Summary(msgspec.Struct, frozen=True):
     """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
     is from before the recording, comes once, or is after its last work. gpu_idle_ms: of the busiest GPU, per step, by
-    reason; null without one. quality: what is wrong with the recording, and what can be trusted."""
+    reason; null without one. cards: rows of `tables.cards`. quality: what is wrong with the recording, and what can be
+    trusted."""
 
     run: str
     worker: str
@@ -75,7 +60,7 @@ class Summary(msgspec.Struct, frozen=True):
     parts_ms: dict[str, float]
     gpu_idle_ms: dict[str, float] | None
     figures: list[FigureLine]
-    cards: list[CardLine]
+    cards: list[Line]
     notes: list[str]
     quality: list[str] = []
 
@@ -140,18 +125,9 @@ class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
-class AllocationLine(msgspec.Struct, frozen=True):
-    """An allocation that is alive at the peak."""
-
-    mb: float
-    category: str
-    op: str | None
-    module: str | None
-    line: str | None
-
-
 class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; categories_mb sum to the peak but for
+    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; largest:
+    rows of `tables.memory`, alive at the peak; categories_mb sum to the peak but for
     rounding. grows_mb_per_step: mean growth from the end of one step to the next. without_earlier: the trace does not
     say what was allocated before it began, and everything counts from there."""
 
@@ -162,7 +138,7 @@ class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
     reserved_mb: float | None
     grows_mb_per_step: float | None
     grows_in_every_step: bool
-    largest: list[AllocationLine]
+    largest: list[Line]
     categories_mb: dict[str, float] | None = None
     without_earlier: bool = False
     why_none: str | None = None

@@ -15,7 +15,8 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.terminal.spans import find_spans, measured_span, trace_of
+from tb_steptime.ingest.user_paths import find_spans
+from tb_steptime.terminal.spans import measured_span, trace_of
 from tb_steptime.text import did_you_mean
 from tb_steptime.trace.model import Trace
 

@@ -14,6 +14,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
@@ -85,10 +86,7 @@ def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLin
         reserved_mb=None if reserved is None or reserved.reserved_bytes is None else mb(reserved.reserved_bytes),
         grows_mb_per_step=None if growth.bytes_per_step is None else mb(growth.bytes_per_step),
         grows_in_every_step=growth.every_step,
-        largest=[
-            contract.AllocationLine(mb(row.bytes), row.category, row.op, row.module, row.line)
-            for row in device.largest[:limit]
-        ],
+        largest=lines(ALLOCATIONS, device.largest[:limit]),
         categories_mb={each.category: mb(each.bytes) for each in device.categories} if device.categories else None,
         without_earlier=not device.whole,
         why_none=_why(device.why_unknown),

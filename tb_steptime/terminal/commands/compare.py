@@ -20,9 +20,9 @@ from tb_steptime.terminal.commands.base import (
 if TYPE_CHECKING:
     from tb_steptime.comparison.gates import Gate, GateResult
     from tb_steptime.comparison.sides import Side
+    from tb_steptime.ingest.compared import WorkerOfRun
     from tb_steptime.ingest.states import Problem
     from tb_steptime.ranks.scaling import Scaling
-    from tb_steptime.terminal.compared import WorkerOfRun
 
     Scalings = Sequence[Scaling | None]
     Sides = Sequence[tuple[WorkerOfRun, Side]]
@@ -100,10 +100,9 @@ def _scalings(sides: Sides, problems: list[Problem]) -> list[Scaling | None]:
 
 def _print_json(sides: Sides, found: Scalings, results: Results, problems: Sequence[Problem]) -> None:
     from tb_steptime.comparison.comparison import compare
-    from tb_steptime.terminal.compare_contract import ComparisonReport
-    from tb_steptime.terminal.compare_report import candidate_report, side_report
+    from tb_steptime.tables.comparison import ComparisonReport, candidate_report, side_report
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
-    from tb_steptime.terminal.report import error_report
 
     whole = bool(sides) and not problems
     pairs = zip(sides[1:], found, strict=True) if whole else ()

@@ -36,9 +36,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
-    from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []

@@ -64,6 +64,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.format in _FLAME_GRAPHS:
         return _flame_graphs(options)
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.operator_report import (
         OperatorChoice,
         OperatorReport,
@@ -72,7 +73,6 @@ def _run(options: argparse.Namespace) -> int:
     )
     from tb_steptime.terminal.operator_text import span_text
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
-    from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []

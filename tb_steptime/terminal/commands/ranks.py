@@ -20,12 +20,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.ranks.contract import JobsReport
     from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.ranks.report import job_report
     from tb_steptime.terminal.ranks.table import job_table
-    from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []

@@ -51,7 +51,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.terminal.spans import find_spans, measured_span, read_found
+    from tb_steptime.ingest.user_paths import find_spans
+    from tb_steptime.terminal.spans import measured_span, read_found
 
     problems: list[Problem] = []
     found = list(find_spans(options.paths, problems))
@@ -75,10 +76,11 @@ def _are_several_runs(found: Sequence[FoundSpan]) -> bool:
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
     first = list(islice(spans, 1))  # measured before the imports, as for a table
     from tb_steptime.insights import judge
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
     from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.report import error_report, span_report
+    from tb_steptime.terminal.report import span_report
 
     jobs, reports = Jobs(), []
     for found, measured in chain(first, spans):

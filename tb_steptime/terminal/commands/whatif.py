@@ -31,8 +31,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.replay.whatif import what_if
+    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json, print_texts
-    from tb_steptime.terminal.report import error_report
     from tb_steptime.terminal.spans import read_each, trace_of
     from tb_steptime.terminal.whatif_report import WhatIfReport, span_what_if, what_if_text
 

@@ -12,9 +12,8 @@ import msgspec
 
 from tb_steptime.files.whole_file import whole_file
 from tb_steptime.tables.base import Value
-from tb_steptime.terminal.export.rows import Row
 from tb_steptime.terminal.export.spans import ExportedSpan
-from tb_steptime.terminal.export.tables import SPAN_COLUMNS, TABLES, Table
+from tb_steptime.terminal.export.tables import TABLES, Row
 
 #: A row of a table as a line; None: its head.
 _Line = Callable[[Sequence[str], Row | None], bytes]
@@ -25,17 +24,17 @@ def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> li
     of an earlier export are replaced, all or none. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     line = _LINES[ending]
-    places = [folder / f"{table.name}.{ending}" for table in TABLES]
+    places = [folder / f"{each.table.id}.{ending}" for each in TABLES]
     counts = [0] * len(TABLES)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(whole_file(place)) for place in places]
-        for table, file in zip(TABLES, files, strict=True):
-            file.write(line(column_names(table), None))
+        for each, file in zip(TABLES, files, strict=True):
+            file.write(line(each.column_names, None))
         for span in spans:
-            for number, (table, file) in enumerate(zip(TABLES, files, strict=True)):
-                for row in table.rows(span):
+            for number, (each, file) in enumerate(zip(TABLES, files, strict=True)):
+                for row in each.rows(span):
                     values = (span.run, span.worker, span.span, *map(_as_written, row))
-                    file.write(line(column_names(table), values))
+                    file.write(line(each.column_names, values))
                     counts[number] += 1
     return list(zip(places, counts, strict=True))
 
@@ -43,10 +42,6 @@ def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> li
 def _as_written(value: Value) -> Value:
     """A whole number is one, whether it was measured just now or read from a summary, where 1 and 1.0 are alike."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def column_names(table: Table) -> list[str]:
-    return [column.name for column in (*SPAN_COLUMNS, *table.columns)]
 
 
 def _csv(names: Sequence[str], row: Row | None) -> bytes:

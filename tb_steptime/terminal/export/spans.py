@@ -13,9 +13,10 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
-from tb_steptime.terminal.spans import find_spans, measured_span, read_found
+from tb_steptime.terminal.spans import measured_span, read_found
 
 #: A trace whose times begin earlier (2001) counts them from the start of a machine, not from the epoch.
 _EPOCH_NS = 10**18

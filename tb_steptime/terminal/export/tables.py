@@ -1,4 +1,4 @@
-"""The tables of `tb-steptime export --csv` and `--jsonl`: each column with its unit and meaning, and its rows.
+"""The tables of `tb-steptime export --csv` and `--jsonl`, with the rows of a span.
 
 A contract with other programs: columns may be added, never renamed. Rows are tidy: one observation each, in long form.
 """
@@ -6,115 +6,112 @@ A contract with other programs: columns may be added, never renamed. Rows are ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.tables.base import Surface
-from tb_steptime.tables.base import Table as Declared
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.modules import MODULES
+from tb_steptime.tables.modules import MODULES, placed_modules
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.export import rows
-from tb_steptime.terminal.export.rows import Row
+from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH, FigureLine, SpanLine
+from tb_steptime.tables.steps import STEPS, step_lines
 from tb_steptime.terminal.export.spans import ExportedSpan
-from tb_steptime.text import Unit
+from tb_steptime.text.printer import plain
+
+Row = tuple[Value, ...]
 
 
-@dataclass(frozen=True)
-class Column:
-    """unit: ns, fraction (0 to 1), bytes and the like; empty for names."""
+class ExportedTable(NamedTuple):
+    """rows: of one span, a value for each exported column of the table, after those of every table."""
 
-    name: str
-    unit: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """name: of its file, without the ending. rows: of one span, a value for each column after those of every table."""
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
+    table: Table[Any]
     rows: Callable[[ExportedSpan], Iterator[Row]]
 
-
-_UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
-
-
-def _exported(table: Declared[Any]) -> tuple[Column, ...]:
-    """The columns of a table of `tb_steptime.tables` that are exported."""
-    return tuple(
-        Column(each.name(Surface.EXPORT), _UNIT_WORDS.get(each.unit, each.unit.value), each.meaning)
-        for each in table.on(Surface.EXPORT)
-    )
+    @property
+    def column_names(self) -> list[str]:
+        columns = (*WHICH.on(Surface.EXPORT), *self.table.on(Surface.EXPORT))
+        return [column.name(Surface.EXPORT) for column in columns]
 
 
-#: What every row begins with.
-SPAN_COLUMNS = (
-    Column("run", "", "folder of the recording below the log directory"),
-    Column("worker", "", "profiled process; without the machine that its file is named for"),
-    Column("span", "number", "recordings of a worker count from 1"),
-)
+def _spans(span: ExportedSpan) -> Iterator[Row]:
+    line = SpanLine(span.ends_ns, span.time_from, span.measured.facts, _overview(span), span.judgement.verdict)
+    yield SPANS.values(line, Surface.EXPORT)
 
-TABLES: tuple[Table, ...] = (
-    Table(
-        "spans",
-        "One row for each recording.",
-        (
-            Column("ends_ns", "epoch ns", "when its last step ends"),
-            Column("time_from", "", "what says so: trace, file name or file date"),
-            Column("rank", "number", "rank of the process; empty where it is not recorded"),
-            Column("world_size", "number", "processes of the job; empty where it is not recorded"),
-            Column("gpu", "", "its GPUs"),
-            Column("simulated", "", "what a simulator says of it; empty for a recording"),
-            Column("steps", "number", "steps that are measured"),
-            Column("steps_by", "", "what shows the steps: marks, inferred or recording"),
-            Column("step_ns", "ns", "mean step"),
-            Column("purpose", "", "training, inference or unknown"),
-            Column("execution", "", "how work is launched: eager, compiled, graphs, mixed or unknown"),
-            Column("bound", "", "what limits the step"),
-            Column("verdict", "", "the same as a sentence"),
-        ),
-        rows.spans,
-    ),
-    Table(
-        "figures",
-        "Every figure of the catalogue: one row for the recording, one for each step.",
-        (
-            Column("metric", "", "id of the figure, as in the definitions"),
-            Column("label", "", "what the tab calls it"),
-            Column("unit", "", "ns, fraction, count, number, bytes"),
-            Column("device", "number", "GPU that it is of; empty: the whole process"),
-            Column("step", "", "name of the step; empty: the recording"),
-            Column("value", "see unit", "empty: not measurable"),
-            Column("reason", "", "why it is not measurable in the recording"),
-        ),
-        rows.figures,
-    ),
-    Table(
-        "steps",
-        "One row for each step; its parts sum to it.",
-        (
-            Column("step", "", "its name: the number of prof.step() where it is marked"),
-            Column("start_ns", "ns", "from the begin of the recording"),
-            Column("ends_ns", "epoch ns", "when it ends"),
-            Column("duration_ns", "ns", "length of the step"),
-            Column("host_ns", "ns", "length of its mark on the CPU"),
-            Column("gpu_busy_ns", "ns", "any GPU works; empty without a GPU"),
-            Column("slow", "true or false", "an outlier"),
-            Column("before_recording_ns", "ns", "left out: the GPU runs work that was launched before the recording"),
-            Column("once_ns", "ns", "left out: the GPU is idle for what comes once"),
-            Column("after_recording_ns", "ns", "left out: nothing of the GPU follows in the recording"),
-            Column("profiler_ns", "ns", "left out: the GPU is idle while the profiler itself works"),
-            *(Column(f"{part.id}_ns", "ns", part.meaning) for part in PART_MEANINGS),
-        ),
-        rows.steps,
-    ),
-    Table(KERNELS.id, KERNELS.meaning, _exported(KERNELS), rows.kernels),
-    Table(OPERATORS.id, OPERATORS.meaning, _exported(OPERATORS), rows.operators),
-    Table(MODULES.id, MODULES.meaning, _exported(MODULES), rows.modules),
-    Table(CARDS.id, CARDS.meaning, _exported(CARDS), rows.cards),
+
+def _figures(span: ExportedSpan) -> Iterator[Row]:
+    """Of the main device, as in Trends."""
+    return (FIGURES.values(line, Surface.EXPORT) for line in _figure_lines(span))
+
+
+def _figure_lines(span: ExportedSpan) -> Iterator[FigureLine]:
+    metrics = {metric.id: metric for metric in METRICS}
+    names = [step.name for step in span.trends.steps]
+    for series in span.trends.series:
+        metric = metrics.get(series.metric)
+        if metric is None:
+            continue  # of an earlier release
+        reason = plain(explain(series.reason)) if series.reason else None
+        yield FigureLine(metric, series.device, None, series.value, reason)
+        for name, value in zip(names, series.steps, strict=True):
+            yield FigureLine(metric, series.device, name, value, None)
+
+
+def _steps(span: ExportedSpan) -> Iterator[Row]:
+    lines = step_lines(_overview(span), span.measured.result("data_loading", DataLoadingResult))
+    for line, mark in zip(lines, span.trends.steps, strict=True):
+        yield STEPS.values(line._replace(ends_ns=span.wall_ns(mark)), Surface.EXPORT)
+
+
+def _kernels(span: ExportedSpan) -> Iterator[Row]:
+    for device in span.measured.result("gpu", GpuResult).devices:
+        yield from _kernels_of(device)
+
+
+def _kernels_of(device: DeviceGpu) -> Iterator[Row]:
+    for table in (each for each in device.tables if each.by == "name"):
+        yield from (KERNELS.values(row, Surface.EXPORT) for row in table.rows)
+        if table.more_rows:
+            share = table.more_ns / device.split.kernel_ns if device.split.kernel_ns else None
+            known = {
+                "device": device.device, "count": table.more_count, "total_ns": table.more_ns, "share": share,
+            }  # fmt: skip
+            yield KERNELS.some_values(known, Surface.EXPORT)
+
+
+def _operators(span: ExportedSpan) -> Iterator[Row]:
+    tables = span.measured.result("operators", OperatorsResult).tables
+    for table in (each for each in tables if each.by == "name" and each.where == "ran"):
+        yield from (OPERATORS.values(row, Surface.EXPORT) for row in table.rows)
+        if table.rest.rows:
+            known = ("calls", "host_self_ns", "runtime_ns", "device_self_ns", "allocated_self_bytes")
+            yield OPERATORS.some_values({id: getattr(table.rest, id) for id in known}, Surface.EXPORT)
+
+
+def _modules(span: ExportedSpan) -> Iterator[Row]:
+    for placed in placed_modules(span.measured.result("operators", OperatorsResult).modules):
+        yield MODULES.values(placed, Surface.EXPORT)
+
+
+def _cards(span: ExportedSpan) -> Iterator[Row]:
+    return (CARDS.values(card, Surface.EXPORT) for card in span.judgement.insights)
+
+
+def _overview(span: ExportedSpan) -> OverviewResult:
+    return span.measured.result("overview", OverviewResult)
+
+
+TABLES: tuple[ExportedTable, ...] = (
+    ExportedTable(SPANS, _spans),
+    ExportedTable(FIGURES, _figures),
+    ExportedTable(STEPS, _steps),
+    ExportedTable(KERNELS, _kernels),
+    ExportedTable(OPERATORS, _operators),
+    ExportedTable(MODULES, _modules),
+    ExportedTable(CARDS, _cards),
 )

@@ -6,7 +6,8 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.ranks.result import Balance, CauseId, Role
-from tb_steptime.terminal.contract import ErrorReport, InsightReport, NoteReport, SpanReport
+from tb_steptime.tables.notes import ErrorReport, NoteReport
+from tb_steptime.terminal.contract import InsightReport, SpanReport
 
 
 class RankReport(msgspec.Struct, frozen=True):

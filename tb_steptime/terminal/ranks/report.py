@@ -9,7 +9,7 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.result import Cause, JobCollective, JobRanks, LateGroup, LateRank, MessagePair
-from tb_steptime.terminal.contract import NoteReport
+from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.ranks.contract import (
     CollectiveReport,
     JobReport,
@@ -57,7 +57,7 @@ def job_report(found: FoundJob) -> JobReport:
         messages=[messages_report(each) for each in job.pairs],
         clock_residual_ns=job.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(job)],
-        notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in map(worded, job.notes)],
+        notes=[note_report(worded(note)) for note in job.notes],
     )
 
 

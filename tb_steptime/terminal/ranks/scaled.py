@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tb_steptime.ingest.compared import WorkerOfRun
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.insights.wording.ranks import held_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
-from tb_steptime.terminal.compared import WorkerOfRun
 from tb_steptime.terminal.ranks.jobs import NEEDED_VIEWS
-from tb_steptime.terminal.spans import find_spans, measured_span, read_found
+from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
 
 

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import ROLE_LABELS, ranks_headline
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
-from tb_steptime.terminal.cards import card_head, lowered_words
 from tb_steptime.terminal.ranks.contract import CollectiveReport, MessagesReport, RankReport
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.report import collective_report, messages_report, rank_reports

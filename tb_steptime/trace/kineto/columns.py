@@ -158,12 +158,14 @@ class Columns:
                 self._end(row)
 
     def add_spelled(self, of: dict[str, bytes]) -> None:
-        """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`."""
+        """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`; those
+        of `memory` with its name before theirs."""
         external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
         self._add_external(external, external_2021, array("i", of["label"]))
         for name, values in of.items():
             if values:
-                getattr(self, name).frombytes(values)
+                owner, _, attribute = name.rpartition(".")
+                getattr(getattr(self, owner) if owner else self, attribute).frombytes(values)
 
     def has_stacks(self) -> bool:
         """Frames of Python, or ops' call stacks."""

@@ -4,7 +4,8 @@ launch    [a][b][c][d][e][f]        every kernel launch is followed by its kerne
 device     aaabbbccc   ee           and f was still to run as the recording ended
 
 Not lost is what a capture takes into a graph, and the driver's call within one of the runtime. Copies and sets are not
-asked: a copy of nothing, or one that the driver folds into another, has no row. Nor are graphs: one may be empty.
+asked: a copy of nothing, or one that the driver folds into another, has no row. Launches of graphs are asked unless
+graphs may be empty. A replay of which only a part is missing is found by `graph_holes`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
-#: Calls that a kernel always follows.
+#: Calls that a kernel always follows. Others launch a graph.
 _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 _BEGINS, _ENDS = re.compile(r"(cuda|cu|hip)StreamBeginCapture"), re.compile(r"(cuda|cu|hip)StreamEndCapture")
 #: Of all launches: with fewer the figures are those of a whole recording.
@@ -34,12 +36,17 @@ END_FRACTION = 0.9
 #: From here on so much is missing that means say little.
 MUCH_FRACTION = 0.1
 
+#: An empty graph is launched once in a while. So many launches of graphs in a row that have no work have lost it.
+LEAST_GRAPHS_LOST = 3
+#: Graphs of this trace have work, as so many launches show.
+LEAST_GRAPHS_WITH_WORK = 2
+
 #: Before `prof.stop()`: the work of all launches ends while it is still recorded.
 _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
 
 
 class KernelLaunches(NamedTuple):
-    """Rows of the event table, in time order: calls that launch a kernel, and those among them without any."""
+    """Rows of the event table, in time order: calls that launch work, and those among them without any."""
 
     rows: Int64
     lost: Int64
@@ -48,7 +55,7 @@ class KernelLaunches(NamedTuple):
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
     """Of any thread and time."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _launches)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
     if launched[calls].all():
@@ -56,7 +63,27 @@ def kernel_launches(trace: Trace) -> KernelLaunches:
     calls = calls[parent_places(trace, calls) < 0]
     start = trace.events.start_ns[calls]
     calls = calls[_captures(trace).overlap_ns(start, start + 1) == 0]
+    graphs = is_in(calls, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _launches_graph))
+    if _may_be_empty(launched[calls[graphs]]):
+        calls = calls[~graphs | launched[calls]]
     return KernelLaunches(calls, calls[~launched[calls]])
+
+
+def _launches(name: str) -> bool:
+    return _LAUNCHES.match(name) is not None or _launches_graph(name)
+
+
+def _launches_graph(name: str) -> bool:
+    return GRAPH_CALL.search(name) is not None
+
+
+def _may_be_empty(has_work: Bool) -> bool:
+    """Whether graphs without work need not have lost any. has_work: of each launch of a graph, in time order."""
+    if int(has_work.sum()) < LEAST_GRAPHS_WITH_WORK:
+        return True
+    with_work = np.flatnonzero(has_work)
+    between = np.diff(with_work, prepend=-1) - 1  # without work, before each that has some
+    return bool(((between > 0) & (between < LEAST_GRAPHS_LOST)).any())
 
 
 def _captures(trace: Trace) -> Intervals:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.text import Finding, code, count, fraction, ns
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
@@ -58,7 +59,7 @@ def allocation_retries(trace: Trace) -> Retries:
         return Retries(calls[:0], calls[:0], calls[:0])
     relevant = calls[(kind != _NOTHING)]
     kind = kind[kind != _NOTHING]
-    op = innermost(trace, trace.events.rows(Kind.CPU_OP), relevant)
+    op = innermost(trace, op_rows, relevant)
     order = np.lexsort((relevant, trace.events.thread[relevant]))
     bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
     rows = [relevant[order][first : last + 1] for first, last in bursts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.text import Finding, count, ns
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.ranges import longest
@@ -22,6 +23,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *trace.repaired,
         *_marks(trace),
         *lost_findings(trace),
+        *graph_findings(trace),
         *device_findings(trace),
         *memory_findings(trace),
         *unnamed_findings(trace),

@@ -69,6 +69,10 @@ class StepCalls(NamedTuple):
         """Whether each is the wait for a batch."""
         return LOADER_MARK.match(self.name) is not None
 
+    @property
+    def of_optimizer(self) -> bool:
+        return OPTIMIZER_STEP.match(self.name) is not None
+
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
     """What may mark steps, the surest first. Of traces with so many calls that they repeat."""
@@ -85,6 +89,11 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
     yield from _graphs(trace)
     yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: bool(_CHOICE.match(name))), at_end=True)
+
+
+def batch_calls(trace: Trace) -> Int64:
+    """Waits for batches, of the thread with most of them."""
+    return next((calls.rows for calls in _calls(trace, _loader_marks(trace))), np.zeros(0, np.int64))
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:

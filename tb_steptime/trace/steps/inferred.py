@@ -19,7 +19,7 @@ import numpy as np
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps.calls import StepCalls, loop_calls, step_calls
+from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
 from tb_steptime.trace.steps.extent import recorded_extent
 from tb_steptime.trace.table import Bool, Int64, Kind, median
 
@@ -103,14 +103,15 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     rows = _that_begin_steps(trace, calls, begins)
     if len(rows) < FEWEST_STEPS or not len(begins):
         return
-    each = _calls_a_step(trace, rows, calls.at_end, begins)
+    each = 1 if _fall_to_batches(trace, calls) else _calls_a_step(trace, rows, calls.at_end, begins)
     edges = _edges(trace, rows, calls.at_end, each, begins)
     counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
     work = np.diff(np.searchsorted(begins, counted))  # the profiler's own last call included, after the last step
-    kept = _whole(work, calls.at_end)
+    launched = _launched_ns(trace, counted)[:-1]
+    kept = _whole(work, launched, calls.at_end)
     if len(kept) < FEWEST_STEPS:
         return
-    alike = float(_alike(work[kept], median(work[kept])).mean())
+    alike = float((_usual(work[kept]) | _usual(launched[kept])).mean())
     if alike >= ALIKE_STEPS:
         thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][kept], edges[1:][kept]
         share = _share(trace, start, end, begins)
@@ -132,12 +133,32 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
-    """The calls without those that hardly any work follows, where a step begins with its call."""
+    """The calls without those that hardly any work follows, neither on the host nor on a device, where a step begins
+    with its call. A graph takes one call, and works as long as what it was captured from."""
     if calls.at_end or len(calls.rows) < FEWEST_STEPS:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
     work = np.diff(np.searchsorted(begins, np.append(start, max(start[-1], begins[-1]) + 1))) if len(begins) else start
-    return calls.rows[work >= NO_STEP_FRACTION * median(work)]
+    launched = _launched_ns(trace, start)
+    on_device = (launched > 0) & (launched >= NO_STEP_FRACTION * median(launched))
+    return calls.rows[(work >= NO_STEP_FRACTION * median(work)) | on_device]
+
+
+def _launched_ns(trace: Trace, start: Int64) -> Int64:
+    """Device time that is launched from each of these instants to the next one."""
+    launches, events = find_launches(trace), trace.events
+    known = launches.call >= 0
+    place = np.searchsorted(start, events.start_ns[launches.call[known]], side="right")
+    sums = np.bincount(place, events.dur_ns[launches.activity[known]], minlength=len(start) + 1)
+    return sums[1:].astype(np.int64)
+
+
+def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
+    """Whether an optimizer steps once for each batch, as in most loops: then no two of its steps make one."""
+    if not calls.of_optimizer:
+        return False
+    batches = batch_calls(trace)
+    return len(batches) >= FEWEST_STEPS and abs(len(batches) - len(calls.rows)) <= 1
 
 
 def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
@@ -158,15 +179,24 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
     return np.append(trace.events.start_ns[rows[::each]], last)
 
 
-def _whole(work: Int64, at_end: bool) -> Int64:
-    """The places of the windows that are whole steps: of that at the edge its work decides."""
-    inner = work[1:] if at_end else work[:-1]
-    usual = median(inner) if len(inner) else 0.0
-    edge = work[0] if at_end else work[-1]
+def _whole(work: Int64, launched: Int64, at_end: bool) -> Int64:
+    """The places of the windows that are whole steps: of that at the edge its work decides, on the host or on the
+    devices."""
     places = np.arange(len(work))
-    if EDGE_LEAST * usual <= edge <= EDGE_MOST * usual:
+    if _is_edge_whole(work, at_end) or _is_edge_whole(launched, at_end):
         return places
     return places[1:] if at_end else places[:-1]
+
+
+def _is_edge_whole(work: Int64, at_end: bool) -> bool:
+    inner, edge = (work[1:], work[0]) if at_end else (work[:-1], work[-1])
+    usual = median(inner) if len(inner) else 0.0
+    return usual > 0 and bool(EDGE_LEAST * usual <= edge <= EDGE_MOST * usual)
+
+
+def _usual(work: Int64) -> Bool:
+    """Which are about as much as the median; none where that is 0."""
+    return _alike(work, median(work)) & (work > 0)
 
 
 def _alike(work: Int64, other: Int64 | float) -> Bool:

@@ -41,16 +41,27 @@ def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     low, high = np.array(windows, np.int64).T
     total = int((end - start).sum())
-    before = _until(start, end, low[:1])
-    after = total - _until(start, end, high[-1:])
-    inside = _until(start, end, high) - _until(start, end, low)
+    end.sort(kind="stable")  # starts are sorted, and ends nearly so, which this sort makes use of
+    starts, ends = _Knots.of(start), _Knots.of(end)
+    before = _until(starts, ends, low[:1])
+    after = total - _until(starts, ends, high[-1:])
+    inside = _until(starts, ends, high) - _until(starts, ends, low)
     return DeviceTime(inside, before, total - before - after - inside, after)
 
 
-def _until(start: Int64, end: Int64, instants: Int64) -> int:
-    """The time of these intervals before each instant, summed over the instants."""
-    starts, ends = np.sort(start), np.sort(end)
-    begun, over = np.searchsorted(starts, instants), np.searchsorted(ends, instants)
-    start_sums, end_sums = np.append(0, np.cumsum(starts)), np.append(0, np.cumsum(ends))
-    sums: Int64 = end_sums[over] + (begun - over) * instants - start_sums[begun]
+class _Knots(NamedTuple):
+    """Sorted instants, and the sums of those before each, one entry more."""
+
+    at: Int64
+    sums: Int64
+
+    @staticmethod
+    def of(instants: Int64) -> _Knots:
+        return _Knots(instants, np.append(0, np.cumsum(instants)))
+
+
+def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
+    """The time of the intervals before each instant, summed over the instants."""
+    begun, over = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
+    sums: Int64 = ends.sums[over] + (begun - over) * instants - starts.sums[begun]
     return int(sums.sum())

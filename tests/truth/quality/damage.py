@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.clocks import TABLES_OF_EVENTS, with_device_later
 from tb_steptime.trace.step_marks import all_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
@@ -78,6 +79,37 @@ def with_holes(trace: Trace, share: float) -> Trace | None:
     return _without(trace, lost)
 
 
+def with_holes_in_graphs(trace: Trace, share: float) -> Trace | None:
+    """A buffer is dropped within one replay: so much of the work of all replays, at the most four fifths of one."""
+    calls, call, work = _replays(trace)
+    number = np.bincount(np.searchsorted(calls, call)) if len(calls) else calls
+    if len(calls) < 5 or number.min() < 5:
+        return None
+    mine = work[call == calls[len(calls) // 2]]
+    lost = min(round(share * len(work)), 4 * len(mine) // 5)
+    return _without(trace, mine[len(mine) // 10 :][:lost])
+
+
+def without_end_of_graphs(trace: Trace, share: float) -> Trace | None:
+    """The profiler stops before the work of the last launches of graphs is written."""
+    calls, _, work = _replays(trace)
+    if len(calls) < 5 or 2 * len(work) < len(trace.events.rows(Kind.KERNEL)):
+        return None
+    since = calls[len(calls) - max(1, round(share * len(calls)))]
+    launches = find_launches(trace)
+    return _without(trace, launches.activity[launches.call >= since].astype(np.int64))
+
+
+def _replays(trace: Trace) -> tuple[Int64, Int64, Int64]:
+    """Launches of graphs, and of each of their activities the launch and the row, by start."""
+    events, launches = trace.events, find_launches(trace)
+    linked = launches.call >= 0
+    call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
+    graphs = [number for number, name in enumerate(trace.strings.strings) if GRAPH_CALL.search(name)]
+    by_graph = np.isin(events.name[call], graphs)
+    return np.unique(call[by_graph]), call[by_graph], work[by_graph]
+
+
 def one_mark(trace: Trace, us: float) -> Trace | None:
     """In place of its steps one mark after all work, as `prof.step()` called once makes it."""
     marks = all_marks(trace)
@@ -106,6 +138,9 @@ RULES = (
          _OF_CLOCKS, repairs=True, shows=lambda trace: _early(trace)),
     Rule("end is missing", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", without_end, ("end_missing",)),
     Rule("holes", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", with_holes, ("launches_lost",)),
+    Rule("holes in graph replays", (0.01, 0.02, 0.05, 0.1, 0.2), "of work", with_holes_in_graphs,
+         ("replays_incomplete",)),
+    Rule("end of graphs is missing", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", without_end_of_graphs, ("end_missing",)),
     Rule("one mark after all work", (5, 22, 100, 500, 2_000), "us", one_mark, ("marks_meaningless",), always=True),
     Rule("no work of the device", (1.0,), "of work", without_device, ("work_not_recorded",), always=True),
 )  # fmt: skip

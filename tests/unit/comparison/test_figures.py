@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tb_steptime.comparison.figures import FigureChange, figure_changes
 from tb_steptime.comparison.gates import judge_gate, parse_gate
 from tb_steptime.comparison.sides import Side
 from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import StringTable
 from tests.drawn.timeline import A100, timeline
 from tests.unit.comparison.sides import side_of
 
@@ -57,6 +61,57 @@ def test_what_one_side_did_not_record_has_a_reason():
 def test_what_neither_side_has_is_no_row():
     sides = steps("slow", 4, shapes=False), steps("fast", 0, shapes=False)
     assert {"mfu", "hfu", "model_gflop", "peak_allocated"}.isdisjoint(found(*sides))
+
+
+def in_graphs(name: str, products: int) -> Side:
+    """Steps of ten products, each 40 us long; so many of them are launched by ops, the others by one graph."""
+    length = 2 * 10 + 2
+    ops = "".join(f"{letter}." for letter in "abcdefghij"[:products])
+    drawing = {
+        "step": "".join(str(each) * length for each in range(3)),
+        "op": f"{ops:.<{length}}" * 3,
+        "runtime": "",
+        "kernel 7": "",
+    }
+    for launch in "xyz":
+        graph = "" if products == 10 else launch
+        drawing["runtime"] += f"{ops}{graph}".ljust(length, ".")
+        own, rest = "".join(f".{letter}" for letter in "abcdefghij"[:products]), f".{launch}" * (10 - products)
+        drawing["kernel 7"] += f"{own}{rest}".ljust(length, ".")
+    letters = "abcdefghij"
+    trace = timeline(
+        "\n".join(f"{label} | {line} |" for label, line in drawing.items()),
+        names=dict.fromkeys(letters, "aten::mm"),
+        calls=dict.fromkeys(letters, "cudaLaunchKernel") | dict.fromkeys("xyz", "cudaGraphLaunch"),
+        inputs=dict.fromkeys(letters, (f"[[{SIZE},{SIZE}],[{SIZE},{SIZE}]]", '["c10::Half","c10::Half"]')),
+        devices={0: A100},
+        cell_ns=10_000,
+    )
+    return side_of(name, _with_kernels_named(trace, GEMM))
+
+
+def _with_kernels_named(trace: Trace, name: str) -> Trace:
+    names = trace.events.name.copy()
+    names[trace.kernels.event] = len(trace.strings)
+    strings = StringTable([*trace.strings.strings, name])
+    return replace(trace, strings=strings, events=replace(trace.events, name=names), memo={})
+
+
+@pytest.mark.parametrize("metric", ["mfu", "hfu", "model_gflop"])
+@pytest.mark.parametrize(("products", "why"), [(0, "flops_known_unequally"), (4, "flops_mostly_unknown"),
+                                               (8, "flops_known_unequally")])  # fmt: skip
+def test_what_a_graph_hides_is_a_dash_on_both_sides(metric: str, products: int, why: str) -> None:
+    """The lower figure of the graphs' side would read as less work."""
+    eager, graphs = in_graphs("eager", 10), in_graphs("graphs", products)
+    for sides in ((eager, graphs), (graphs, eager)):
+        assert found(*sides)[metric] == FigureChange(metric, None, None, why=Reason(why))
+        assert judge_gate(parse_gate(f"{metric}<-1%"), *sides).passed is None
+    assert found(eager, eager)[metric].distinguishable is False
+
+
+def test_names_of_kernels_tell_the_tensor_core_share_in_graphs_too() -> None:
+    share = found(in_graphs("eager", 10), in_graphs("graphs", 0))["tensor_core_share"]
+    assert (share.base, share.candidate, share.distinguishable) == (1.0, 1.0, False)
 
 
 def tensor_side(name: str, kernels: str, count: int = 3) -> Side:

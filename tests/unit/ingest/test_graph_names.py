@@ -9,9 +9,10 @@ import pytest
 
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.ingest import graph_names
-from tb_steptime.ingest.graph_names import NamePlaces, arrived_since, with_graph_names
+from tb_steptime.ingest.graph_names import arrived_since, with_graph_names
 from tb_steptime.ingest.measure import measure_file, read_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
+from tb_steptime.ingest.places import NamePlaces
 from tb_steptime.ingest.summaries import SUFFIX, fresh_summary
 from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, write_summary

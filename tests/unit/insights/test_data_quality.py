@@ -11,9 +11,10 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Judgement, Severity
+from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.terminal.findings import as_one, finding_reports
+from tb_steptime.terminal.report import finding_reports
 from tb_steptime.text import Affected, Finding, Trust, count, fraction, ns
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEP, host_result, site

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.operators.op_tree import levels_of
-from tb_steptime.trace import nesting
-from tb_steptime.trace.nesting import parents
+from tb_steptime.trace import nesting, table
+from tb_steptime.trace.lanes import op_rows
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost, outermost, parents
+from tb_steptime.trace.table import EventTable, Kind
+from tests.drawn.timeline import timeline
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60))
@@ -34,3 +40,36 @@ def test_levels_of_a_chain_are_its_places() -> None:
 def test_levels_of_a_tree() -> None:
     levels = levels_of(np.array([-1, 0, 1, 0, -1, 4], np.int32))
     assert [level.tolist() for level in levels] == [[0, 4], [1, 3, 5], [2]]
+
+
+_DRAWN = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(0, 2), st.booleans()), max_size=50)
+
+
+@given(_DRAWN, st.integers(1, 20))
+def test_rows_by_name_and_by_number_are_looked_up_alike(drawn: list[tuple[int, int, int, bool]], few: int) -> None:
+    """Of some events all that are ops: given as what finds them, which is kept, and as the rows themselves."""
+    trace = _with_events(sorted(drawn, key=lambda event: (event[0], -event[1])))
+    inside = np.append(np.arange(0, len(drawn), few), -1)
+    ops = op_rows(trace)
+    assert innermost(trace, op_rows, inside).tolist() == innermost(trace, ops, inside).tolist()
+    assert outermost(trace, op_rows, ops).tolist() == outermost(trace, ops, ops).tolist()
+
+
+@given(_DRAWN)
+def test_what_a_table_keeps_is_what_it_finds_anew(drawn: list[tuple[int, int, int, bool]]) -> None:
+    kept, anew = (_with_events(sorted(drawn)).events for _ in range(2))
+    rows = np.arange(len(drawn))[::2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "KEPT_ROWS", 0)
+        found = [anew.rows(Kind.CPU_OP), anew.rows(Kind.USER, Kind.CPU_OP), anew.rows(Kind.SYNC), anew.ends(rows)]
+    again = [kept.rows(Kind.CPU_OP), kept.rows(Kind.USER, Kind.CPU_OP), kept.rows(Kind.SYNC), kept.ends(rows)]
+    assert [each.tolist() for each in again] == [each.tolist() for each in found]
+
+
+def _with_events(drawn: list[tuple[int, int, int, bool]]) -> Trace:
+    """Of each event its start, length, thread, and whether it is an op or a range."""
+    trace = timeline("step | 0 |")
+    start, dur, thread, is_op = (np.array([event[column] for event in drawn], np.int64) for column in range(4))
+    kind = np.where(is_op, Kind.CPU_OP, Kind.USER).astype(np.uint8)
+    same = np.zeros(len(drawn), np.int32)
+    return replace(trace, events=EventTable(start, dur, kind, same, thread, same, same, same, same, None), memo={})

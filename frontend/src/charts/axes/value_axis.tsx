@@ -4,7 +4,7 @@ import { max, min } from "d3-array";
 import { tick } from "../../format";
 import { ticks, zeroAxis } from "./ticks";
 
-export interface ValueAxis {
+interface ValueAxis {
   low: number;
   high: number;
   ticks: readonly number[];

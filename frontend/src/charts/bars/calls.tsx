@@ -8,8 +8,7 @@ import { count, percent, type Scale } from "../../format";
 import { zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
 import { ValueGrid } from "../axes/value_axis";
-import { moved, pointerX } from "../pointer/pointing";
-import { slider } from "../pointer/slider";
+import { moved, pointerX, slider } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
 
 interface CallsProps {

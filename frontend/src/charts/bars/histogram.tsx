@@ -8,8 +8,7 @@ import { count, percent, type Scale, tick } from "../../format";
 import { thinned } from "../axes/labels";
 import { logTicks, logX, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
-import { moved, pointerX } from "../pointer/pointing";
-import { slider } from "../pointer/slider";
+import { moved, pointerX, slider } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
 
 interface HistogramProps {

@@ -1,5 +1,6 @@
 /** One whole in parts, as one bar: a picture of its own, or small within a table cell. */
 
+import type { ComponentChildren } from "preact";
 import { fillClass } from "../../colour";
 
 export interface SplitPart {
@@ -54,6 +55,22 @@ export function InlineBar({ segments }: { segments: readonly BarSegment[] }) {
         .map((segment, at) => (
           <i key={at} class={fillClass(segment.colour, segment.hatched)} style={{ width: `${100 * segment.share}%` }} />
         ))}
+    </span>
+  );
+}
+
+interface FigureBarProps {
+  segments: readonly BarSegment[];
+  hint?: string | undefined;
+  children: ComponentChildren;
+}
+
+/** A figure with its bar before it. */
+export function FigureBar({ segments, hint, children }: FigureBarProps) {
+  return (
+    <span class="total" data-hint={hint}>
+      <InlineBar segments={segments} />
+      {children}
     </span>
   );
 }

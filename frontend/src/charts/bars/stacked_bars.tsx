@@ -7,11 +7,10 @@ import { Sized } from "../../dom/size";
 import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
-import { nearest, type Pointing, typed } from "../pointer/pointing";
-import { slider } from "../pointer/slider";
+import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
-export interface StackedPart {
+interface StackedPart {
   id: string;
   colour: string;
   hatched: boolean;
@@ -197,14 +196,14 @@ function Heads({
   );
 }
 
-export interface BarPlaces {
+interface BarPlaces {
   pitch: number;
   width: number;
   x(bar: number): number;
 }
 
 /** Two thirds bar, a third gap, at most 40 px; without a gap where bars are a few pixels wide. */
-export function placed(count: number, width: number): BarPlaces {
+function placed(count: number, width: number): BarPlaces {
   const pitch = (width - LEFT) / Math.max(1, count);
   const bar = pitch < 4 ? pitch : Math.min(40, (pitch * 2) / 3);
   return { pitch, width: bar, x: (at) => LEFT + pitch * (at + 0.5) - bar / 2 };

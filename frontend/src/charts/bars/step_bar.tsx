@@ -27,7 +27,7 @@ export interface StepBarRow {
   saved?: number;
 }
 
-export interface Brace {
+interface Brace {
   value: number;
   label: ComponentChildren;
 }

@@ -1,7 +1,7 @@
 /** A canvas as sharp as the screen, painted once per frame and only when something changed. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useLatest } from "../../dom/latest";
+import { useLatest } from "../../dom/hooks";
 
 export type Pen = CanvasRenderingContext2D;
 

@@ -32,7 +32,7 @@ export interface Palette {
 /** How far each shade is from its colour to the ink. */
 const SHADES = [0, 0.13, 0.26];
 
-export const SHADE_COUNT = SHADES.length;
+const SHADE_COUNT = SHADES.length;
 
 /** How far a box that the search did not find fades. */
 const FADED = 0.82;
@@ -142,7 +142,7 @@ function forcedPalette(styles: CSSStyleDeclaration): Palette {
 }
 
 /** "rgb(29, 29, 27)" as "#1d1d1b". */
-export function hexOf(colour: string): string {
+function hexOf(colour: string): string {
   const parts = colour.match(/\d+(\.\d+)?/g)?.slice(0, 3) ?? ["0", "0", "0"];
   return `#${parts.map((part) => Math.round(Number(part)).toString(16).padStart(2, "0")).join("")}`;
 }

@@ -6,25 +6,7 @@
  *                                                 stop 2   lines 0 1    values 7 9
  */
 
-import type { ChartLine } from "./line_layout";
-
-export interface CrowdLine {
-  key: string;
-  name: string;
-  /** Of each point, in the order of the stops. */
-  stops: Int32Array;
-  /** NaN is a break. */
-  values: Float64Array;
-}
-
-export interface Crowd {
-  lines: readonly CrowdLine[];
-  /** Where the points of a stop begin, one more than there are stops. */
-  from: Int32Array;
-  /** By point, those of a stop together: its line, and its value. */
-  line: Int32Array;
-  value: Float64Array;
-}
+import type { ChartLine, Crowd, CrowdLine } from "./line_layout";
 
 export const NOBODY: Crowd = {
   lines: [],

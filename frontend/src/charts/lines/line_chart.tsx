@@ -4,16 +4,28 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
+import { hueClass, lineClass } from "../../colour";
+import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
-import { nearest, pointerX, pointerY, typed } from "../pointer/pointing";
-import { slider } from "../pointer/slider";
+import { shortenedTo } from "../../dom/text_width";
+import { nearest, pointerX, pointerY, slider, typed } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
-import { type Crowd, lineIn, NOBODY, nearestAt } from "./crowd";
+import { lineIn, NOBODY, nearestAt } from "./crowd";
 import { AxisEnd, AxisX, AxisY, Breaks } from "./line_axes";
-import { EndLabels } from "./line_ends";
-import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
-import { Borders, DirectLabels, HoveredPoints, Isolated, Line, Reference, Rings, unmarkedPoints } from "./line_marks";
+import { type Crowd, type Drawn, END_GAP, type LineChartProps, type LineStop, layout } from "./line_layout";
+import {
+  Borders,
+  DirectLabels,
+  dotsOf,
+  HoveredPoints,
+  Isolated,
+  Line,
+  Reference,
+  Rings,
+  unmarkedPoints,
+} from "./line_marks";
 import { OverlayLine } from "./overlay";
+import { chains, type Dot } from "./polyline";
 
 /** From this width on a picture is taller: lines keep their slope. */
 const WIDE = 800;
@@ -30,64 +42,13 @@ export function LineChart(props: LineChartProps) {
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [near, setNear] = useState<string | null>(null);
-  const {
-    label,
-    width,
-    height,
-    segments,
-    stops,
-    pad,
-    lines,
-    scale,
-    colour,
-    small = false,
-    named = true,
-    bandColour = null,
-    reference,
-    hidden = NOBODY,
-    overlay = null,
-    end = null,
-    above = "",
-  } = props;
-  const drawn = useMemo(
-    () =>
-      layout({
-        width,
-        height,
-        segments,
-        stops,
-        pad,
-        lines,
-        hidden,
-        overlay,
-        scale,
-        colour,
-        small,
-        named,
-        bandColour,
-        reference,
-        end,
-        above,
-      }),
-    [
-      width,
-      height,
-      segments,
-      stops,
-      pad,
-      lines,
-      hidden,
-      overlay,
-      scale,
-      colour,
-      small,
-      named,
-      bandColour,
-      reference,
-      end,
-      above,
-    ],
-  );
+  const { label, width, height, segments, stops, pad, lines, scale, colour, reference, hidden = NOBODY } = props;
+  const { small = false, named = true, bandColour = null, overlay = null, end = null, above = "" } = props;
+  const asked = useSameFields({
+    ...{ width, height, segments, stops, pad, lines, scale, colour, reference, hidden },
+    ...{ small, named, bandColour, overlay, end, above },
+  });
+  const drawn = useMemo(() => layout(asked), [asked]);
   // Neither changes while the pointer moves: the same nodes are not drawn again.
   const under = useMemo(
     () => (
@@ -192,4 +153,67 @@ function Marked({ drawn: { stops, xs, frame }, hovered, selected }: HoverProps) 
       })}
     </>
   );
+}
+
+/** From one name to the next, px. */
+const APART = 13;
+
+/** A line that ends further from its name than this is joined to it by the colour alone, px. */
+const JOINED = 40;
+
+function EndLabels(drawn: Drawn) {
+  const { lines, frame, ends } = drawn;
+  if (ends === 0) return null;
+  const found = lines.flatMap((line) => {
+    const last = chains(dotsOf(line, drawn)).at(-1)?.at(-1);
+    return last && line.hue !== undefined ? [{ line, last }] : [];
+  });
+  const places = spread(
+    found.map(({ last }) => last.y),
+    frame.top - 2,
+    frame.bottom,
+  );
+  return (
+    <>
+      {found.map(({ line, last }, at) => (
+        <g key={line.key} class={hueClass(line.hue!)}>
+          <path
+            class={lineClass(line)}
+            fill="none"
+            d={`M${joint(last, frame.right)}L${frame.right + END_GAP - 4} ${places[at]}`}
+          />
+          <text
+            class={`small run-end ${line.focus || line.strong ? "own" : ""}`}
+            x={frame.right + END_GAP}
+            y={places[at]! + 4}
+          >
+            {shortenedTo(line.name, ends - END_GAP, "small")}
+          </text>
+        </g>
+      ))}
+    </>
+  );
+}
+
+function joint(last: Dot, right: number): string {
+  const near = right - last.x < JOINED;
+  return near ? `${last.x} ${last.y}` : `${right + 2} ${last.y}`;
+}
+
+/** Heights at least `APART` from each other, in their order, as near to where they were as the room allows. */
+export function spread(heights: readonly number[], top: number, bottom: number): number[] {
+  const apart = Math.min(APART, (bottom - top) / Math.max(1, heights.length - 1));
+  const order = heights.map((_, at) => at).sort((a, b) => heights[a]! - heights[b]!);
+  const placed = [...heights];
+  let least = top;
+  for (const at of order) {
+    placed[at] = Math.max(least, placed[at]!);
+    least = placed[at]! + apart;
+  }
+  let most = bottom;
+  for (const at of order.reverse()) {
+    placed[at] = Math.min(most, placed[at]!);
+    most = placed[at]! - apart;
+  }
+  return placed;
 }

@@ -3,11 +3,8 @@
 import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
-import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
-import type { Crowd } from "./crowd";
-import { OVERLAY_PX, type Overlay } from "./overlay_data";
 import type { Dot } from "./polyline";
 
 /** A range of the axis without a break. */
@@ -88,7 +85,7 @@ export interface LineChartProps {
 }
 
 /** Where the parts of the picture are, px. */
-export interface Frame {
+interface Frame {
   left: number;
   right: number;
   top: number;
@@ -96,7 +93,7 @@ export interface Frame {
 }
 
 /** What does not change while the pointer moves. */
-export interface Layout
+interface Layout
   extends Pick<LineChartProps, "height" | "segments" | "stops" | "pad" | "lines" | "scale" | "colour" | "reference"> {
   width: number;
   small: boolean;
@@ -199,3 +196,83 @@ const ALL = 100;
 export function dotOf({ xs, y }: Drawn, point: LinePoint, value: number | null = point.value): Dot | null {
   return value === null ? null : { x: xs[point.stop]!, y: y(value) };
 }
+
+/**
+ * An axis with breaks: what lies between two spans was not recorded and takes no room. Each segment is as wide as what
+ * it
+ * holds.
+ *
+ *     |--5--6--7--8--9--10--/ /--16--17--18--19--20--21--|
+ */
+interface Extent {
+  from: number;
+  /** At least `from`; in the same unit in all segments. */
+  to: number;
+}
+
+interface BrokenAxis {
+  x(segment: number, at: number): number;
+  /** Left and right edge of each segment. */
+  edges: readonly (readonly [number, number])[];
+  /** Pixels of a break. */
+  gap: number;
+  /** Pixels of one unit. */
+  pace: number;
+}
+
+/** A break that shows as one. */
+const GAP = 14;
+
+/** Breaks never take more of the axis than this: a thousand spans are then one line. */
+const GAPS_FRACTION = 0.25;
+
+/** `pad` is the room before the first and after the last point of a segment, in the segments' unit. */
+export function brokenAxis(segments: readonly Extent[], left: number, right: number, pad: number): BrokenAxis {
+  const breaks = Math.max(0, segments.length - 1);
+  const gap = breaks === 0 ? 0 : Math.min(GAP, (GAPS_FRACTION * (right - left)) / breaks);
+  const units = segments.reduce((sum, { from, to }) => sum + (to - from) + 2 * pad, 0);
+  const pace = units > 0 ? (right - left - breaks * gap) / units : 0;
+  const edges: [number, number][] = [];
+  let start = left;
+  for (const { from, to } of segments) {
+    const end = start + (to - from + 2 * pad) * pace;
+    edges.push([start, end]);
+    start = end + gap;
+  }
+  return { edges, gap, pace, x: (segment, at) => edges[segment]![0] + (at - segments[segment]!.from + pad) * pace };
+}
+
+export interface CrowdLine {
+  key: string;
+  name: string;
+  /** Of each point, in the order of the stops. */
+  stops: Int32Array;
+  /** NaN is a break. */
+  values: Float64Array;
+}
+
+export interface Crowd {
+  lines: readonly CrowdLine[];
+  /** Where the points of a stop begin, one more than there are stops. */
+  from: Int32Array;
+  /** By point, those of a stop together: its line, and its value. */
+  line: Int32Array;
+  value: Float64Array;
+}
+
+/** What a second figure over the axis of a line chart is given as. */
+export interface OverlayPoint {
+  segment: number;
+  /** In the unit of the segment. */
+  at: number;
+  value: number;
+}
+
+export interface Overlay {
+  name: string;
+  /** Along the axis. */
+  points: readonly OverlayPoint[];
+}
+
+/** Room for its own axis, px. */
+export const OVERLAY_PX = 58;

@@ -2,8 +2,7 @@
 
 import { tick } from "../../format";
 import { valueAxis } from "../axes/value_axis";
-import type { Drawn } from "./line_layout";
-import { OVERLAY_PX, type Overlay } from "./overlay_data";
+import { type Drawn, OVERLAY_PX, type Overlay } from "./line_layout";
 import { pathOf } from "./polyline";
 
 const GAPS = 4;

@@ -67,11 +67,7 @@ function vertical(values: readonly number[], height: number): (value: number) =>
 }
 
 /** An SVG path through the known values; a lone point is a short dash. */
-export function path(
-  values: readonly (number | null)[],
-  x: (at: number) => number,
-  y: (value: number) => number,
-): string {
+function path(values: readonly (number | null)[], x: (at: number) => number, y: (value: number) => number): string {
   let drawn = "";
   let pen = false;
   values.forEach((value, at) => {

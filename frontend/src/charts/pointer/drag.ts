@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 /** A drag shorter than this is a press. */
 export const DRAG_PX = 4;
 
-export interface DragActions<Held> {
+interface DragActions<Held> {
   /** What a press takes hold of; null: nothing, the press is not ours. */
   hold(event: PointerEvent): Held | null;
   drag(held: Held, event: PointerEvent): void;

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-export interface TipRow {
+interface TipRow {
   /** A swatch or a short line of the legend. */
   mark?: ComponentChildren;
   name: string;

@@ -23,7 +23,7 @@ interface ZoomOptions {
 /** Arrow keys move by this share of the picture. */
 const STRIDE = 0.01;
 
-export interface TimeZoom {
+interface TimeZoom {
   visible: TimeRange;
   time: TimeScale;
   /** The range that is being dragged over, px. */

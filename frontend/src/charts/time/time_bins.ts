@@ -32,7 +32,7 @@ export const meanOf = (values: readonly (number | null)[]): number | null => mea
 export const maxOf = (values: readonly (number | null)[]): number | null => max(values, (value) => value) ?? null;
 
 /** Several bins as one. */
-export interface Aggregate extends TimeRange {
+interface Aggregate extends TimeRange {
   value: number | null;
 }
 

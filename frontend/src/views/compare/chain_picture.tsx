@@ -11,12 +11,11 @@ import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
+import type { Experiment } from "./chain_runs";
 import { type ChainColumn, ChainColumns } from "./charts/chain_columns";
 import type { Line } from "./charts/chain_layout";
 import { signed } from "./difference";
-import type { Experiment } from "./experiments";
-import { intervalText, NOT_CLEAR } from "./interval";
-import { stepScales } from "./step_scales";
+import { intervalText, NOT_CLEAR, stepScales } from "./interval";
 
 interface ChainPictureProps {
   title: string;
@@ -54,7 +53,6 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
       sub={[said, "mean step, its change from the one before and from the first"].filter(Boolean).join("; ")}
       name={`${title.replace("?", "")} experiments`}
       table={() => tableOf(group, meanings)}
-      link={() => tab.address()}
     >
       <ChainColumns
         label={group.map((each) => `${each.name} ${scaleOf(each).text(each.link.step_ns)}`).join(", ")}

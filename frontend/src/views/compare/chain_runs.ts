@@ -1,12 +1,12 @@
-/** Which runs stand in the chain of experiments: those chosen in Trends, else the newest. */
+/** The experiments of a chain, and which runs stand in it: those chosen in Trends, else the newest. */
 
-import { compareKey, selections } from "../../address/selection";
-import { type Index, MOST_IN_CHAIN, type RunEntry } from "../../api.gen";
+import { compareKey, type Selection, selections } from "../../address/selection";
+import { type Index, type LinkOfChain, MOST_IN_CHAIN, type RunEntry } from "../../api.gen";
 import { counted } from "../../format";
 import { namedRuns } from "../choices";
 import type { Tab } from "../props";
 
-export interface ChainRuns {
+interface ChainRuns {
   /** None: all that there are. */
   runs: readonly string[];
   /** Where some are left out: which are shown. */
@@ -43,3 +43,12 @@ function newest(runs: Index["runs"], kept: readonly (string | undefined)[]): rea
 
 const recorded = ({ workers }: RunEntry): number =>
   Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));
+
+/** An experiment as the pictures show it. */
+export interface Experiment extends LinkOfChain {
+  /** Shortest, among all that are shown. */
+  name: string;
+  /** Null: it left the log directory since. */
+  at: Selection | null;
+  role: "base" | "candidate" | "";
+}

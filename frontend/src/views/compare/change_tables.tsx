@@ -3,14 +3,16 @@
 import { useMemo } from "preact/hooks";
 import type { ChangeTable, RowChange } from "../../api.gen";
 import { Chips } from "../../components/chips";
+import type { Figures } from "../../components/figures";
 import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
-import { Table } from "../../components/table";
-import { count, counted } from "../../format";
-import { sorting } from "../choices";
+import { type Column, fileFields } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { count, counted, DASH, type Scale, scaleFor } from "../../format";
 import type { Pair, Tab } from "../props";
-import { changeColumns, changeData } from "./change_columns";
-import { isKind, KINDS, type Kind, TABLES } from "./change_words";
+import { TablePicture } from "../table_picture";
+import { isKind, KINDS, type Kind, MATCHES, movedNs, TABLES, type TableId } from "./change_words";
+import { signed } from "./difference";
+import { bareInterval, intervalText } from "./interval";
 
 export function ChangeTables({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { tables } = pair.found.comparison;
@@ -27,13 +29,10 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
   const rows = useMemo(() => matching(ofKind, typed), [ofKind, typed]);
   const columns = useMemo(() => changeColumns(of, pair, all), [of, pair, all]);
   return (
-    <Picture
+    <TablePicture
       title={titleOf(shown)}
       sub={more > 0 ? `a step; the ${count(all.length)} that changed most` : "a step; most change first"}
       name={`${of} by change ${pair.own} ${pair.name}`}
-      table={() => changeData(of, rows, pair)}
-      link={() => tab.address()}
-      drawn={false}
       tools={
         <Filter
           label="Filter by name, op or module"
@@ -44,37 +43,39 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
           all={ofKind.length}
         />
       }
-    >
-      {tables.length > 1 && (
-        <Chips
-          label="What is compared"
-          name="Of"
-          chosen={of}
-          options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}
-          choose={(table) => tab.update({ table: table === tables[0]!.of ? null : table })}
-        />
-      )}
-      <Chips
-        label={`Which ${TABLES[of].label.toLowerCase()}`}
-        name="Show"
-        chosen={kind}
-        options={(Object.keys(KINDS) as Kind[]).map((id) => ({
-          id,
-          label: `${KINDS[id].label} ${count(all.filter(KINDS[id].has).length)}`,
-          meaning: KINDS[id].meaning,
-        }))}
-        choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
-      />
-      <Table
-        label={`${TABLES[of].label} by change`}
-        columns={columns}
-        rows={rows}
-        rowKey={keyOf}
-        maxRows={14}
-        {...sorting(tab, "changes")}
-        empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}
-      />
-    </Picture>
+      above={
+        <>
+          {tables.length > 1 && (
+            <Chips
+              label="What is compared"
+              name="Of"
+              chosen={of}
+              options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}
+              choose={(table) => tab.update({ table: table === tables[0]!.of ? null : table })}
+            />
+          )}
+          <Chips
+            label={`Which ${TABLES[of].label.toLowerCase()}`}
+            name="Show"
+            chosen={kind}
+            options={(Object.keys(KINDS) as Kind[]).map((id) => ({
+              id,
+              label: `${KINDS[id].label} ${count(all.filter(KINDS[id].has).length)}`,
+              meaning: KINDS[id].meaning,
+            }))}
+            choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
+          />
+        </>
+      }
+      label={`${TABLES[of].label} by change`}
+      columns={columns}
+      rows={rows}
+      rowKey={keyOf}
+      maxRows={14}
+      order="changes"
+      tab={tab}
+      empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}
+    />
   );
 }
 
@@ -93,3 +94,152 @@ function matching(rows: readonly RowChange[], typed: string): readonly RowChange
     [base_name, candidate_name, op, module, source].some((each) => each?.toLowerCase().includes(words)),
   );
 }
+
+/** The columns of a table of changes: what a row is, where it is, and what became of its calls and its time. */
+type RowColumn = Column<RowChange>;
+
+function changeColumns(of: TableId, pair: Pair, rows: readonly RowChange[]): RowColumn[] {
+  const scale = scaleFor(
+    Math.max(1, ...rows.map(({ base_ns, candidate_ns }) => Math.max(base_ns, candidate_ns))),
+    "ns",
+  );
+  return [nameColumn(of, pair), ...placeColumns(of, pair), ...figureColumns(of, pair, scale), MATCHED];
+}
+
+const nameColumn = (of: TableId, { name, own }: Pair): RowColumn => ({
+  id: "name",
+  label: TABLES[of].name,
+  meaning: `Of ${name}, and of ${own} where another stands for it.`,
+  cell: (row) => <Names row={row} />,
+  order: (row) => row.base_short ?? row.candidate_short,
+  file: fileFields<RowChange>({
+    base_name: `${TABLES[of].name} of ${name}`,
+    candidate_name: `${TABLES[of].name} of ${own}`,
+    op: "Op",
+    shapes: "Input shapes",
+    module: "Module",
+    source: "Source",
+    phase: "Phase",
+  }),
+});
+
+function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
+  const op: RowColumn = {
+    ...{ id: "op", label: "Op", width: "124px", missing: "It is in no op." },
+    cell: ({ op: name, shapes }) => <Op op={name} shapes={shapes} />,
+    order: (row) => row.op,
+    file: [], // the name's column has all places
+  };
+  const module: RowColumn = {
+    ...{ id: "module", label: "Module", width: "124px", extra: true },
+    cell: (row) => row.module ?? DASH,
+    missing: "No module is recorded: with_modules or with_stack of torch.profiler record them.",
+    order: (row) => row.module,
+    file: [],
+  };
+  const phase: RowColumn = {
+    ...{ id: "phase", label: "Phase", width: "92px" },
+    cell: (row) => (row.phase === null ? DASH : (found.labels[row.phase] ?? row.phase)),
+    order: (row) => row.phase,
+    file: [],
+  };
+  const source: RowColumn = {
+    ...{ id: "source", label: "Source", width: "148px", extra: true },
+    cell: (row) => (row.source === null ? DASH : <span {...hint(row.source)}>{row.source}</span>),
+    missing: "No line is recorded: with_stack of torch.profiler records them.",
+    order: (row) => row.source,
+    file: [],
+  };
+  const places: Readonly<Record<TableId, RowColumn[]>> = {
+    kernels: [op, module],
+    ops: [],
+    blocking: [op, phase, source],
+    copies: [op, phase],
+  };
+  return places[of];
+}
+
+function figureColumns(of: TableId, { name, own }: Pair, scale: Scale): RowColumn[] {
+  const { time } = TABLES[of];
+  return [
+    callsColumn("base_calls", "Calls before", name, "new"),
+    callsColumn("candidate_calls", "Calls after", own, "gone"),
+    timeColumn("base_ns", "Before", `${time} a step of ${name}.`, "new"),
+    timeColumn("candidate_ns", "After", `${time} a step of ${own}.`, "gone"),
+    {
+      ...{ id: "change", label: "Change", width: "92px", meaning: `Time a step of ${own}, less that of ${name}.` },
+      figures: figures(movedNs, "ns"),
+      cell: (row, written) => <Moved row={row} written={withSign(movedNs(row), written)} scale={scale} />,
+    },
+    {
+      ...{ id: "interval", label: "95 % interval", width: "150px", numeric: true, extra: true },
+      meaning: "Of the change. Where it holds 0, the change is not distinguishable from noise.",
+      cell: (row) => bareInterval(row, scale) || DASH,
+      missing: "One side has too few steps to say.",
+      order: ({ low }) => low,
+      file: fileFields<RowChange>({ low: "95 % from", high: "95 % to" }, "ns"),
+    },
+  ];
+}
+
+const MATCHED: RowColumn = {
+  id: "matched",
+  label: "Matched by",
+  meaning: "Why two rows stand for each other, or in which of the two the row is.",
+  width: "88px",
+  cell: ({ matched_by }) => <span {...hint(MATCHES[matched_by].meaning)}>{MATCHES[matched_by].label}</span>,
+  order: ({ matched_by }) => Object.keys(MATCHES).indexOf(matched_by),
+  file: [{ label: "Matched by", of: ({ matched_by }) => MATCHES[matched_by].label }],
+};
+
+const figures = (of: Figures<RowChange>["of"], unit: "ns" | "number"): Figures<RowChange> => ({
+  of,
+  unit,
+  adds: "step",
+  siblings: "both",
+});
+
+const callsColumn = (id: "base_calls" | "candidate_calls", label: string, of: string, not: string): RowColumn => ({
+  ...{ id, label, width: "92px", meaning: `How often a step of ${of}.` },
+  figures: figures((row) => (row.status === not ? null : row[id]), "number"),
+  file: fileFields<RowChange>({ [id]: label }, "number"),
+});
+
+const timeColumn = (id: "base_ns" | "candidate_ns", label: string, meaning: string, not: string): RowColumn => ({
+  ...{ id, label, width: "92px", meaning },
+  figures: figures((row) => (row.status === not ? null : row[id]), "ns"),
+  file: fileFields<RowChange>({ [id]: label }, "ns"),
+});
+
+/** What is too small for its column has none. */
+function withSign(change: number, written: string): string {
+  if (written.includes("<")) return written.replace(/^-/, "");
+  return change > 0 ? `+${written}` : written;
+}
+
+function Moved({ row, written, scale }: { row: RowChange; written: string; scale: Scale }) {
+  const interval = intervalText(row, scale);
+  const said = interval === "" ? `${signed(movedNs(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
+  const noise = row.status === "alike" ? "; no more than noise" : "";
+  return (
+    <span class={row.status === "alike" ? "faint" : undefined} {...hint(`${said}${noise}`)}>
+      {written}
+    </span>
+  );
+}
+
+function Names({ row: { base_name, candidate_name, base_short, candidate_short } }: { row: RowChange }) {
+  const before = base_name !== null && <span {...hint(base_name)}>{base_short}</span>;
+  const after = candidate_name !== null && <span {...hint(candidate_name)}>{candidate_short}</span>;
+  if (base_name === candidate_name) return before;
+  return (
+    <>
+      {before}
+      {before && after && " → "}
+      {after}
+    </>
+  );
+}
+
+const Op = ({ op, shapes }: Pick<RowChange, "op" | "shapes">) =>
+  op === null ? DASH : <span {...hint(shapes ? `${op}, inputs ${shapes}` : op)}>{op}</span>;

@@ -21,12 +21,7 @@ export const TABLES: Readonly<Record<TableId, TableWords>> = {
     name: "Op",
     time: "Time on the CPU without the ops inside, added up over the threads,",
   },
-  blocking: {
-    label: "Blocking calls",
-    one: "blocking call",
-    name: "Call",
-    time: "How long the call blocks the CPU",
-  },
+  blocking: { label: "Blocking calls", one: "blocking call", name: "Call", time: "How long the call blocks the CPU" },
   copies: { label: "Copies", one: "copy", name: "Copy", time: "Time of the copies" },
 };
 

@@ -46,6 +46,7 @@ export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<R
     width: `${DIFFERENCE_PX}px`,
     numeric: true,
     order: moved,
+    file: [{ label: `${own} less ${name}`, unit: "ns", of: moved }],
     cell: (row) => <Moved row={there(row)} moved={moved(row)} {...{ name, per, scale, whole }} />,
   };
 }
@@ -60,6 +61,7 @@ function otherColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
     width: `${OTHER_PX}px`,
     numeric: true,
     order: (row) => there(row) ?? null,
+    file: [{ label: name, unit: "ns", of: (row) => there(row) ?? null }],
     cell: (row) => scale.text(there(row) ?? null),
     missing: `${name} has no such row.`,
   };
@@ -97,4 +99,37 @@ function Moved({ row, moved, name, per, scale, whole }: MovedProps) {
       </span>
     );
   return <span data-hint={`${name}: ${scale.text(row)} ${per}`}>{signed(moved, scale)}</span>;
+}
+
+/** A row of the other span that the chosen one lacks. */
+export interface Lacking {
+  name: string;
+  /** Of a step. */
+  ns: number;
+}
+
+interface OnlyThereProps extends Names {
+  rows: readonly Lacking[];
+  /** The table has all rows of the chosen span: what it lacks, the span lacks. */
+  whole: boolean;
+  per: string;
+}
+
+/** Named one by one, those with most time. */
+const MOST = 4;
+const SHOWN_LENGTH = 48;
+
+export function OnlyThere({ rows, whole, name, own, per }: OnlyThereProps) {
+  const some = [...rows].filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
+  if (some.length === 0) return null;
+  const scale = scaleFor(some[0]!.ns, "ns");
+  const more = some.slice(MOST);
+  const said = some.slice(0, MOST).map((row) => `${shortened(row.name, SHOWN_LENGTH)} (${scale.text(row.ns)})`);
+  const rest = more.reduce((sum, row) => sum + row.ns, 0);
+  if (more.length > 0) said.push(`${more.length} more (${scale.text(rest)})`);
+  return (
+    <p class="quiet small aside only-there">
+      {whole ? `Only ${name} has` : `Not among these rows of ${own}, but in ${name}`}, {per}: {said.join(", ")}.
+    </p>
+  );
 }

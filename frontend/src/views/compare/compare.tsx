@@ -1,10 +1,14 @@
 /** What changed from one run to another: by how much, of what, and whether it is more than noise. */
 
 import { useMemo } from "preact/hooks";
-import type { PairViewProps } from "../props";
+import type { FigureChange, Unit } from "../../api.gen";
+import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
+import { change, DASH, text } from "../../format";
+import { sentence } from "../../phrase";
+import type { Pair, PairViewProps, Tab } from "../props";
 import { ChangeTables } from "./change_tables";
 import { Experiments } from "./experiments";
-import { Figures } from "./figures";
 import { Promises } from "./promises";
 import { StepWaterfall } from "./step_waterfall";
 
@@ -20,3 +24,91 @@ export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewPr
     </div>
   );
 }
+
+/** Figures that are no parts of the step, of both runs: how full the GPU is, how near to its limit, how much memory. */
+function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
+  const { figures } = pair.found.comparison;
+  if (!figures.some(({ base, candidate }) => base !== null && candidate !== null)) return null;
+  return (
+    <section class="devices">
+      <div class="head">
+        <h2>How well is the GPU used?</h2>
+        <span class="sub">means over the compared steps</span>
+      </div>
+      <Table
+        label="Figures of both runs"
+        columns={columnsOf(pair, tab)}
+        rows={figures}
+        rowKey={({ metric }) => metric}
+        sort={undefined}
+        onSort={null}
+      />
+    </section>
+  );
+}
+
+function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>[] {
+  const metric = (row: FigureChange) => meanings.metric(row.metric);
+  const missing = ({ why, ...row }: FigureChange) => {
+    if (why) return sentence(meanings.explain(why));
+    return isRange(row)
+      ? "It is only known to lie in a range; the interval holds both ends."
+      : "It is not measurable there.";
+  };
+  const mean = (id: "base" | "candidate", label: string, of: string): Column<FigureChange> => ({
+    ...{ id, label, meaning: `Of ${of}.`, width: "120px", numeric: true, missing },
+    cell: (row) => {
+      const value = row[id];
+      if (value === null) return DASH;
+      const upper = id === "base" ? row.base_high : row.candidate_high;
+      return upper === null ? text(value, metric(row).unit) : range(value, upper, metric(row).unit);
+    },
+  });
+  return [
+    {
+      id: "figure",
+      label: "Figure",
+      cell: (row) => <span {...hint(metric(row).meaning)}>{metric(row).label}</span>,
+    },
+    mean("base", "Before", name),
+    mean("candidate", "After", own),
+    {
+      ...{ id: "change", label: "Change", width: "130px", numeric: true, missing },
+      meaning: `Of ${own}, less that of ${name}; of a share in percentage points.`,
+      cell: (row) => (
+        <span class={row.distinguishable === false ? "faint" : undefined}>
+          {row.base === null || row.candidate === null || isRange(row)
+            ? DASH
+            : change(row.base, row.candidate, metric(row).unit)}
+        </span>
+      ),
+    },
+    {
+      ...{ id: "interval", label: "95 % interval", width: "240px", numeric: true },
+      meaning: "Of the change. Where it holds 0, the change is not distinguishable from noise.",
+      cell: ({ low, high, ...row }) =>
+        low === null || high === null ? DASH : between(low, high, meanings.metric(row.metric).unit),
+      missing: "One side has too few steps to say.",
+    },
+  ];
+}
+
+const isRange = ({ base_high, candidate_high }: Pick<FigureChange, "base_high" | "candidate_high">): boolean =>
+  base_high !== null || candidate_high !== null;
+
+/** "10 to 80 %" */
+function range(low: number, high: number, unit: Unit): string {
+  const [from, to] = [text(low, unit), text(high, unit)];
+  const [size, written] = from.split("\u00a0");
+  return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
+}
+
+/** "+12.2 to +23.7 points"; one figure where both ends are written alike. */
+function between(low: number, high: number, unit: Unit): string {
+  const [from, to] = [end(low, unit), end(high, unit)];
+  const [size, written] = from.split("\u00a0");
+  if (from === to) return to;
+  return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
+}
+
+const end = (value: number, unit: Unit): string => (value === 0 ? text(0, unit) : change(0, value, unit));

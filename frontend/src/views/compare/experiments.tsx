@@ -3,24 +3,19 @@
 import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
-import type { ChainPage, LinkOfChain } from "../../api.gen";
-import { Late } from "../../components/late";
+import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
+import { type Column, Table } from "../../components/table";
+import { Late } from "../../components/waiting";
+import { hint } from "../../dom/hint";
+import { DASH, type Scale } from "../../format";
 import type { Asked } from "../../server/use_answer";
+import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
-import { movedTo } from "./chain_order";
 import { ChainPicture } from "./chain_picture";
-import { chainRuns } from "./chain_runs";
-import { ExperimentTable } from "./experiment_table";
-
-/** An experiment as the pictures show it. */
-export interface Experiment extends LinkOfChain {
-  /** Shortest, among all that are shown. */
-  name: string;
-  /** Null: it left the log directory since. */
-  at: Selection | null;
-  role: "base" | "candidate" | "";
-}
+import { chainRuns, type Experiment } from "./chain_runs";
+import { signed } from "./difference";
+import { intervalText, type StepScales, stepScales } from "./interval";
 
 interface ExperimentsProps {
   chosen: Selection;
@@ -136,7 +131,7 @@ function experimentsOf({ links }: ChainPage, chosen: Selection, base: Selection 
   });
 }
 
-export interface Actions {
+interface Actions {
   candidate(of: Experiment): void;
   base(of: Experiment): void;
 }
@@ -159,4 +154,88 @@ function actionsOf(all: readonly Experiment[], chosen: Selection, base: Selectio
       tab.update({ ...keysOf(swaps ? base : chosen), with: compareKey(of.at) });
     },
   };
+}
+
+/** With the one at `from` at place `to`; the others keep their order. */
+function movedTo<T>(all: readonly T[], from: number, to: number): readonly T[] {
+  const others = all.filter((_, at) => at !== from);
+  return [...others.slice(0, to), all[from]!, ...others.slice(to)];
+}
+
+/** The experiments in a table, where base and candidate are chosen. */
+interface ExperimentTableProps extends Actions {
+  all: readonly Experiment[];
+  tab: Tab;
+}
+
+function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
+  const scales = stepScales(
+    all.map(({ link }) => link.step_ns),
+    readingOf(tab).unit,
+  );
+  return (
+    <section class="devices">
+      <div class="head">
+        <h2>Which two are compared?</h2>
+        <span class="sub">{tab.state.order ? "in your order" : "in the order in which they were recorded"}</span>
+      </div>
+      <Table
+        label="Experiments"
+        columns={columnsOf(actions, scales)}
+        rows={all}
+        rowKey={({ of }) => of.spans.join()}
+        maxRows={14}
+        {...sorting(tab, "experiments")}
+      />
+    </section>
+  );
+}
+
+function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
+  const change = (id: "from_previous" | "from_first", label: string, meaning: string): Column<Experiment> => ({
+    ...{ id, label, meaning, numeric: true, width: "212px" },
+    cell: ({ link }) => changeText(link[id], scales.of(link.step_ns)),
+    missing: "The first of all, or the two do other work.",
+    order: ({ link }) => (link[id] === null ? null : link[id].candidate_ns - link[id].base_ns),
+  });
+  const choice = (role: "base" | "candidate", label: string): Column<Experiment> => ({
+    ...{ id: role, label, width: "92px" },
+    order: (each) => Number(each.role !== role),
+    cell: (each) => (
+      <button
+        class="link"
+        aria-pressed={each.role === role}
+        aria-label={`${each.name} as ${role}`}
+        onClick={() => actions[role](each)}
+      >
+        {each.role === role ? label : `As ${role}`}
+      </button>
+    ),
+  });
+  return [
+    {
+      id: "run",
+      label: "Experiment",
+      cell: ({ name, of, link }) => <span {...hint(of.run)}>{link.simulated ? `${name} (simulated)` : name}</span>,
+      order: ({ name }) => name,
+    },
+    {
+      ...{ id: "step", label: "Mean step", width: "96px" },
+      figures: { of: ({ link }) => link.step_ns, unit: "ns" },
+      cell: ({ link }) => scales.of(link.step_ns).text(link.step_ns),
+    },
+    { ...{ id: "steps", label: "Steps", width: "64px" }, figures: { of: ({ link }) => link.steps, unit: "count" } },
+    change("from_previous", "From the one before", "Change of the mean step and its 95 % interval."),
+    change("from_first", "From the first", "Change of the mean step and its 95 % interval."),
+    choice("base", "Base"),
+    choice("candidate", "Candidate"),
+  ];
+}
+
+function changeText(change: StepChange | null, scale: Scale): string {
+  if (change === null) return DASH;
+  const moved = signed(change.candidate_ns - change.base_ns, scale);
+  const interval = intervalText(change, scale);
+  if (interval === "") return moved;
+  return change.distinguishable ? `${moved} (${interval})` : `${moved}, not distinguishable`;
 }

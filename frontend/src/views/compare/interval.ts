@@ -1,6 +1,7 @@
 /** A change and its 95 % interval, as every picture and table of a comparison writes them. */
 
-import type { Scale } from "../../format";
+import { type Scale, scaleFor } from "../../format";
+import { scaleOf, type TimeUnit } from "../../scale";
 import { signed } from "./difference";
 
 export interface Interval {
@@ -27,3 +28,19 @@ export const isClear = ({ low, high }: Interval): boolean | null =>
   low === null || high === null ? null : low > 0 || high < 0;
 
 export const NOT_CLEAR = "not distinguishable from noise";
+
+/** The longest is so many times the shortest. */
+const UNLIKE = 100;
+
+export interface StepScales {
+  /** Of an axis. */
+  all: Scale;
+  /** Of an experiment with this mean step. */
+  of(step_ns: number): Scale;
+}
+
+export function stepScales(steps_ns: readonly number[], unit: TimeUnit): StepScales {
+  const all = scaleOf(steps_ns, "ns", unit);
+  const unlike = unit === "auto" && Math.max(...steps_ns) > UNLIKE * Math.min(...steps_ns);
+  return { all, of: (step_ns) => (unlike ? scaleFor(step_ns, "ns") : all) };
+}

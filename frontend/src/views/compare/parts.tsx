@@ -1,13 +1,12 @@
 /** Where the difference between two mean steps comes from: each part in both, and what it adds or saves. */
 
+import type { OverviewResult, Parts } from "../../api.gen";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { type Scale, scaleFor, share, shortened } from "../../format";
-import { sorting } from "../choices";
-import type { Names, Tab } from "../props";
-import { differenceOf, differenceTitle, type PartPair, signed } from "./difference";
+import type { Compared, Names, Tab } from "../props";
+import { TablePicture } from "../table_picture";
+import { differenceOf, differenceTitle, type PartPair, pairsOf, signed } from "./difference";
 
 interface PartDifferencesProps extends Names {
   parts: readonly PartPair[];
@@ -24,34 +23,29 @@ const HEAD_LENGTH = 14;
 
 export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab }: PartDifferencesProps) {
   const scale = scaleFor(Math.max(own_ns, other_ns), "ns");
-  const columns = columnsOf(parts, { name, own }, other_ns, scale);
   const all = { own_ns, other_ns };
   return (
-    <Picture
+    <TablePicture
       title={differenceTitle({ name, own }, own_ns, other_ns, share)}
       sub="the mean steps, by part"
       name={`${own} against ${name} ${file}`}
-      table={() => tableOf(parts, { name, own }, all)}
-      link={() => tab.address()}
-      drawn={false}
-    >
-      <Table
-        label={`Parts of the mean step of ${own} against ${name}`}
-        columns={columns}
-        rows={parts}
-        rowKey={(row) => row.id}
-        {...sorting(tab, "parts")}
-        foot={{
-          name: "Step",
-          cells: {
-            other_ns: scale.text(other_ns),
-            own_ns: scale.text(own_ns),
-            difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
-            share: points(differenceOf(all), other_ns),
-          },
-        }}
-      />
-    </Picture>
+      label={`Parts of the mean step of ${own} against ${name}`}
+      columns={columnsOf(parts, { name, own }, other_ns, scale)}
+      rows={parts}
+      saved={() => [...parts, { id: "step", label: "Step", colour: "ink", hatched: false, ...all }]}
+      rowKey={(row) => row.id}
+      order="parts"
+      tab={tab}
+      foot={{
+        name: "Step",
+        cells: {
+          other_ns: scale.text(other_ns),
+          own_ns: scale.text(own_ns),
+          difference: <span class="ink">{signed(differenceOf(all), scale)}</span>,
+          share: points(differenceOf(all), other_ns),
+        },
+      }}
+    />
   );
 }
 
@@ -76,6 +70,7 @@ function columnsOf(
     numeric: true,
     order: (row) => row[id],
     cell: (row) => scale.text(row[id]),
+    file: [{ label: of, unit: "ns", of: (row) => row[id] }],
   });
   return [
     {
@@ -100,6 +95,7 @@ function columnsOf(
       numeric: true,
       order: differenceOf,
       cell: (row) => <span class="ink">{signed(differenceOf(row), scale)}</span>,
+      file: [{ label: "Difference", unit: "ns", of: differenceOf }],
     },
     {
       id: "share",
@@ -109,6 +105,13 @@ function columnsOf(
       numeric: true,
       order: differenceOf,
       cell: (row) => points(differenceOf(row), other_ns),
+      file: [
+        {
+          label: `Share of ${name}'s step`,
+          unit: "fraction",
+          of: (row) => (other_ns ? differenceOf(row) / other_ns : null),
+        },
+      ],
     },
     {
       id: "bar",
@@ -128,27 +131,28 @@ function Diverging({ part, share: length }: { part: PartPair; share: number }) {
   );
 }
 
-function tableOf(
-  parts: readonly PartPair[],
-  { name, own }: Names,
-  all: { own_ns: number; other_ns: number },
-): TableData {
-  const rows = [...parts, { label: "Step", ...all }];
-  const time = (label: string) => ({ label, unit: "ns" as const });
-  return {
-    columns: [
-      { label: "Part" },
-      time(name),
-      time(own),
-      time("Difference"),
-      { label: `Share of ${name}'s step`, unit: "fraction" },
-    ],
-    rows: rows.map((row) => [
-      row.label,
-      row.other_ns,
-      row.own_ns,
-      differenceOf(row),
-      all.other_ns ? differenceOf(row) / all.other_ns : null,
-    ]),
-  };
+interface MeanStepDifferencesProps {
+  result: OverviewResult;
+  compared: Compared<"overview">;
+  file: string;
+  tab: Tab;
+}
+
+/** Which parts make one mean step longer than the other. */
+export function MeanStepDifferences({ result, compared: { page, ...names }, file, tab }: MeanStepDifferencesProps) {
+  const partsOf = ({ mean_parts_ns: mean }: OverviewResult) =>
+    tab.meanings.parts.map(({ id, label, colour, hatched }) => ({
+      ...{ id, label, colour, hatched },
+      ns: mean[id as keyof Parts],
+    }));
+  return (
+    <PartDifferences
+      {...names}
+      parts={pairsOf(partsOf(result), partsOf(page.result))}
+      own_ns={result.mean_duration_ns}
+      other_ns={page.result.mean_duration_ns}
+      file={file}
+      tab={tab}
+    />
+  );
 }

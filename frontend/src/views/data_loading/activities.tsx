@@ -1,13 +1,11 @@
 import type { Activity, LoaderActivities } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
 import { differenceColumn } from "../compare/column";
 import type { Compared, Tab, Titles } from "../props";
+import { barColumn, TablePicture } from "../table_picture";
 import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
@@ -28,21 +26,17 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
     tab.meanings,
   );
   return (
-    <Picture
+    <TablePicture
       title={titles.activities ?? "What the loader does"}
       name={`loader activities ${name}`}
-      link={() => tab.address()}
-      drawn={false}
-      table={() => activitiesTable(rows)}
+      label="What the loader does"
+      columns={[...shown, ...difference(rows, compared)]}
+      rows={rows}
+      rowKey={nameOf}
+      foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
+      order="activity"
+      tab={tab}
     >
-      <Table
-        label="What the loader does"
-        columns={[...shown, ...difference(rows, compared)]}
-        rows={rows}
-        rowKey={nameOf}
-        foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
-        {...sorting(tab, "activity")}
-      />
       <p class="quiet small aside">
         Time of the main process in each activity itself, without the activities inside it.
         {missing && (
@@ -52,7 +46,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
           </>
         )}
       </p>
-    </Picture>
+    </TablePicture>
   );
 }
 
@@ -74,6 +68,10 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
     width: "44%",
     cell: (row) => <Where row={row} />,
     order: lineOf,
+    file: [
+      { label: "Line", of: lineOf },
+      { label: "In this line", unit: "ns", of: ({ lines: [first] }) => first?.ns_per_batch ?? null },
+    ],
   };
   return [
     {
@@ -84,19 +82,8 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       order: nameOf,
     },
     ...(lines ? [line] : []),
-    {
-      id: "bar",
-      label: "",
-      cell: (row) => (
-        <InlineBar segments={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
-      ),
-    },
-    {
-      id: "batch",
-      label: "A batch",
-      width: "68px",
-      figures: { of: (row) => row.ns_per_batch, unit: "ns" },
-    },
+    barColumn((row) => [{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]),
+    { id: "batch", label: "A batch", width: "68px", figures: { of: (row) => row.ns_per_batch, unit: "ns" } },
   ];
 }
 
@@ -117,16 +104,4 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
       {shortLine(first.line)}
     </span>
   );
-}
-
-function activitiesTable(activities: readonly Activity[]) {
-  return {
-    columns: [
-      { label: "Activity" },
-      { label: "Line" },
-      { label: "A batch", unit: "ns" as const },
-      { label: "In this line", unit: "ns" as const },
-    ],
-    rows: activities.map((row) => [nameOf(row), lineOf(row), row.ns_per_batch, row.lines[0]?.ns_per_batch ?? null]),
-  };
 }

@@ -42,12 +42,7 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
     }),
   );
   return (
-    <Picture
-      title={title}
-      name={`a batch ${name}`}
-      table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
-      link={() => tab.address()}
-    >
+    <Picture title={title} name={`a batch ${name}`} table={() => stagesTable(stages, waits.label, recorded.wait_ns)}>
       <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch"

@@ -16,7 +16,7 @@ const LEAST = 3;
 export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== null && burst.waits.length >= LEAST;
 
 /** Each batch's wait in order: whether long ones come back, and how often. */
-export function BurstPicture({ result, titles, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
+export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPictureProps & { burst: Burst }) {
   const { waits, period } = burst;
   const [off, hide] = useHidden();
   const columns = waits.map((wait) => ({
@@ -29,7 +29,7 @@ export function BurstPicture({ result, titles, burst, chosen, tab, name }: Loade
   const check = titles.burst_check;
   const jitter = result.causes?.jitter;
   return (
-    <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
+    <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)}>
       <WaitColumns
         label={
           `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +

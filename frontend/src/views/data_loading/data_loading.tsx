@@ -1,8 +1,8 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
+import { CopyButton } from "../../components/copy";
 import { Notes } from "../../components/note";
-import { Sentence } from "../../components/sentence";
-import { Words } from "../../components/words";
+import { Sentence, Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
 import { remarkOf, type SpanViewProps } from "../props";
 import { SeriesTiles } from "../tiles";
@@ -12,7 +12,6 @@ import { BurstPicture, showsBurst } from "./burst";
 import { LoaderLanes } from "./lanes";
 import { FirstBatch, Loaders } from "./loaders";
 import { ProductionPicture, type RecordedProps } from "./production";
-import { RecordHint } from "./record_hint";
 import { Slowest } from "./slowest";
 import { SlowLines, WorkerLines } from "./source_lines";
 import { StepLines } from "./step_lines";
@@ -142,4 +141,49 @@ function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
 function placeOf(root: string | undefined, run: string): string {
   const base = (root ?? "runs").replace(/\/+$/, "");
   return run === "." || run === "" ? base : `${base}/${run}`;
+}
+
+/** Two lines in the training script. `place` is the folder of the run, as the log directory names it. */
+export const recorderLines = (place: string): string => `from tb_steptime.record import LoaderRecorder
+loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
+
+/**
+ * What a recorder would answer: of workers, of a batch that the main process makes, or of a loader without marks.
+ */
+const ASKED = {
+  workers: {
+    title: "What do the workers do meanwhile?",
+    says:
+      "A trace does not show worker processes. Two lines of code record what each worker does, " +
+      "dataset and collate time, CPU time and the slowest batches.",
+  },
+  batch: {
+    title: "Which part of a batch takes its time?",
+    says:
+      "Two lines of code record dataset and collate time, CPU time and the slowest batches, and " +
+      "the workers once there are some.",
+  },
+  thread: {
+    title: "Does another thread read a DataLoader?",
+    says:
+      "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
+      "fast batches are produced and used, what each worker does, and the slowest batches.",
+  },
+};
+
+/** No trace holds everything: how to have it recorded. The lines are as wide as the column, and none is cut. */
+function RecordHint({ asks, place }: { asks: keyof typeof ASKED; place: string }) {
+  const lines = recorderLines(place);
+  return (
+    <section class="picture record-hint">
+      <div class="head">
+        <h2>{ASKED[asks].title}</h2>
+        <CopyButton text={() => lines} class="button low">
+          Copy
+        </CopyButton>
+      </div>
+      <p class="quiet small">{ASKED[asks].says}</p>
+      <pre class="lines">{lines}</pre>
+    </section>
+  );
 }

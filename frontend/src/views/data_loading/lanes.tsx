@@ -12,7 +12,6 @@ export function LoaderLanes({
   titles,
   lanes: shown,
   chosen,
-  tab,
   name,
 }: LoaderPictureProps & { lanes: LaneWindow }) {
   const steps = stepMarks(shown, result.steps);
@@ -29,7 +28,6 @@ export function LoaderLanes({
       sub={`steps ${shown.steps.join(" and ")}`}
       name={`lanes ${name}`}
       table={() => lanesTable(shown)}
-      link={() => tab.address()}
     >
       <Lanes
         label={

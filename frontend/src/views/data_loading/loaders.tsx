@@ -1,33 +1,27 @@
 import type { EpochStarts, LoaderRow } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { count, counted, ns } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
+import type { Meanings } from "../../meanings";
 import type { Tab } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
 
 /** The loaders of the loop, distinguished: which one is waited for. */
 export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
-    <Picture
+    <TablePicture
       title={`Which of the ${count(loaders.length)} loaders do the steps wait for?`}
       sub="a batch"
       name={`loaders ${name}`}
-      drawn={false}
-      table={() => loadersTable(loaders)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Loaders"
-        columns={columns(longest, tab.meanings)}
-        rows={loaders}
-        rowKey={(row) => loaders.indexOf(row)}
-        {...sorting(tab, "loaders")}
-        maxRows={6}
-      />
-    </Picture>
+      label="Loaders"
+      columns={columns(longest, tab.meanings)}
+      file={fileFields<LoaderRow>({ wait_ns: "Wait", hidden_ns: "Hidden" }, "ns")}
+      rows={loaders}
+      rowKey={(row) => loaders.indexOf(row)}
+      maxRows={6}
+      order="loaders"
+      tab={tab}
+    />
   );
 }
 
@@ -38,26 +32,16 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
       label: "Loader",
       order: (row) => row.label,
       cell: (row) => <span data-hint={row.iterator}>{row.label}</span>,
+      file: fileFields<LoaderRow>({ label: "Loader", iterator: "Iterator" }),
     },
-    {
-      id: "batches",
-      label: "Batches",
-      width: "56px",
-      figures: { of: (row) => row.batches, unit: "count" },
-    },
-    {
-      id: "bar",
-      label: "",
-      width: "72px",
-      cell: (row) => (
-        <InlineBar
-          segments={[
-            { share: row.exposed_ns / longest, colour: "data" },
-            { share: row.hidden_ns / longest, colour: "data", hatched: true },
-          ]}
-        />
-      ),
-    },
+    { id: "batches", label: "Batches", width: "56px", figures: { of: (row) => row.batches, unit: "count" } },
+    barColumn(
+      (row) => [
+        { share: row.exposed_ns / longest, colour: "data" },
+        { share: row.hidden_ns / longest, colour: "data", hatched: true },
+      ],
+      "72px",
+    ),
     {
       id: "exposed",
       label: "Exposed",
@@ -65,32 +49,8 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
       width: "68px",
       figures: { of: (row) => row.exposed_ns, unit: "ns" },
     },
-    {
-      id: "first",
-      ...columnHead(meanings, "first_batch_ns"),
-      width: "68px",
-      figures: { of: (row) => row.first_batch_ns, unit: "ns" },
-    },
+    figuresOf<LoaderRow>(meanings)("first", "first_batch_ns", 68, (row) => row.first_batch_ns),
   ];
-}
-
-function loadersTable(loaders: readonly LoaderRow[]) {
-  const times = ["Wait", "Exposed", "Hidden", "First batch of an epoch"].map((label) => ({
-    label,
-    unit: "ns" as const,
-  }));
-  return {
-    columns: [{ label: "Loader" }, { label: "Iterator" }, { label: "Batches", unit: "count" as const }, ...times],
-    rows: loaders.map((row) => [
-      row.label,
-      row.iterator,
-      row.batches,
-      row.wait_ns,
-      row.exposed_ns,
-      row.hidden_ns,
-      row.first_batch_ns,
-    ]),
-  };
 }
 
 /** Of a lone loader: what the mean leaves out. */

@@ -39,12 +39,7 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
   const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
-    <Picture
-      title={title}
-      name={`workers over time ${name}`}
-      table={() => segmentsTable(lanes, named, from, parts)}
-      link={() => tab.address()}
-    >
+    <Picture title={title} name={`workers over time ${name}`} table={() => segmentsTable(lanes, named, from, parts)}>
       <Production
         label={
           `${sentence(title)}. ${counted(lanes.length, "lane")} over ` +

@@ -1,11 +1,9 @@
 import type { SlowBatch } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { count, DASH, fine, ns, percent } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
-import { type LoaderNames, loaderNames, workerName } from "./batch_production";
+import type { Meanings } from "../../meanings";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import { type LoaderNames, loaderColumn, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
@@ -20,25 +18,25 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
   const title =
     mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
   return (
-    <Picture
+    <TablePicture
       title={title}
       name={`slowest batches ${name}`}
-      drawn={false}
-      table={() => slowestTable(slowest, names, from)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Slowest batches"
-        columns={columns(longest, from, names, byReader, tab.meanings)}
-        rows={slowest}
-        rowKey={keyOf}
-        maxRows={MOST}
-        {...sorting(tab, "slowest")}
-        chosen={keyOfStep(slowest, chosen.hovered ?? chosen.selected)}
-        onChoose={(batch) => batch.step !== null && chosen.select(batch.step)}
-        onHover={(batch) => chosen.hover(batch?.step ?? null)}
-      />
-    </Picture>
+      label="Slowest batches"
+      columns={columns(longest, from, names, byReader, tab.meanings)}
+      file={[
+        ...(names.several ? [] : [{ label: "Loader", of: (row: SlowBatch) => names.of(row.loader) }]),
+        { label: "From", unit: "ns", of: (row) => row.start_ns - from },
+        ...fileFields<SlowBatch>({ total_ns: "Total" }, "ns"),
+      ]}
+      rows={slowest}
+      rowKey={keyOf}
+      maxRows={MOST}
+      order="slowest"
+      tab={tab}
+      chosen={keyOfStep(slowest, chosen.hovered ?? chosen.selected)}
+      onChoose={(batch) => batch.step !== null && chosen.select(batch.step)}
+      onHover={(batch) => chosen.hover(batch?.step ?? null)}
+    />
   );
 }
 
@@ -56,15 +54,13 @@ function columns(
   byReader: boolean,
   meanings: Meanings,
 ): Column<SlowBatch>[] {
-  const loader: Column<SlowBatch> = {
-    id: "loader",
-    label: "Loader",
-    width: "116px",
-    order: (row) => names.place(row.loader),
-    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
-  };
+  const figure = figuresOf<SlowBatch>(meanings);
+  const time = (id: string, label: string, width: string, of: (row: SlowBatch) => number): Column<SlowBatch> => ({
+    ...{ id, label, width },
+    figures: { of, unit: "ns", siblings: "time" },
+  });
   return [
-    ...(names.several ? [loader] : []),
+    ...(names.several ? [loaderColumn<SlowBatch>(names, "116px")] : []),
     {
       id: "batch",
       label: "Batch",
@@ -72,6 +68,7 @@ function columns(
       numeric: true,
       order: (row) => row.batch,
       cell: (row) => <span data-hint={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
+      file: fileFields<SlowBatch>({ batch: "Batch" }, "count"),
     },
     {
       id: "worker",
@@ -82,6 +79,7 @@ function columns(
       cell: (row) => (
         <span data-hint={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
       ),
+      file: [{ label: "Worker", of: (row) => String(row.worker) }],
     },
     {
       id: "step",
@@ -91,73 +89,20 @@ function columns(
       order: (row) => row.step,
       cell: (row) => row.step ?? <span data-hint="No recorded step took it.">{DASH}</span>,
     },
+    barColumn((row) => [
+      { share: row.dataset_ns / longest, colour: "data" },
+      { share: row.collate_ns / longest, colour: "cpu" },
+    ]),
+    time("dataset", "Dataset", "72px", (row) => row.dataset_ns),
+    time("collate", "Collate", "68px", (row) => row.collate_ns),
     {
-      id: "bar",
-      label: "",
-      cell: (row) => (
-        <InlineBar
-          segments={[
-            { share: row.dataset_ns / longest, colour: "data" },
-            { share: row.collate_ns / longest, colour: "cpu" },
-          ]}
-        />
-      ),
-    },
-    {
-      id: "dataset",
-      label: "Dataset",
-      width: "72px",
-      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
-    },
-    {
-      id: "collate",
-      label: "Collate",
-      width: "68px",
-      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
-    },
-    {
-      id: "cpu",
-      ...columnHead(meanings, "batch_cpu_share"),
-      width: "58px",
-      numeric: true,
-      order: (row) => row.cpu_share,
+      ...figure("cpu", "batch_cpu_share", 58, (row) => row.cpu_share),
       cell: (row) => (
         <span data-hint={row.cpu_share === null ? "The batch was not sampled" : undefined}>
           {percent(row.cpu_share)}
         </span>
       ),
     },
-    {
-      id: "wait",
-      ...columnHead(meanings, byReader ? "batch_reader_wait_ns" : "batch_wait_ns"),
-      width: "72px",
-      figures: { of: (row) => row.wait_ns, unit: "ns" },
-    },
+    figure("wait", byReader ? "batch_reader_wait_ns" : "batch_wait_ns", 72, (row) => row.wait_ns),
   ];
-}
-
-function slowestTable(slowest: readonly SlowBatch[], names: LoaderNames, from: number) {
-  const times = ["From", "Total", "Dataset", "Collate", "Waited"].map((label) => ({ label, unit: "ns" as const }));
-  return {
-    columns: [
-      { label: "Batch", unit: "count" as const },
-      { label: "Loader" },
-      { label: "Worker" },
-      { label: "Step" },
-      ...times,
-      { label: "CPU", unit: "fraction" as const },
-    ],
-    rows: slowest.map((row) => [
-      row.batch,
-      names.of(row.loader),
-      String(row.worker),
-      row.step,
-      row.start_ns - from,
-      row.total_ns,
-      row.dataset_ns,
-      row.collate_ns,
-      row.wait_ns,
-      row.cpu_share,
-    ]),
-  };
 }

@@ -2,10 +2,11 @@ import type { LoaderStep } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine } from "../../charts/lines/line_layout";
 import { LineSample, Swatch } from "../../colour";
+import { tableData } from "../../components/data_table";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { rangeText, type Scale, scaleFor } from "../../format";
-import { type LoaderPictureProps, waitsTable } from "./step_table";
+import { type LoaderPictureProps, WAITS } from "./step_table";
 
 const TITLE = "How long is a step without the wait?";
 
@@ -15,7 +16,7 @@ const HEIGHT = 206;
 const PAD = 0.6;
 
 /** Each step as it is and as it would be without its exposed wait, which is what lies between the two lines. */
-export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictureProps) {
+export function StepLines({ result: { steps }, chosen, name }: LoaderPictureProps) {
   const [off, hide] = useHidden();
   const names = steps.map((step) => step.name);
   const scale = scaleFor(Math.max(...steps.map((step) => step.duration_ns)), "ns");
@@ -27,12 +28,7 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
   );
   const lengths = `${shorter} without the exposed wait, ${measured} with it`;
   return (
-    <Picture
-      title={TITLE}
-      name={`steps without waits ${name}`}
-      table={() => waitsTable(steps)}
-      link={() => tab.address()}
-    >
+    <Picture title={TITLE} name={`steps without waits ${name}`} table={() => tableData(WAITS, steps)}>
       <LineChart
         label={`${TITLE} Steps ${rangeText(names[0]!, names[names.length - 1]!)}: ${lengths}.`}
         height={HEIGHT}

@@ -1,15 +1,13 @@
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
-import { type Column, type Foot, Table } from "../../components/table";
+import { type Column, type FileColumn, type Foot, fileFields } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { type StepSelection, sorting } from "../choices";
+import type { StepSelection } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { Compared, Tab, Titles } from "../props";
+import { TablePicture } from "../table_picture";
 
 export interface LoaderPictureProps {
   result: DataLoadingResult;
@@ -29,33 +27,23 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
   const { steps, mean } = result;
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
   return (
-    <Picture
+    <TablePicture
       title={titles.steps!}
       name={`waits ${name}`}
-      table={() => waitsTable(steps)}
-      link={() => tab.address()}
-      drawn={false}
-    >
-      <Table
-        label="Wait for the loader in each step"
-        columns={[...columns(longest, tab.meanings), ...(compared ? [difference(steps, compared)] : [])]}
-        rows={steps}
-        rowKey={(step) => step.name}
-        {...marking(
-          tab.state,
-          "waits",
-          steps,
-          (step) => step.name,
-          (step) => step.name,
-        )}
-        maxRows={MOST}
-        {...sorting(tab, "sort")}
-        chosen={chosen.hovered ?? chosen.selected ?? undefined}
-        onChoose={(step) => chosen.select(step.name)}
-        onHover={(step) => chosen.hover(step?.name ?? null)}
-        foot={mean && meanRow(mean)}
-      />
-    </Picture>
+      label="Wait for the loader in each step"
+      columns={[...columns(longest, tab.meanings), ...(compared ? [difference(steps, compared)] : [])]}
+      file={fileFields<LoaderStep>({ duration_ns: "Step time" }, "ns")}
+      rows={steps}
+      rowKey={(step) => step.name}
+      mark={["waits", (step) => step.name]}
+      maxRows={MOST}
+      order="sort"
+      tab={tab}
+      chosen={chosen.hovered ?? chosen.selected ?? undefined}
+      onChoose={(step) => chosen.select(step.name)}
+      onHover={(step) => chosen.hover(step?.name ?? null)}
+      foot={mean && meanRow(mean)}
+    />
   );
 }
 
@@ -91,6 +79,7 @@ function columns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
       label: "Wait",
       cell: (step) => <InlineBar segments={waitSegments(step, longest)} />,
       order: (step) => step.wait_ns,
+      file: fileFields<LoaderStep>({ wait_ns: "Wait" }, "ns"),
     },
     figure("exposed", "Exposed", "64px", (step) => step.exposed_ns),
     {
@@ -104,6 +93,7 @@ function columns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
       numeric: true,
       cell: (step) => share(exposedShare(step)),
       order: exposedShare,
+      file: [],
     },
   ];
 }
@@ -137,10 +127,11 @@ const meanRow = (mean: LoaderStep): Foot => ({
   },
 });
 
-export function waitsTable(steps: readonly LoaderStep[]): TableData {
-  const columns = ["Step time", "Wait", "Exposed", "Hidden"].map((label) => ({ label, unit: "ns" as const }));
-  return {
-    columns: [{ label: "Step" }, ...columns],
-    rows: steps.map((step) => [step.name, step.duration_ns, step.wait_ns, step.exposed_ns, step.hidden_ns]),
-  };
-}
+/** The waits of steps, as a file holds them. */
+export const WAITS: readonly FileColumn<LoaderStep>[] = [
+  ...fileFields<LoaderStep>({ name: "Step" }),
+  ...fileFields<LoaderStep>(
+    { duration_ns: "Step time", wait_ns: "Wait", exposed_ns: "Exposed", hidden_ns: "Hidden" },
+    "ns",
+  ),
+];

@@ -38,7 +38,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
   const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
   const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
-    <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
+    <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)}>
       <WorkerCurveChart
         label={
           `${sentence(title)}. Step time against number of workers: measured ` +

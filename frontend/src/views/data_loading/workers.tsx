@@ -1,11 +1,17 @@
 import type { RecordedWorker } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, percent } from "../../format";
+import type { Column } from "../../components/table";
+import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
-import { type LoaderNames, limitOf, loaderNames, sampledInAll, sampledText, workerName } from "./batch_production";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import {
+  type LoaderNames,
+  limitOf,
+  loaderColumn,
+  loaderNames,
+  sampledInAll,
+  sampledText,
+  workerName,
+} from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
@@ -18,24 +24,21 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const names = loaderNames(recorded);
   const sampled = sampledInAll(workers);
   return (
-    <Picture
+    <TablePicture
       title={titleOf(workers, tab.meanings)}
       sub={cores === null ? undefined : `on ${counted(cores, "core")}`}
       name={`workers ${name}`}
-      drawn={false}
-      table={() => workersTable(workers, names, tab.meanings)}
-      link={() => tab.address()}
+      label="Worker processes"
+      columns={columns(longest, names, tab.meanings)}
+      file={[{ label: "Ended", of: ({ ended }) => (ended === null ? null : ended ? "yes" : "killed") }]}
+      rows={workers}
+      rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
+      maxRows={MOST}
+      order="workers"
+      tab={tab}
     >
-      <Table
-        label="Worker processes"
-        columns={columns(longest, names, tab.meanings)}
-        rows={workers}
-        rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
-        maxRows={MOST}
-        {...sorting(tab, "workers")}
-      />
       {sampled && <p class="quiet small aside">{sampled}</p>}
-    </Picture>
+    </TablePicture>
   );
 }
 
@@ -52,33 +55,22 @@ function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string
 }
 
 function columns(longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
-  const loader: Column<RecordedWorker> = {
-    id: "loader",
-    label: "Loader",
-    width: "106px",
-    order: (row) => names.place(row.loader),
-    cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
-  };
-  const bar: Column<RecordedWorker> = {
-    id: "bar",
-    label: "",
-    least: "16px",
-    cell: (row) => (
-      <InlineBar
-        segments={[
-          { share: row.dataset_ns / longest, colour: "data" },
-          { share: row.collate_ns / longest, colour: "cpu" },
-        ]}
-      />
-    ),
-  };
-  const wide = (px: number, withLoader: number) => `${names.several ? withLoader : px}px`;
+  const figure = figuresOf<RecordedWorker>(meanings);
+  const wide = (px: number, withLoader: number) => (names.several ? withLoader : px);
+  const bar = barColumn<RecordedWorker>((row) => [
+    { share: row.dataset_ns / longest, colour: "data" },
+    { share: row.collate_ns / longest, colour: "cpu" },
+  ]);
+  const share = (id: "busy_share" | "cpu_share" | "core_wait_share", width: number): Column<RecordedWorker> => ({
+    ...figure(id, `worker_${id}`, width, (row) => row[id]),
+    cell: (row) => <span data-hint={id === "busy_share" ? undefined : sampledText(row)}>{percent(row[id])}</span>,
+  });
   return [
-    ...(names.several ? [loader] : []), // in the place of the bar
+    ...(names.several ? [loaderColumn<RecordedWorker>(names, "106px")] : []), // in the place of the bar
     {
       id: "worker",
       label: "Worker",
-      width: wide(56, 48),
+      width: `${wide(56, 48)}px`,
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
         <span
@@ -90,56 +82,23 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
           {row.worker < 0 ? "main" : row.worker}
         </span>
       ),
+      file: [
+        ...(names.several ? [] : [{ label: "Loader", of: (row: RecordedWorker) => names.of(row.loader) }]),
+        { label: "Worker", of: (row) => String(row.worker) },
+        { label: "Process", of: (row) => String(row.pid) },
+      ],
     },
-    {
-      id: "batches",
-      ...columnHead(meanings, "worker_batches"),
-      width: wide(58, 60),
-      numeric: true,
-      order: (row) => row.batches,
-      cell: (row) => count(row.batches),
-    },
-    ...(names.several ? [] : [bar]),
-    {
-      id: "dataset",
-      ...columnHead(meanings, "worker_dataset_ns"),
-      width: wide(66, 60),
-      figures: { of: (row) => row.dataset_ns, unit: "ns", siblings: "time" },
-    },
-    {
-      id: "collate",
-      ...columnHead(meanings, "worker_collate_ns"),
-      width: wide(66, 58),
-      figures: { of: (row) => row.collate_ns, unit: "ns", siblings: "time" },
-    },
-    {
-      id: "busy",
-      ...columnHead(meanings, "worker_busy_share"),
-      width: "54px",
-      numeric: true,
-      order: (row) => row.busy_share,
-      cell: (row) => percent(row.busy_share),
-    },
-    {
-      id: "cpu",
-      ...columnHead(meanings, "worker_cpu_share"),
-      width: wide(54, 50),
-      numeric: true,
-      order: (row) => row.cpu_share,
-      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.cpu_share)}</span>,
-    },
-    {
-      id: "core_wait",
-      ...columnHead(meanings, "worker_core_wait_share"),
-      width: wide(64, 60),
-      numeric: true,
-      order: (row) => row.core_wait_share,
-      cell: (row) => <span data-hint={sampledText(row)}>{percent(row.core_wait_share)}</span>,
-    },
+    figure("batches", "worker_batches", wide(58, 60), (row) => row.batches),
+    ...(names.several ? [] : [{ ...bar, least: "16px" }]),
+    figure("dataset", "worker_dataset_ns", wide(66, 60), (row) => row.dataset_ns, { siblings: "time" }),
+    figure("collate", "worker_collate_ns", wide(66, 58), (row) => row.collate_ns, { siblings: "time" }),
+    { ...share("busy_share", 54), id: "busy" },
+    { ...share("cpu_share", wide(54, 50)), id: "cpu" },
+    { ...share("core_wait_share", wide(64, 60)), id: "core_wait" },
     {
       id: "kind",
       ...columnHead(meanings, "worker_limit"),
-      width: wide(128, 114),
+      width: `${wide(128, 114)}px`,
       order: (row) => row.kind,
       cell: (row) => (
         <span class="after" data-hint={sampledText(row)}>
@@ -147,38 +106,10 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
           {row.ended === false && <b>, killed</b>}
         </span>
       ),
+      file: [
+        { label: "Sampled", unit: "count", of: (row) => row.sampled },
+        { label: "Limit", of: (row) => limitOf(row, meanings) },
+      ],
     },
   ];
-}
-
-function workersTable(workers: readonly RecordedWorker[], names: LoaderNames, meanings: Meanings) {
-  const columns = ["Dataset", "Collate"].map((label) => ({ label, unit: "ns" as const }));
-  const shares = ["Busy", "CPU", "No core"].map((label) => ({ label, unit: "fraction" as const }));
-  return {
-    columns: [
-      { label: "Loader" },
-      { label: "Worker" },
-      { label: "Process" },
-      { label: "Batches", unit: "count" as const },
-      ...columns,
-      { label: "Sampled", unit: "count" as const },
-      ...shares,
-      { label: "Limit" },
-      { label: "Ended" },
-    ],
-    rows: workers.map((row) => [
-      names.of(row.loader),
-      String(row.worker),
-      String(row.pid),
-      row.batches,
-      row.dataset_ns,
-      row.collate_ns,
-      row.sampled,
-      row.busy_share,
-      row.cpu_share,
-      row.core_wait_share,
-      limitOf(row, meanings),
-      row.ended === null ? null : row.ended ? "yes" : "killed",
-    ]),
-  };
 }

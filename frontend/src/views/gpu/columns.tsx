@@ -1,16 +1,16 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and looks from here. */
 
 import type { KernelGroup } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
-import type { TableData } from "../../components/data_table";
-import type { Column } from "../../components/table";
+import { Middle } from "../../components/middle";
+import { type Column, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { lineText } from "../operators/tables";
+import { figuresOf } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
-import { BESIDE_COLUMNS, BESIDE_PX } from "./beside";
 import type { Grouping } from "./groups";
 
 /** Figures of a row that are also metrics of the catalogue, by the same name. */
@@ -87,7 +87,10 @@ export function columnsOf(
       unit: meanings.metric(id).unit,
       ...(id.endsWith("_ns") && { siblings: "launch" }),
     },
-    ...(id === "est_achieved_occupancy" && { cell: (row) => <Occupancy row={row} meanings={meanings} /> }),
+    ...(id === "est_achieved_occupancy" && {
+      cell: (row) => <Occupancy row={row} meanings={meanings} />,
+      file: OCCUPANCIES.map((each) => ({ ...fileHead(meanings, each), of: (row) => row[each] })),
+    }),
   });
   return [
     {
@@ -95,14 +98,24 @@ export function columnsOf(
       label: isOfKernels(grouping) ? "Kernel" : grouping.label,
       order: shortOf,
       cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
+      file: [
+        ...fileFields<KernelGroup>({ name: "Name" }),
+        { label: "Op", of: (row) => row.op ?? row.no_op },
+        ...fileFields<KernelGroup>({ module: "Module", source: meanings.metric("source").label }),
+      ],
     },
-    ...(beside === undefined ? [] : [BESIDE_COLUMNS[beside](meanings)]),
-    { ...about("tensor_core"), width: `${cores}px`, order: (row) => answerOf(row), cell: (row) => <Cores row={row} /> },
+    ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [] }]),
     {
-      ...about("count"),
-      width: `${COUNT}px`,
-      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
+      ...about("tensor_core"),
+      width: `${cores}px`,
+      order: answerOf,
+      cell: (row) => <Cores row={row} />,
+      file: [
+        { label: meanings.viewTitle("tensor_cores"), of: answerOf },
+        ...fileFields<KernelGroup>({ tensor_core_reason: "Why" }),
+      ],
     },
+    figuresOf<KernelGroup>(meanings)("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     {
       ...about("mean_ns"),
       id: "mean",
@@ -117,13 +130,16 @@ export function columnsOf(
       figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
       cell: (row, written) => <Total row={row} longest={longest} written={written} meanings={meanings} />,
     },
-    {
-      ...about("share"),
-      width: `${SHARE}px`,
-      figures: { of: (row) => row.share, unit: "fraction" },
-    },
+    figuresOf<KernelGroup>(meanings)("share", "share", SHARE, (row) => row.share),
     ...[...FILLING, ...WIDE].map(figure),
   ];
+}
+
+const OCCUPANCIES = ["est_achieved_occupancy", "kineto_achieved_occupancy"] as const;
+
+function fileHead(meanings: Meanings, id: string) {
+  const { label, unit } = meanings.metric(id);
+  return { label, unit };
 }
 
 const sum = (columns: readonly (readonly [Figure, number])[]): number =>
@@ -189,12 +205,7 @@ function Total({ row, longest, written, meanings }: TotalProps) {
     hatched,
     share: (parts[id] ?? 0) / longest,
   }));
-  return (
-    <span class="total">
-      <InlineBar segments={segments} />
-      {written}
-    </span>
-  );
+  return <FigureBar segments={segments}>{written}</FigureBar>;
 }
 
 function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) {
@@ -206,43 +217,47 @@ function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) 
   );
 }
 
-/** All that is known of each row. */
-const IN_FILE: readonly Figure[] = [
-  "count",
-  "total_ns",
-  "mean_ns",
-  "min_ns",
-  "max_ns",
-  "share",
-  "blocks_per_sm",
-  "waves",
-  "tail_fraction",
-  "sm_active_share",
-  "slot_efficiency",
-  "est_achieved_occupancy",
-  "kineto_achieved_occupancy",
-];
+/** What stands beside a name in the kernel table: the op, the module or the line that its launches come from. */
+const BESIDE_PX = 170;
 
-export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableData {
-  const figures = IN_FILE.map((id) => meanings.metric(id));
-  const names = [
-    "Name",
-    "Op",
-    "Module",
-    meanings.metric("source").label,
-    meanings.viewTitle("tensor_cores"),
-    "Why",
-  ].map((label) => ({ label }));
-  return {
-    columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
-    rows: rows.map((row) => [
-      row.name,
-      row.op ?? row.no_op,
-      row.module,
-      row.source,
-      answerOf(row),
-      row.tensor_core_reason,
-      ...IN_FILE.map((id) => row[id]),
-    ]),
-  };
+const BESIDE_COLUMNS: Readonly<Record<NonNullable<Grouping["beside"]>, (meanings: Meanings) => Column<KernelGroup>>> = {
+  op: () => ({
+    id: "op",
+    label: "Op",
+    width: `${BESIDE_PX}px`,
+    order: (row) => row.op,
+    cell: (row) => (
+      <span data-hint={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
+        {row.op ?? row.no_op}
+        {row.op_count > 1 && <span class="faint"> +{row.op_count - 1}</span>}
+      </span>
+    ),
+  }),
+  module: () => ({
+    id: "module",
+    label: "Module",
+    width: `${BESIDE_PX}px`,
+    order: (row) => row.module,
+    cell: (row) => (row.module === null ? DASH : <Middle name={row.module} />),
+    missing: "It is launched outside any module.",
+  }),
+  source: (meanings) => ({
+    id: "source",
+    ...columnHead(meanings, "source"),
+    width: `${BESIDE_PX}px`,
+    order: (row) => row.source,
+    cell: (row) => (row.source === null ? DASH : <Line line={row.source} count={row.source_count} />),
+    missing: "No line is recorded around most of its launches, nor around what made them.",
+  }),
+};
+
+/** The line with most time; how many others there are stands in the hint. */
+function Line({ line, count }: { line: string; count: number }) {
+  const others = count > 1 ? `\nand ${counted(count - 1, "other line")}` : "";
+  return (
+    <span data-hint={line + others}>
+      {lineText(line)}
+      {count > 1 && <span class="faint"> +{count - 1}</span>}
+    </span>
+  );
 }

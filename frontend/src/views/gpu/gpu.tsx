@@ -2,15 +2,14 @@
 
 import type { DeviceGpu } from "../../api.gen";
 import { Chips } from "../../components/chips";
-import { Words } from "../../components/words";
+import { Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
 import { KernelDetails } from "./detail";
 import { GpuKernels } from "./kernel_table";
-import type { OtherGpu } from "./other";
 import { GpuOverTime } from "./over_time";
 import { GpuRoofline } from "./roofline";
-import { KernelSplit } from "./split";
+import { KernelSplit, type OtherGpu } from "./split";
 
 export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const { result, head } = page;

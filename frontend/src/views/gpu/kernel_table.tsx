@@ -1,18 +1,18 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Chips } from "../../components/chips";
+import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
-import { Filter } from "../../components/filter";
+import { Filter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Foot, ROW_PX, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { Tab, Titles } from "../props";
-import { columnsOf, csvOf } from "./columns";
+import { TablePicture } from "../table_picture";
+import { columnsOf } from "./columns";
 import {
   type Grouping,
   groupingOf,
@@ -26,7 +26,7 @@ import {
   tableBy,
   WITHIN,
 } from "./groups";
-import type { OtherGpu } from "./other";
+import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps {
   device: DeviceGpu;
@@ -55,72 +55,62 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   const rest = restOf(table, rows);
   const choose = chooserOf(device, grouping, tab, open);
   const lacking = lackingOf(grouping, titles);
-  return (
-    <Picture
-      title={title}
-      sub={totalsText(readingOf(tab))}
-      name={`kernels by ${grouping.id} ${name}`}
-      table={() => csvOf(rows, tab.meanings)}
-      link={() => tab.address()}
-      drawn={false}
-      tools={
-        <Tools
-          grouping={grouping}
-          typed={typed}
-          rows={{ shown: rows.length, all: table.rows.length, folded: table.more_rows }}
-          tab={tab}
-        />
-      }
-    >
-      {isMissing(device, grouping) ? (
+  const head = {
+    title,
+    sub: totalsText(readingOf(tab)),
+    name: `kernels by ${grouping.id} ${name}`,
+    tools: (
+      <Tools
+        grouping={grouping}
+        typed={typed}
+        rows={{ shown: rows.length, all: table.rows.length, folded: table.more_rows }}
+        tab={tab}
+      />
+    ),
+  };
+  const aside = (device.kineto_zero_fraction ?? 0) > 0 && (
+    <p class="quiet small aside">
+      The profiler wrote an occupancy of 0 for {percent(device.kineto_zero_fraction)} of kernel time, which is wrong:
+      there it is computed from the launch.
+    </p>
+  );
+  const columns = (width: number) => [
+    ...columnsOf(grouping, tab.meanings, table.rows, other ? width - DIFFERENCE_PX : width),
+    ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
+  ];
+  if (isMissing(device, grouping))
+    return (
+      <Picture {...head} drawn={false} table={() => tableData(fileColumns(columns(0)), rows)}>
         <p class="unmeasured">
           <span>{lacking && <Sentence phrase={lacking} />}</span>
         </p>
-      ) : (
-        <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
-          {(width) => (
-            <Table
-              label={`Kernels by ${grouping.label.toLowerCase()}`}
-              columns={[
-                ...columnsOf(grouping, tab.meanings, table.rows, other ? width - DIFFERENCE_PX : width),
-                ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
-              ]}
-              rows={rows}
-              rowKey={keyOf}
-              {...marking(tab.state, "kernels", rows, (row) => row.name, keyOf)}
-              maxRows={MOST}
-              {...sorting(tab, "sort", "-total")}
-              {...(choose && { onChoose: choose })}
-              chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
-              empty={
-                typed ? (
-                  <>
-                    Nothing here matches <code>{typed}</code>.{" "}
-                    <button class="link" onClick={() => tab.update({ kernel: null })}>
-                      Clear
-                    </button>
-                  </>
-                ) : (
-                  "No kernels."
-                )
-              }
-              foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
-            />
-          )}
-        </Sized>
-      )}
-      {lacking && !isMissing(device, grouping) && (
+        {aside}
+      </Picture>
+    );
+  return (
+    <TablePicture
+      {...head}
+      label={`Kernels by ${grouping.label.toLowerCase()}`}
+      columns={columns}
+      rows={rows}
+      room={table.rows.length}
+      rowKey={keyOf}
+      mark={["kernels", (row) => row.name]}
+      maxRows={MOST}
+      order={["sort", "-total"]}
+      tab={tab}
+      {...(choose && { onChoose: choose })}
+      chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
+      empty={typed ? <Unmatched typed={typed} change={(kernel) => tab.update({ kernel })} /> : "No kernels."}
+      foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
+    >
+      {lacking && (
         <p class="quiet small aside">
           <Sentence phrase={lacking} />
         </p>
       )}
-      {(device.kineto_zero_fraction ?? 0) > 0 && (
-        <p class="quiet small aside">
-          The profiler wrote an occupancy of 0 for {percent(device.kineto_zero_fraction)} of kernel time, which is
-          wrong: there it is computed from the launch.
-        </p>
-      )}
-    </Picture>
+      {aside}
+    </TablePicture>
   );
 }
 
@@ -154,8 +144,6 @@ const sameKey = ({ id }: Grouping): ((row: KernelGroup) => string) => {
 /** What adds what the rows are to be grouped by. */
 const lackingOf = ({ id }: Grouping, titles: Titles): Phrase | undefined =>
   id.endsWith("line") ? titles.no_lines : id.endsWith("module") ? titles.no_modules : undefined;
-
-const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;
 
 /** A kernel opens its launches; an op, a module and a line their kernels, where there are tables of these. */
 function chooserOf(

@@ -5,8 +5,7 @@ import { hint } from "../../dom/hint";
 import { count, counted, DASH, percent } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import type { Launch } from "./charts/wave_rows";
-import { Waves, wavesHeight } from "./charts/waves";
+import { type Launch, Waves, wavesHeight } from "./charts/waves";
 
 interface LaunchPictureProps {
   shape: LaunchShape | null;
@@ -24,7 +23,7 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
   const facts = shape ? factsOf(shape, launches, tab) : [];
   const launch = shape && launchOf(shape);
   return (
-    <Picture title={title} name={`waves ${name}`} link={() => tab.address()} table={() => tableOf(facts)}>
+    <Picture title={title} name={`waves ${name}`} table={() => tableOf(facts)}>
       {launch ? (
         <Waves
           label={`${title}, in the most frequent launch shape.`}

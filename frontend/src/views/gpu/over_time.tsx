@@ -4,7 +4,7 @@ import type { BinLayer } from "../../charts/time/bin_layers";
 import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { Definitions } from "../../components/words";
+import { Definitions } from "../../components/sentence";
 import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -65,7 +65,6 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
       }
       name={`gpu over time ${name}`}
       table={() => tableOf(device, tab.meanings)}
-      link={() => tab.address()}
       tools={
         <Ramp
           colour="kernel"

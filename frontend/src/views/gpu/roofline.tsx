@@ -2,10 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
+import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { Table } from "../../components/table";
+import { fileColumns, Table } from "../../components/table";
 import { counted, ns, percent, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -13,7 +14,7 @@ import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
 import type { FlatRoof } from "./charts/roofline_layout";
-import { columnsOf, csvOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./roofline_table";
+import { columnsOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./roofline_table";
 
 interface RooflineProps {
   roofline: Roofline;
@@ -63,8 +64,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
       sub={SUB}
       below
       name={`roofline ${name}`}
-      table={() => csvOf(roofline.dots, tab.meanings)}
-      link={() => tab.address()}
+      table={() => tableData(fileColumns(columnsOf(roofline.dots, tab.meanings)), roofline.dots)}
     >
       {roofline.dots.length === 0 ? (
         <p class="unmeasured">

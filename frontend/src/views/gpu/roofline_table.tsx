@@ -1,10 +1,10 @@
 /** Columns of the roofline's table: labels and meanings from the catalogue. */
 
 import type { RooflineDot } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
-import type { Column } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
+import { figuresOf } from "../table_picture";
 
 export const keyOf = (dot: RooflineDot): string => `${dot.op} ${dot.shapes} ${dot.dtype} ${dot.kernel}`;
 
@@ -34,7 +34,8 @@ export function inputsOf({ shapes }: RooflineDot): string {
 }
 
 export function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Column<RooflineDot>[] {
-  const about = (id: string) => ({ id, ...columnHead(meanings, id) });
+  const figure = (id: string, width: number, of: (dot: RooflineDot) => number | null, how = {}) =>
+    figuresOf<RooflineDot>(meanings)(id, id, width, of, how);
   const known = dots.some((dot) => dot.efficiency !== null);
   return [
     {
@@ -53,49 +54,44 @@ export function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Col
           {typeOf(dot.dtype)} {inputsOf(dot)}
         </span>
       ),
+      file: [
+        ...fileFields<RooflineDot>({ shapes: "Inputs" }),
+        { label: "Type", of: (dot) => typeOf(dot.dtype) },
+        ...fileFields<RooflineDot>({ kernel: "Kernel" }),
+      ],
+    },
+    figure("roofline_calls", 60, (dot) => dot.calls, { adds: "recording" }),
+    figure("roofline_total", 84, (dot) => dot.total_ns, { adds: "recording" }),
+    figure("flop_per_byte", 84, intensity),
+    figure("roofline_tflops", 76, (dot) => (dot.total_ns ? tflops(dot) : null)),
+    figure("least_bandwidth", 116, bandwidth),
+    ...(known ? efficiencyColumns(meanings) : []),
+  ];
+}
+
+function efficiencyColumns(meanings: Meanings): Column<RooflineDot>[] {
+  const figure = figuresOf<RooflineDot>(meanings);
+  return [
+    {
+      ...figure("roof_efficiency", "roof_efficiency", 92, (dot) => dot.efficiency),
+      cell: (dot) => <Efficiency dot={dot} meanings={meanings} />,
     },
     {
-      ...about("roofline_calls"),
-      width: "60px",
-      figures: { of: (dot) => dot.calls, unit: "count", adds: "recording" },
+      id: "roofline_bound",
+      ...columnHead(meanings, "roofline_bound"),
+      width: "132px",
+      order: (dot) => dot.bound,
+      cell: (dot) => <Bound dot={dot} meanings={meanings} />,
+      file: [
+        {
+          label: meanings.metric("roofline_bound").label,
+          of: ({ bound }) => (bound === null ? null : meanings.metric(`bound_${bound}`).label),
+        },
+      ],
     },
-    {
-      ...about("roofline_total"),
-      width: "84px",
-      figures: { of: (dot) => dot.total_ns, unit: "ns", adds: "recording" },
-    },
-    { ...about("flop_per_byte"), width: "84px", figures: { of: intensity, unit: "number" } },
-    {
-      ...about("roofline_tflops"),
-      width: "76px",
-      figures: { of: (dot) => (dot.total_ns ? tflops(dot) : null), unit: "number" },
-    },
-    { ...about("least_bandwidth"), width: "116px", figures: { of: bandwidth, unit: "bytes_per_second" } },
-    ...(known
-      ? [
-          {
-            ...about("roof_efficiency"),
-            width: "92px",
-            figures: { of: (dot: RooflineDot) => dot.efficiency, unit: "fraction" as const },
-            cell: (dot: RooflineDot) => <Efficiency dot={dot} meanings={meanings} />,
-          },
-          {
-            ...about("roofline_bound"),
-            width: "132px",
-            order: (dot: RooflineDot) => dot.bound,
-            cell: (dot: RooflineDot) => <Bound dot={dot} meanings={meanings} />,
-          },
-          {
-            ...about("roofline_gain"),
-            width: "92px",
-            figures: {
-              of: (dot: RooflineDot) => (dot.efficiency === null ? null : dot.gain_ns),
-              unit: "ns" as const,
-              adds: "recording" as const,
-            },
-          },
-        ]
-      : []),
+    figure("roofline_gain", "roofline_gain", 92, (dot) => (dot.efficiency === null ? null : dot.gain_ns), {
+      adds: "recording",
+    }),
   ];
 }
 
@@ -110,34 +106,3 @@ function Bound({ dot, meanings }: { dot: RooflineDot; meanings: Meanings }) {
   const { label, meaning } = meanings.metric(`bound_${dot.bound}`);
   return <span data-hint={meaning}>{label}</span>;
 }
-
-export const csvOf = (dots: readonly RooflineDot[], meanings: Meanings): TableData => ({
-  columns: [
-    { label: "Op" },
-    { label: "Inputs" },
-    { label: "Type" },
-    { label: "Kernel" },
-    { label: meanings.metric("roofline_calls").label, unit: "count" },
-    { label: meanings.metric("roofline_total").label, unit: "ns" },
-    { label: meanings.metric("flop_per_byte").label, unit: "number" },
-    { label: meanings.metric("roofline_tflops").label, unit: "number" },
-    { label: meanings.metric("least_bandwidth").label, unit: "bytes_per_second" },
-    { label: meanings.metric("roof_efficiency").label, unit: "fraction" },
-    { label: meanings.metric("roofline_bound").label },
-    { label: meanings.metric("roofline_gain").label, unit: "ns" },
-  ],
-  rows: dots.map((dot) => [
-    dot.op,
-    dot.shapes,
-    typeOf(dot.dtype),
-    dot.kernel,
-    dot.calls,
-    dot.total_ns,
-    intensity(dot),
-    dot.total_ns ? tflops(dot) : null,
-    bandwidth(dot),
-    dot.efficiency,
-    dot.bound === null ? null : meanings.metric(`bound_${dot.bound}`).label,
-    dot.efficiency === null ? null : dot.gain_ns,
-  ]),
-});

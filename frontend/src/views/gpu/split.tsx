@@ -8,10 +8,8 @@ import { percent } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
-import type { Tab } from "../props";
-import { BinKeys, hiddenBins } from "../tensor_cores/bin_keys";
-import { type Bin, binsOf } from "../tensor_cores/bins";
-import type { OtherGpu } from "./other";
+import type { Names, Tab } from "../props";
+import { type Bin, BinKeys, binsOf, hiddenBins } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
@@ -33,7 +31,6 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       title={title}
       name={`kernel time split ${name}`}
       table={() => tableOf(device, binsOf(tab.meanings))}
-      link={() => tab.address()}
       below
       sub={
         <>
@@ -85,4 +82,11 @@ function tableOf({ split }: DeviceGpu, bins: readonly Bin[]): TableData {
     columns: [{ label: "Kernel time" }, { label: "Total", unit: "ns" }, { label: "Share", unit: "fraction" }],
     rows: bins.map((bin) => [bin.label, bin.of(split), bin.of(split) / split.kernel_ns]),
   };
+}
+
+/** The GPU of the other span that stands next to this one. */
+export interface OtherGpu extends Names {
+  device: DeviceGpu;
+  /** Of its span. */
+  steps: number;
 }

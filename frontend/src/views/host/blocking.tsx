@@ -1,19 +1,16 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import type { TableData } from "../../components/data_table";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
+import { Filter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
-import { type Column, ROW_PX, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import { type HostPart, type Tab, titleOf } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
@@ -48,60 +45,50 @@ export function BlockingCalls(part: HostPart) {
     );
   }
   const typed = tab.state.calls ?? "";
+  const change = (calls: string | null) => tab.update({ calls });
   const rows = matching(blocking, typed);
   return (
-    <Picture
+    <TablePicture
       title={title}
       name={`blocking calls ${name}`}
-      drawn={false}
-      table={() => tableOf(rows)}
-      link={() => tab.address()}
       sub={titleSaysAStep(tab) ? undefined : totalsText(readingOf(tab))}
       tools={
         <Filter
           label="Filter by op, call, phase, module or line"
           placeholder="Filter calls"
           typed={typed}
-          change={(calls) => tab.update({ calls })}
+          change={change}
           shown={rows.length}
           all={blocking.length}
           folded={result.more_blocking}
         />
       }
-    >
-      <Sized height={(Math.min(MOST, Math.max(1, rows.length)) + 1) * ROW_PX}>
-        {(width) => (
-          <Table
-            label="Blocking calls"
-            columns={[...columnsOf(blocking, labelsOf(result), tab.meanings, width), ...difference(blocking, compared)]}
-            rows={rows}
-            rowKey={blockingKey}
-            {...marking(tab.state, "blocking", rows, (row) => String(row.worst_start_ns), blockingKey)}
-            {...sorting(tab, "blocking", "-bubble")}
-            maxRows={MOST}
-            onChoose={(row) =>
-              tab.update(
-                rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }),
-              )
-            }
-            empty={
-              <>
-                No call matches <code>{typed}</code>.{" "}
-                <button class="link" onClick={() => tab.update({ calls: null })}>
-                  Clear
-                </button>
-              </>
-            }
-            foot={
-              result.more_blocking > 0 && {
-                name: `${counted(result.more_blocking, "more kind")} of blocking call`,
-                cells: {},
-              }
-            }
-          />
-        )}
-      </Sized>
-    </Picture>
+      label="Blocking calls"
+      columns={(width) => [
+        ...columnsOf(blocking, labelsOf(result), tab.meanings, width),
+        ...difference(blocking, compared),
+      ]}
+      file={[
+        ...fileFields<BlockingRow>({ bytes: "Copied" }, "bytes"),
+        { label: "GPU", of: (row) => String(row.device) },
+      ]}
+      rows={rows}
+      rowKey={blockingKey}
+      mark={["blocking", (row) => String(row.worst_start_ns)]}
+      order={["blocking", "-bubble"]}
+      maxRows={MOST}
+      tab={tab}
+      onChoose={(row) =>
+        tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+      }
+      empty={<Unmatched what="No call" typed={typed} change={change} />}
+      foot={
+        result.more_blocking > 0 && {
+          name: `${counted(result.more_blocking, "more kind")} of blocking call`,
+          cells: {},
+        }
+      }
+    />
   );
 }
 
@@ -137,8 +124,15 @@ function columnsOf(
   width: number,
 ): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
+  const figure = figuresOf<BlockingRow>(meanings);
   return [
-    { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
+    {
+      id: "op",
+      label: "Op",
+      order: (row) => row.op ?? row.call,
+      cell: (row) => <Op row={row} />,
+      file: fileFields<BlockingRow>({ op: "Op", outer_op: "Outermost op" }),
+    },
     {
       id: "phase",
       label: "Launched from",
@@ -146,6 +140,7 @@ function columnsOf(
       extra: width < ROOM.phase,
       order: (row) => placeOf(row, sites),
       cell: (row) => <span data-hint={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+      file: fileFields<BlockingRow>({ phase: "Phase", user_range: "Range" }),
     },
     {
       id: "call",
@@ -154,6 +149,7 @@ function columnsOf(
       extra: width < ROOM.call,
       order: (row) => row.call,
       cell: (row) => <span data-hint={row.call}>{row.call}</span>,
+      file: fileFields<BlockingRow>({ call: "Call", kind: "Kind" }),
     },
     {
       id: "line",
@@ -161,6 +157,14 @@ function columnsOf(
       width: width < ROOM.call ? "32%" : "22%",
       order: (row) => madeBy(row)[0] ?? null,
       cell: (row) => <MadeBy row={row} />,
+      file: fileFields<BlockingRow>({
+        module: "Module",
+        source: "Source",
+        forward_op: "Forward op",
+        forward_module: "Forward module",
+        forward_source: "Forward source",
+        collective: "Waits for",
+      }),
     },
     {
       id: "count",
@@ -169,21 +173,23 @@ function columnsOf(
       width: "44px",
       figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
+    figure("blocked", "blocked_ns", 66, (row) => row.blocked_ns, TIME),
     {
-      id: "blocked",
-      ...columnHead(meanings, "blocked_ns"),
-      width: "66px",
-      figures: { of: (row) => row.blocked_ns, unit: "ns", adds: "step", siblings: "time" },
-    },
-    {
-      id: "bubble",
-      ...columnHead(meanings, "bubble_ns"),
-      width: width < ROOM.phase ? "104px" : "132px",
-      figures: { of: (row) => row.bubble_ns, unit: "ns", adds: "step", siblings: "time" },
-      cell: (row, written) => <Bubble row={row} longest={longest} written={written} />,
+      ...figure("bubble", "bubble_ns", width < ROOM.phase ? 104 : 132, (row) => row.bubble_ns, TIME),
+      cell: (row, written) => (
+        <FigureBar
+          segments={[
+            { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
+          ]}
+        >
+          {written}
+        </FigureBar>
+      ),
     },
   ];
 }
+
+const TIME = { adds: "step", siblings: "time" } as const;
 
 /** The op, and quietly the one around it and the collective that it waits for. */
 function Op({ row }: { row: BlockingRow }) {
@@ -205,65 +211,6 @@ function MadeBy({ row }: { row: BlockingRow }) {
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>
   );
-}
-
-function Bubble({ row, longest, written }: { row: BlockingRow; longest: number; written: string }) {
-  return (
-    <span class="total">
-      <InlineBar
-        segments={[
-          { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
-        ]}
-      />
-      {written}
-    </span>
-  );
-}
-
-function tableOf(rows: readonly BlockingRow[]): TableData {
-  const names = [
-    "Op",
-    "Outermost op",
-    "Phase",
-    "Call",
-    "Kind",
-    "Range",
-    "Module",
-    "Source",
-    "Forward op",
-    "Forward module",
-    "Forward source",
-    "Waits for",
-  ].map((label) => ({ label }));
-  return {
-    columns: [
-      ...names,
-      { label: "Count", unit: "number" },
-      { label: "Blocked", unit: "ns" },
-      { label: "GPU idle", unit: "ns" },
-      { label: "Copied", unit: "bytes" },
-      { label: "GPU" },
-    ],
-    rows: rows.map((row) => [
-      row.op,
-      row.outer_op,
-      row.phase,
-      row.call,
-      row.kind,
-      row.user_range,
-      row.module,
-      row.source,
-      row.forward_op,
-      row.forward_module,
-      row.forward_source,
-      row.collective,
-      row.count,
-      row.blocked_ns,
-      row.bubble_ns,
-      row.bytes,
-      String(row.device),
-    ]),
-  };
 }
 
 export function blockingKey(row: BlockingRow): string {

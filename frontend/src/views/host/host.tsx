@@ -1,26 +1,24 @@
 /** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
 
-import type { Metric, Phrase } from "../../api.gen";
-import { Sentence } from "../../components/sentence";
-import { Words } from "../../components/words";
+import type { HostResult, Metric, PhaseRow, Phrase } from "../../api.gen";
+import { totalsText } from "../../components/figures";
+import { Sentence, Words } from "../../components/sentence";
+import type { Column } from "../../components/table";
 import { counted, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { hiddenParts } from "../choices";
+import { hiddenParts, readingOf } from "../choices";
 import type { HostPart, SpanViewProps } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { BlockingCalls } from "./blocking";
-import { Copies } from "./copies";
-import { CpuOps } from "./cpu_ops";
-import { HostPhases } from "./host_phases";
 import { HostMeanStep } from "./mean_step";
-import { Pauses } from "./pauses";
 import { QueuePicture } from "./queue";
 import { Ranges } from "./ranges";
 import { Reasons } from "./reasons";
 import { SeveralGpus } from "./several_gpus";
 import { Sites } from "./sites";
-import { SlowSteps } from "./slow_steps";
+import { Copies, CpuOps, Pauses, SlowSteps } from "./small_tables";
 
 export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const { result, head } = page;
@@ -121,4 +119,37 @@ function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metri
       </dd>
     </div>
   );
+}
+
+/** What the host spends in each phase, where there is no GPU to wait for. */
+function HostPhases({ result, tab, name }: HostPart) {
+  const rows = result.phases.filter((phase) => phase.host_ns > 0);
+  if (rows.length === 0) return null;
+  return (
+    <TablePicture
+      title="Which phase takes the step?"
+      sub={totalsText(readingOf(tab))}
+      name={`phases ${name}`}
+      label="Phases of the mean step"
+      columns={columnsOf(rows, result, tab.meanings)}
+      rows={rows}
+      rowKey={(row) => row.phase}
+      order="phases"
+      tab={tab}
+    />
+  );
+}
+
+function columnsOf(
+  rows: readonly PhaseRow[],
+  { mean_step_ns: whole }: HostResult,
+  meanings: Meanings,
+): Column<PhaseRow>[] {
+  const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
+  return [
+    { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
+    barColumn((row) => [{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]),
+    { id: "host", label: "Host", width: "90px", figures: { of: (row) => row.host_ns, unit: "ns", adds: "step" } },
+    figuresOf<PhaseRow>(meanings)("share", "phase_share", 70, (row) => (whole ? row.host_ns / whole : null)),
+  ];
 }

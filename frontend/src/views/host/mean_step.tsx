@@ -1,41 +1,34 @@
 import type { HostResult, PartMeaning, Segment } from "../../api.gen";
-import { type Brace, StepBar, type StepBarRow } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
-import { ns, type Scale, scaleFor, share } from "../../format";
+import { ns, type Scale, scaleFor } from "../../format";
 import { keysOfHidden } from "../choices";
-import { BarName } from "../compare/bar_name";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
+import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import type { HostPart } from "../props";
 
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
 export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   const { mean_step_ns: whole } = result;
   const segments = result.segments.filter((segment) => segment.ns > 0);
-  const other = compared?.page.result;
-  const longest = Math.max(whole, other?.mean_step_ns ?? 0);
-  const scale = scaleFor(longest, "ns");
-  const bar = (of: HostResult, label: string): StepBarRow => ({
-    label: <BarName name={label} mean_ns={of.mean_step_ns} />,
-    thin: false,
-    parts: of.segments.filter((segment) => segment.ns > 0).map((segment) => drawn(segment, scale)),
-  });
+  const other = compared && compared.page.result.segments.length > 0 ? compared.page.result : null;
+  const { works, waits } = sumsOf(segments);
+  const gpu = gpuOf(result);
   return (
     <>
-      <StepBar
-        label={spokenOf(result, scale)}
-        end={scale.of(longest)}
-        endText={ns(longest)}
-        braces={bracesOf(segments, gpuOf(result), whole, scale)}
-        off={off}
-        bars={[
-          bar(result, compared?.own ?? "Mean step"),
-          ...(other && other.segments.length > 0 ? [bar(other, compared!.name)] : []),
+      <MeanStepBar
+        label={(scale) => spokenOf(result, scale)}
+        step={meanStep(result, compared?.own ?? "Mean step")}
+        other={other && meanStep(other, compared!.name)}
+        braces={[
+          { words: `${gpu} works`, ns: works },
+          { words: `${gpu} waits`, ns: waits },
         ]}
+        off={off}
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        scale={scale}
+        scale={scaleFor(Math.max(whole, other?.mean_step_ns ?? 0), "ns")}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
         parts={segments.map((segment) => ({
@@ -45,7 +38,7 @@ export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
           absent: undefined,
         }))}
       />
-      {compared && other && other.segments.length > 0 && (
+      {compared && other && (
         <PartDifferences
           name={compared.name}
           own={compared.own}
@@ -60,13 +53,12 @@ export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   );
 }
 
-const drawn = (segment: Segment, scale: Scale) => ({
-  id: segment.id,
-  colour: segment.colour,
-  hatched: segment.hatched,
-  value: scale.of(segment.ns),
-  title: `${segment.label} ${scale.text(segment.ns)}`,
-  text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined,
+const meanStep = ({ segments, mean_step_ns }: HostResult, name: string): MeanStep => ({
+  name,
+  ns: mean_step_ns,
+  parts: segments
+    .filter((segment) => segment.ns > 0)
+    .map((segment) => ({ ...segment, text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined })),
 });
 
 /** A segment of idle time means what its reasons do. */
@@ -78,7 +70,7 @@ function meaningOf(
   return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
 
-export function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
+function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
   const sum = (works: boolean) =>
     segments.reduce((total, segment) => total + (segment.works === works ? segment.ns : 0), 0);
   return { works: sum(true), waits: sum(false) };
@@ -86,19 +78,6 @@ export function sumsOf(segments: readonly Segment[]): { works: number; waits: nu
 
 /** The GPU that the step is given of, by its number where there are others. */
 const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
-
-function bracesOf(segments: readonly Segment[], gpu: string, whole: number, scale: Scale): Brace[] {
-  const { works, waits } = sumsOf(segments);
-  const brace = (words: string, length: number): Brace => ({
-    value: scale.of(length),
-    label: (
-      <>
-        {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
-      </>
-    ),
-  });
-  return [brace(`${gpu} works`, works), brace(`${gpu} waits`, waits)];
-}
 
 function spokenOf(result: HostResult, scale: Scale): string {
   const { segments, mean_step_ns: whole } = result;

@@ -25,7 +25,6 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
       title={title}
       name={`queue ${name} step ${step.name}`}
       table={() => tableOf(result, step)}
-      link={() => tab.address()}
       sub={
         <>
           step {step.name}, {zoom ? `${ns(lengthOf(zoom))} of ` : ""}

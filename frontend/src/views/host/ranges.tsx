@@ -1,14 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import type { Column } from "../../components/table";
+import type { Meanings } from "../../meanings";
+import { readingOf } from "../choices";
 import type { HostPart } from "../props";
-import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
+import { figuresOf, TablePicture } from "../table_picture";
 
 /** More ranges than these are read branch by branch. */
 const AT_ONCE = 12;
@@ -19,68 +17,53 @@ export function Ranges({ result, tab, name }: HostPart) {
   const [open, setOpen] = useState(() => openAtFirst(ranges, AT_ONCE));
   const lines = useMemo(() => linesOf(ranges, open), [ranges, open]);
   if (ranges.length === 0) return null;
-  const onDevice = result.device !== null;
   return (
-    <Picture
+    <TablePicture
       title="How much time do the named ranges take?"
       sub={`${totalsText(readingOf(tab))}, all threads`}
       name={`ranges ${name}`}
-      drawn={false}
-      table={() => tableOf(ranges)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Named ranges"
-        columns={columnsOf(tab.meanings).slice(0, onDevice ? 6 : 4)}
-        rows={lines}
-        rowKey={(line) => line.key}
-        choice={sorting(tab, "ranges").choice}
-        sort={undefined}
-        onSort={null}
-        branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
-        onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
-        maxRows={AT_ONCE}
-      />
-    </Picture>
+      label="Named ranges"
+      columns={columnsOf(tab.meanings, result.device !== null)}
+      file={[{ label: "Launches", unit: "number", of: ({ row }) => row.launches }]}
+      rows={lines}
+      saved={() => linesOf(ranges, openAtFirst(ranges, Infinity))}
+      rowKey={(line) => line.key}
+      order="ranges"
+      branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
+      onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
+      maxRows={AT_ONCE}
+      tab={tab}
+    />
   );
 }
 
 const INDENT = 14;
 
-const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
-  { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
-  {
-    id: "count",
-    ...columnHead(meanings, "range_count"),
-    width: "50px",
-    figures: { of: ({ row }) => begun(row), unit: "number", adds: "step" },
-    missing: "It began before the steps, and is open in them.",
-  },
-  {
-    id: "host",
-    ...columnHead(meanings, "range_host_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.host_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "self",
-    ...columnHead(meanings, "range_self_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.self_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "device",
-    ...columnHead(meanings, "range_device_ns"),
-    width: "72px",
-    figures: { of: ({ row }) => row.device_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-  {
-    id: "idle",
-    ...columnHead(meanings, "range_idle_ns"),
-    width: "68px",
-    figures: { of: ({ row }) => row.idle_ns, unit: "ns", adds: "step", siblings: "time" },
-  },
-];
+const TIME = { adds: "step", siblings: "time" } as const;
+
+function columnsOf(meanings: Meanings, onDevice: boolean): Column<RangeLine>[] {
+  const figure = figuresOf<RangeLine>(meanings);
+  return [
+    {
+      id: "range",
+      label: "Range",
+      cell: (line) => <Name line={line} />,
+      file: [{ label: "Range", of: ({ row }) => row.path.join(" / ") }],
+    },
+    {
+      ...figure("count", "range_count", 50, ({ row }) => begun(row), { adds: "step" }),
+      missing: "It began before the steps, and is open in them.",
+    },
+    figure("host", "range_host_ns", 68, ({ row }) => row.host_ns, TIME),
+    figure("self", "range_self_ns", 68, ({ row }) => row.self_ns, TIME),
+    ...(onDevice
+      ? [
+          figure("device", "range_device_ns", 72, ({ row }) => row.device_ns, TIME),
+          figure("idle", "range_idle_ns", 68, ({ row }) => row.idle_ns, TIME),
+        ]
+      : []),
+  ];
+}
 
 /** None where all of its time is that of a range which began before the steps. */
 const begun = (row: RangeRow): number | null => (row.count === 0 ? null : row.count);
@@ -96,18 +79,58 @@ function Name({ line }: { line: RangeLine }) {
   );
 }
 
-function tableOf(rows: readonly RangeRow[]): TableData {
-  const times = ["Host", "Self", "GPU works", "GPU idle"].map((label) => ({ label, unit: "ns" as const }));
-  return {
-    columns: [{ label: "Range" }, { label: "Count", unit: "number" }, ...times, { label: "Launches", unit: "number" }],
-    rows: rows.map((row) => [
-      row.path.join(" / "),
-      begun(row),
-      row.host_ns,
-      row.self_ns,
-      row.device_ns,
-      row.idle_ns,
-      row.launches,
-    ]),
+/** Ranges by their paths -> the lines of a tree, of which only the opened branches are shown. */
+interface RangeLine {
+  row: RangeRow;
+  key: string;
+  name: string;
+  depth: number;
+  /** How many ranges stand right below it. */
+  inside: number;
+  open: boolean;
+}
+
+const BETWEEN = "\n";
+
+const keyOf = (path: readonly string[]): string => path.join(BETWEEN);
+
+/** Ranges within one range, longest first, each followed by what is inside it where it is open. */
+export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): RangeLine[] {
+  const known = new Set(rows.map(({ path }) => keyOf(path)));
+  const inside = new Map<string, RangeRow[]>();
+  for (const row of rows) {
+    const around = nearestAround(row.path, known);
+    inside.set(around, [...(inside.get(around) ?? []), row]);
+  }
+  const lines: RangeLine[] = [];
+  const add = (around: string, depth: number) => {
+    for (const row of [...(inside.get(around) ?? [])].sort((a, b) => b.host_ns - a.host_ns)) {
+      const key = keyOf(row.path);
+      lines.push({
+        row,
+        key,
+        depth,
+        name: row.path[row.path.length - 1] ?? "",
+        inside: inside.get(key)?.length ?? 0,
+        open: open.has(key),
+      });
+      if (open.has(key)) add(key, depth + 1);
+    }
   };
+  add("", 0);
+  return lines;
+}
+
+/** The nearest range around it that has a row; "" for none. */
+function nearestAround(path: readonly string[], known: ReadonlySet<string>): string {
+  for (let length = path.length - 1; length > 0; length--) {
+    const key = keyOf(path.slice(0, length));
+    if (known.has(key)) return key;
+  }
+  return "";
+}
+
+/** Opened at first: all, where they are few enough to be read at once, else only the outermost. */
+export function openAtFirst(rows: readonly RangeRow[], most: number): ReadonlySet<string> {
+  return new Set(rows.length <= most ? rows.map(({ path }) => keyOf(path)) : []);
 }

@@ -15,7 +15,7 @@ import { type HostPart, titleOf } from "../props";
 import { hiddenReasons, withToggled } from "./idle";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
-export interface IdleBar {
+interface IdleBar {
   name: string;
   idle: IdleNs;
 }
@@ -60,7 +60,6 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       title={title}
       name={`idle by ${by} ${name}`}
       table={() => tableOf(bars, present, by)}
-      link={() => tab.address()}
       tools={
         result.steps.length > 1 && (
           <div class="groupings">

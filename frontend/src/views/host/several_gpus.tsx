@@ -1,12 +1,11 @@
 import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields } from "../../components/table";
 import { text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
+import { TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./idle";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
@@ -14,40 +13,30 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
   const { devices } = result;
   return (
     <>
-      <Picture
+      <TablePicture
         title={titleOf({ titles }, "devices")}
         sub={`${totalsText(readingOf(tab))}; ${text(several.concurrency, "number")} work at a time while any works`}
         name={`devices ${name}`}
-        drawn={false}
-        table={() => devicesTable(devices, tab.meanings)}
-        link={() => tab.address()}
-      >
-        <Table
-          label="GPUs of this process"
-          columns={deviceColumns(devices, tab.meanings)}
-          rows={devices}
-          rowKey={(row) => row.device}
-          {...sorting(tab, "gpus")}
-        />
-      </Picture>
+        label="GPUs of this process"
+        columns={deviceColumns(devices, tab.meanings)}
+        rows={devices}
+        rowKey={(row) => row.device}
+        order="gpus"
+        tab={tab}
+      />
       {several.blockers.length > 0 && (
-        <Picture
+        <TablePicture
           title="Which op keeps which GPU waiting?"
           sub={totalsText(readingOf(tab))}
           name={`holders ${name}`}
-          drawn={false}
-          table={() => blockersTable(several.blockers)}
-          link={() => tab.address()}
-        >
-          <Table
-            label="Ops that keep another GPU waiting"
-            columns={blockerColumns}
-            rows={several.blockers}
-            rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
-            {...sorting(tab, "holders")}
-            maxRows={10}
-          />
-        </Picture>
+          label="Ops that keep another GPU waiting"
+          columns={blockerColumns}
+          rows={several.blockers}
+          rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
+          order="holders"
+          maxRows={10}
+          tab={tab}
+        />
       )}
     </>
   );
@@ -69,6 +58,7 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
           <span class="faint"> {row.name}</span>
         </>
       ),
+      file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
     },
     {
       id: "busy",
@@ -82,6 +72,10 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       width: "180px",
       figures: { of: (row) => idleOf(row.mean), unit: "ns", adds: "step", siblings: "time" },
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
+      file: reasons.map(({ id, label }) => ({
+        ...{ label, unit: "ns" as const },
+        of: (row) => row.mean[id as keyof DeviceIdle["mean"]],
+      })),
     },
   ];
 }
@@ -99,6 +93,7 @@ const blockerColumns: Column<Blocker>[] = [
     width: "88px",
     order: (row) => row.by_device,
     cell: (row) => `GPU ${row.by_device}`,
+    file: [{ label: "Works for GPU", of: (row) => String(row.by_device) }],
   },
   {
     id: "waits",
@@ -106,35 +101,7 @@ const blockerColumns: Column<Blocker>[] = [
     width: "64px",
     order: (row) => row.idle_device,
     cell: (row) => `GPU ${row.idle_device}`,
+    file: [{ label: "GPU that waits", of: (row) => String(row.idle_device) }],
   },
-  {
-    id: "idle",
-    label: "Idle",
-    width: "76px",
-    figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" },
-  },
+  { id: "idle", label: "Idle", width: "76px", figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" } },
 ];
-
-function devicesTable(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): TableData {
-  return {
-    columns: [
-      { label: "GPU" },
-      { label: "Name" },
-      { label: "Works", unit: "ns" },
-      ...reasons.map(({ label }) => ({ label, unit: "ns" as const })),
-    ],
-    rows: devices.map((row) => [
-      String(row.device),
-      row.name,
-      mean(row.busy_ns),
-      ...reasons.map(({ id }) => row.mean[id as keyof DeviceIdle["mean"]]),
-    ]),
-  };
-}
-
-function blockersTable(blockers: readonly Blocker[]): TableData {
-  return {
-    columns: [{ label: "Op" }, { label: "Works for GPU" }, { label: "GPU that waits" }, { label: "Idle", unit: "ns" }],
-    rows: blockers.map((row) => [row.op, String(row.by_device), String(row.idle_device), row.idle_ns]),
-  };
-}

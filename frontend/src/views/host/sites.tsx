@@ -1,16 +1,14 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
-import { type Column, type Foot, Table } from "../../components/table";
+import { type Column, type Foot, fileFields } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import { type HostPart, titleOf } from "../props";
+import { TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
@@ -21,32 +19,21 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
   const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
-      <Picture
+      <TablePicture
         title={titleOf({ titles }, "sites")}
         sub={totalsText(readingOf(tab))}
         name={`launched from ${name}`}
-        drawn={false}
-        table={() => tableOf(rows, bounds, tab.meanings)}
-        link={() => tab.address()}
-      >
-        <Table
-          label="GPU idle time by the launch that ended it"
-          columns={withDifference(columnsOf(all), result.sites, compared)}
-          rows={rows}
-          rowKey={(row) => row.site}
-          {...marking(
-            tab.state,
-            "sites",
-            rows,
-            (row) => row.site,
-            (row) => row.site,
-          )}
-          {...sorting(tab, "sites")}
-          onChoose={open}
-          foot={footOf(all)}
-          empty="No work is launched in the steps."
-        />
-      </Picture>
+        label="GPU idle time by the launch that ended it"
+        columns={withDifference(columnsOf(all), result.sites, compared)}
+        rows={rows}
+        rowKey={(row) => row.site}
+        mark={["sites", (row) => row.site]}
+        order="sites"
+        tab={tab}
+        onChoose={open}
+        foot={footOf(all)}
+        empty="No work is launched in the steps."
+      />
     </div>
   );
 }
@@ -100,6 +87,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       meaning: meanings.metric("starved_share").meaning,
       order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
+      file: fileFields<SiteRow>({ starved_share: "Starved" }, "fraction"),
       missing: NO_LAUNCHES,
     },
     {
@@ -118,6 +106,15 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       cell: ({ idle_ns: idle }, _, write) => (
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
       ),
+      file: [
+        ...fileFields<SiteRow>({ device_ns: "GPU works" }, "ns"),
+        { label: "GPU idle", unit: "ns", of: (row) => idleOf(row.idle_ns) },
+        ...fileFields<SiteRow>({ bubble_ns: "Behind blocking calls" }, "ns"),
+        ...meanings.idle_reasons.map(({ id, label }) => ({
+          ...{ label, unit: "ns" as const },
+          of: (row: SiteRow) => row.idle_ns[id as keyof SiteRow["idle_ns"]],
+        })),
+      ],
     },
   ];
 }
@@ -147,36 +144,5 @@ function footOf({ result, rows, meanings }: All): Foot {
       ahead: launches?.run_ahead_p50_ns,
       idle,
     },
-  };
-}
-
-function tableOf(
-  rows: readonly SiteRow[],
-  bounds: ReadonlyMap<string, string>,
-  { idle_reasons: reasons, bounds: words }: Meanings,
-): TableData {
-  const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map(
-    (label) => ({ label, unit: "ns" as const }),
-  );
-  return {
-    columns: [
-      { label: "Launched from" },
-      { label: "Verdict" },
-      { label: "Launches", unit: "number" },
-      { label: "Starved", unit: "fraction" },
-      { label: "Run-ahead", unit: "ns" },
-      ...figures,
-    ],
-    rows: rows.map((row) => [
-      row.label,
-      words[bounds.get(row.phase) ?? ""] ?? null,
-      row.launches,
-      row.starved_share,
-      row.run_ahead_p50_ns,
-      row.device_ns,
-      idleOf(row.idle_ns),
-      row.bubble_ns,
-      ...reasons.map(({ id }) => row.idle_ns[id as keyof SiteRow["idle_ns"]]),
-    ]),
   };
 }

@@ -1,15 +1,17 @@
 import type { AliveAt, AllocationRow, CategoryBytes, MemoryResult, Phrase, Reason } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
+import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileColumns, fileFields, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { bytes, count, counted, DASH, fine, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { titleOf } from "../props";
-import type { MemoryPart } from "./part";
+import { figuresOf } from "../table_picture";
+import type { MemoryPart } from "./data";
 
 /** What is alive at the peak, or at the instant that was pressed. */
 export function Alive(part: MemoryPart) {
@@ -36,8 +38,7 @@ export function Alive(part: MemoryPart) {
       }
       name={`alive ${name}`}
       drawn={false}
-      table={() => tableOf(shown?.rows ?? [])}
-      link={() => tab.address()}
+      table={() => tableData(fileColumns(allocationColumns(tab.meanings, result)), shown?.rows ?? [])}
     >
       {shown ? (
         <>
@@ -137,7 +138,7 @@ export const madeIn = ({ op, outer_op }: AllocationRow): string =>
 export const codeOf = ({ module, line }: AllocationRow): string | null =>
   [module, line].filter((each) => each !== null).join(", ") || null;
 
-export const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
+const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
   steps === null ? (died_ns === null ? "to the end" : DASH) : steps === 0 ? "its step" : `+${counted(steps, "step")}`;
 
 function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<AllocationRow>[] {
@@ -151,6 +152,7 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       ...columnHead(meanings, "memory_op"),
       order: (row) => row.op,
       cell: (row) => <span data-hint={madeIn(row)}>{madeIn(row)}</span>,
+      file: fileFields<AllocationRow>({ op: "Op", outer_op: "Outermost op" }),
     },
     {
       id: "code",
@@ -158,6 +160,7 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       order: codeOf,
       cell: (row) => <span data-hint={codeOf(row) ?? undefined}>{codeOf(row) ?? DASH}</span>,
       missing: "No call stack leads there; with_stack=True records them.",
+      file: fileFields<AllocationRow>({ module: "Module", line: "Line" }),
     },
     {
       id: "kind",
@@ -177,6 +180,7 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       width: "112px",
       order: (row) => row.born_ns,
       cell: (row) => [row.step, phaseOf(row)].filter(Boolean).join(", "),
+      file: fileFields<AllocationRow>({ step: "Step", phase: "Phase" }),
     },
     {
       id: "lives",
@@ -184,37 +188,8 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       width: "80px",
       order: (row) => row.lives_steps,
       cell: livesText,
+      file: fileFields<AllocationRow>({ lives_steps: "Later steps" }, "count"),
     },
-    {
-      id: "size",
-      ...columnHead(meanings, "memory_size"),
-      width: "80px",
-      figures: { of: (row) => row.bytes, unit: "bytes" },
-    },
+    figuresOf<AllocationRow>(meanings)("size", "memory_size", 80, (row) => row.bytes),
   ];
 }
-
-const tableOf = (rows: readonly AllocationRow[]) => ({
-  columns: [
-    { label: "Op" },
-    { label: "Outermost op" },
-    { label: "Module" },
-    { label: "Line" },
-    { label: "Kind" },
-    { label: "Step" },
-    { label: "Phase" },
-    { label: "Later steps", unit: "count" as const },
-    { label: "Size", unit: "bytes" as const },
-  ],
-  rows: rows.map((row) => [
-    row.op,
-    row.outer_op,
-    row.module,
-    row.line,
-    row.category,
-    row.step,
-    row.phase,
-    row.lives_steps,
-    row.bytes,
-  ]),
-});

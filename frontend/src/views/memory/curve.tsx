@@ -6,10 +6,8 @@ import { bytes, counted, fine, ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf } from "../../time_range";
 import { titleOf } from "../props";
-import { MemoryChart } from "./charts/memory_chart";
-import type { Curve } from "./charts/memory_paths";
-import type { MemoryAnswer } from "./data";
-import type { MemoryPart } from "./part";
+import { type Curve, MemoryChart } from "./charts/memory_chart";
+import type { MemoryAnswer, MemoryPart } from "./data";
 
 /** Allocated and reserved over time. */
 export function MemoryCurve({ result, device, place, titles, tab, name, zoom, instant, answer }: MemoryPart) {
@@ -33,7 +31,6 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
       }
       name={`memory ${name}`}
       table={() => tableOf(result, exact ?? device.curve)}
-      link={() => tab.address()}
     >
       <MemoryChart
         label={spoken(device, sentence(title))}

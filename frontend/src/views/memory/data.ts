@@ -1,10 +1,10 @@
 /** Memory in a window and at an instant: exact, from the trace; what only the summary holds stands until it comes. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { MemoryPage, Problem } from "../../api.gen";
-import { inRounds, retryPause } from "../../server/rounds";
+import type { DeviceMemory, MemoryPage, MemoryResult, Problem } from "../../api.gen";
+import { inRounds, retryPause } from "../../server/watch";
 import type { TimeRange } from "../../time_range";
-import type { EventSource } from "../props";
+import type { EventSource, Tab, Titles } from "../props";
 
 /** While the trace is read again. */
 const WAITING_MS = 1_000;
@@ -49,4 +49,20 @@ export function useMemoryPage(events: EventSource, span: string, { device, windo
     return rounds.stop;
   }, [events, span, device, from, to, at, name]);
   return answered !== null && answered.name === name ? answered.answer : { ...NONE, waiting: name !== null };
+}
+
+/** What the parts of the Memory view are given. */
+export interface MemoryPart {
+  result: MemoryResult;
+  device: DeviceMemory;
+  /** Of the device among those of the result. */
+  place: number;
+  titles: Titles;
+  tab: Tab;
+  /** Opens the name of saved files. */
+  name: string;
+  zoom: TimeRange | null;
+  /** That was pressed, ns from the span's origin; null: the peak is shown. */
+  instant: number | null;
+  answer: MemoryAnswer;
 }

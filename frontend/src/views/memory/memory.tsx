@@ -10,8 +10,7 @@ import type { SpanViewProps } from "../props";
 import { ToDo } from "../to_do";
 import { Alive } from "./alive";
 import { MemoryCurve } from "./curve";
-import { useMemoryPage } from "./data";
-import type { MemoryPart } from "./part";
+import { type MemoryPart, useMemoryPage } from "./data";
 import { ByOp, Churn, GrowthTable } from "./tables";
 
 export function Memory(props: SpanViewProps<"memory">) {

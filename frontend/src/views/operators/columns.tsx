@@ -2,14 +2,15 @@
 
 import type { OperatorRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import type { TableData } from "../../components/data_table";
 import { Middle } from "../../components/middle";
 import type { Column } from "../../components/table";
 import { DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
+import { figuresOf } from "../table_picture";
 import { type Grouping, knowsMemory, shortKey, tensorShares, wholeKey } from "./tables";
 
-const TIME = 84;
+/** Of a column of times or bytes, px. */
+const WIDTH = 84;
 
 export function columnsOf(
   grouping: Grouping,
@@ -20,26 +21,15 @@ export function columnsOf(
 ): Column<OperatorRow>[] {
   const ownOf = (row: OperatorRow) => (hasDevice ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
   const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
-  const time = (id: string, metric: string, of: (row: OperatorRow) => number | null): Column<OperatorRow> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: `${TIME}px`,
-    figures: { of, unit: "ns", adds: "recording", siblings: "time" },
-  });
+  const figure = figuresOf<OperatorRow>(meanings);
+  const time = (id: string, metric: string, of: (row: OperatorRow) => number | null) =>
+    figure(id, metric, WIDTH, of, { adds: "recording", siblings: "time" });
   const onHost = (id: string, metric: string, of: (row: OperatorRow) => number): Column<OperatorRow> => ({
     ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
     missing: IN_GRAPHS,
   });
   const bytes = (id: string, metric: string, of: (row: OperatorRow) => number | null, extra: boolean) => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: `${TIME}px`,
-    figures: {
-      of,
-      unit: "bytes" as const,
-      adds: "recording" as const,
-      siblings: "bytes",
-    },
+    ...figure(id, metric, WIDTH, of, { adds: "recording", siblings: "bytes" }),
     extra,
   });
   const narrow = grouping.id !== "name" || compared; // the second key or the other span takes the room
@@ -55,19 +45,14 @@ export function columnsOf(
       width: "150px",
       cell: (row, written) => <Bar share={ownOf(row) / longest} colour="kernel" written={written} />,
     },
-    {
-      id: "launches",
-      ...columnHead(meanings, "op_launches"),
-      width: "72px",
-      figures: { of: (row) => row.launches, unit: "count", adds: "recording" },
-      extra: narrow,
-    },
+    { ...figure("launches", "op_launches", 72, (row) => row.launches, { adds: "recording" }), extra: narrow },
     {
       id: "tensor",
       ...columnHead(meanings, "op_tensor_share"),
       width: "86px",
       numeric: true,
       order: (row) => tensorShares(row)?.[0] ?? null,
+      file: [],
       cell: (row) => tensorText(row),
       extra: narrow,
       missing: "No kernel of its own or of the ops inside it, or no tensor cores.",
@@ -84,10 +69,7 @@ export function columnsOf(
     { id: "name", label: "Op", least: "150px", order: (row) => row.name, cell: (row) => <Middle name={row.name} /> },
     ...(grouping.id !== "name" ? [secondOf(grouping)] : []),
     {
-      id: "calls",
-      ...columnHead(meanings, "op_calls"),
-      width: "64px",
-      figures: { of: (row) => (runsInGraphs(row) ? null : row.calls), unit: "count", adds: "recording" },
+      ...figure("calls", "op_calls", 64, (row) => (runsInGraphs(row) ? null : row.calls), { adds: "recording" }),
       missing: IN_GRAPHS,
     },
     ...(hasDevice
@@ -137,25 +119,3 @@ export function tensorText(row: Parameters<typeof tensorShares>[0]): string {
   const [low, high] = shares.map((share) => percent(share)) as [string, string];
   return low === high ? low : `${low.replace(/\u00a0?%$/, "")}–${high}`;
 }
-
-const IN_FILE = [
-  ["op_calls", "calls"],
-  ["op_host_total", "host_total_ns"],
-  ["op_host_self", "host_self_ns"],
-  ["op_runtime", "runtime_ns"],
-  ["op_device_total", "device_total_ns"],
-  ["op_device_self", "device_self_ns"],
-  ["op_launches", "launches"],
-  ["op_idle", "idle_ns"],
-  ["op_allocated", "allocated_bytes"],
-  ["op_allocated_self", "allocated_self_bytes"],
-] as const;
-
-export const csvOf = (rows: readonly OperatorRow[], grouping: Grouping, meanings: Meanings): TableData => ({
-  columns: [
-    { label: "Op" },
-    { label: grouping.second || "Key" },
-    ...IN_FILE.map(([id]) => ({ label: meanings.metric(id).label, unit: meanings.metric(id).unit })),
-  ],
-  rows: rows.map((row) => [row.name, row.key, ...IN_FILE.map(([, field]) => row[field])]),
-});

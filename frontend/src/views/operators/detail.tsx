@@ -1,21 +1,16 @@
 /** One op: how long its calls last, when they come, its kernels, and on which shapes and lines it takes its time. */
 
-import { useEffect, useRef } from "preact/hooks";
 import { rangeInTimeline } from "../../address/timeline";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
-import { Calls } from "../../charts/bars/calls";
-import { Histogram } from "../../charts/bars/histogram";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { useFocusBack } from "../../dom/focus_back";
-import { counted, ns, percent, scaleFor } from "../../format";
+import { counted, ns, percent } from "../../format";
 import { readingOf } from "../choices";
+import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
 import { quoted } from "../gpu/groups";
-import type { OperatorPart } from "./part";
-import { type Grouping, groupingsOf, keyOf, shortKey, tableOf, wholeKey } from "./tables";
+import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 interface OpDetailProps extends OperatorPart {
   op: string;
@@ -25,43 +20,34 @@ interface OpDetailProps extends OperatorPart {
 const HEIGHT = 172;
 
 export function OpDetails({ op, close, ...part }: OpDetailProps) {
-  const root = useRef<HTMLElement>(null);
-  useFocusBack(root);
-  useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   const { result, tab } = part;
   const detail = result.details.find((each) => each.name === op);
+  const toKernels = () => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null });
   return (
-    <section
+    <DetailPanel
+      label="The chosen op"
+      name={op}
       class="kernel-detail op-detail"
-      ref={root}
-      aria-label="The chosen op"
-      onKeyDown={(event) => event.key === "Escape" && close()}
+      title={<h2>{op}</h2>}
+      leads={
+        <>
+          {detail && (
+            <button class="button low" onClick={() => tab.update(rangeInTimeline(detail.longest))}>
+              Longest call in the Timeline
+            </button>
+          )}
+          {result.has_device && (
+            <button class="button low" onClick={toKernels}>
+              Its kernels in the GPU view
+            </button>
+          )}
+        </>
+      }
+      close={close}
     >
-      <div class="head">
-        <h2>{op}</h2>
-        <CopyButton text={() => op} class="button low">
-          Copy name
-        </CopyButton>
-        {detail && (
-          <button class="button low" onClick={() => tab.update(rangeInTimeline(detail.longest))}>
-            Longest call in the Timeline
-          </button>
-        )}
-        {result.has_device && (
-          <button
-            class="button low"
-            onClick={() => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null })}
-          >
-            Its kernels in the GPU view
-          </button>
-        )}
-        <button class="button low" onClick={close}>
-          Close
-        </button>
-      </div>
       {detail ? (
         <div class="kernel-pictures">
-          <Lengths detail={detail} {...part} />
+          <LengthsPicture of={CALLS} lengths={detail.lengths} where=" on the host" name={part.name} height={HEIGHT} />
           <CallsOverTime detail={detail} {...part} />
           <Kernels detail={detail} {...part} />
         </div>
@@ -78,79 +64,26 @@ export function OpDetails({ op, close, ...part }: OpDetailProps) {
             <Shares key={grouping.id} op={op} grouping={grouping} {...part} />
           ))}
       </div>
-    </section>
+    </DetailPanel>
   );
 }
 
-function Lengths({ detail: { lengths }, tab, name }: OperatorPart & { detail: OperatorDetail }) {
-  const { edges_ns: edges, count: counts } = lengths;
-  const [low, high] = [edges[0]!, edges[edges.length - 1]!];
-  const calls = counts.reduce((sum, each) => sum + each, 0);
-  const title = ns(low) === ns(high) ? `A call takes ${ns(low)}` : `A call takes ${ns(low)} to ${ns(high)}`;
-  return (
-    <Picture
-      title={title}
-      sub={`${counted(calls, "call")} on the host`}
-      name={`lengths ${name}`}
-      link={() => tab.address()}
-      table={() => ({
-        columns: [
-          { label: "From", unit: "ns" },
-          { label: "To", unit: "ns" },
-          { label: "Calls", unit: "count" },
-        ],
-        rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
-      })}
-    >
-      <Histogram
-        label={`${title}: ${counted(calls, "call")} by length.`}
-        edges={edges}
-        counts={counts}
-        axis="calls"
-        colour="cpu"
-        scale={scaleFor(high, "ns")}
-        height={HEIGHT}
-      />
-    </Picture>
-  );
-}
+const CALLS = { one: "call", many: "calls", colour: "cpu" } as const;
 
-function CallsOverTime({ detail: { calls }, result, tab, name }: OperatorPart & { detail: OperatorDetail }) {
-  const whole = result.end_ns - result.start_ns;
-  const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
+function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { detail: OperatorDetail }) {
+  const title = `The host is in it for ${percent(busyShare(calls, result))} of the span`;
   const all = calls.count.reduce((sum, each) => sum + each, 0);
   return (
-    <Picture
-      title={`The host is in it for ${percent(busy)} of the span`}
-      sub="calls by start"
-      name={`calls ${name}`}
-      link={() => tab.address()}
-      table={() => ({
-        columns: [
-          { label: "From", unit: "ns" },
-          { label: "Calls", unit: "count" },
-          { label: "Time in the op", unit: "ns" },
-        ],
-        rows: calls.count.map((each, bin) => [bin * calls.bin_ns, each, calls.busy_ns[bin]!]),
-      })}
-    >
-      <Calls
-        label={`The host is in it for ${percent(busy)} of the span: ${counted(all, "call")}.`}
-        bin={calls.bin_ns}
-        counts={calls.count}
-        busy={calls.busy_ns}
-        steps={result.steps.map((step) => ({
-          key: step.name,
-          from: step.start_ns - result.start_ns,
-          to: step.end_ns - result.start_ns,
-        }))}
-        whole={whole}
-        axis="calls"
-        colour="cpu"
-        scale={scaleFor(whole, "ns")}
-        height={HEIGHT}
-      />
-    </Picture>
+    <CallsPicture
+      of={CALLS}
+      calls={calls}
+      span={result}
+      title={title}
+      label={`${title}: ${counted(all, "call")}.`}
+      timeLabel="Time in the op"
+      name={name}
+      height={HEIGHT}
+    />
   );
 }
 
@@ -170,7 +103,6 @@ function Kernels({
       sub={totalsText(readingOf(tab))}
       name={`kernels ${name}`}
       drawn={false}
-      link={() => tab.address()}
       table={() => ({
         columns: [{ label: "Kernel" }, { label: "Launches", unit: "count" }, { label: "Total", unit: "ns" }],
         rows: kernels.map((each) => [each.name, each.count, each.total_ns]),
@@ -242,7 +174,6 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       sub={totalsText(readingOf(tab))}
       name={`${grouping.id} ${name}`}
       drawn={false}
-      link={() => tab.address()}
       table={() => ({
         columns: [{ label: grouping.second }, { label: "Calls", unit: "count" }, { label: "Own time", unit: "ns" }],
         rows: rows.map((row) => [row.key, row.calls, of(row)]),

@@ -1,23 +1,22 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ModuleRow, OperatorsResult } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
-import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
+import { toggled } from "../../components/legend";
 import { Middle } from "../../components/middle";
 import { Picture } from "../../components/picture";
-import { type Column, type Foot, Table } from "../../components/table";
+import { type Column, type Foot, fileColumns, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
-import { comparedColumns } from "../compare/column";
-import { OnlyThere } from "../compare/only_there";
+import { comparedColumns, OnlyThere } from "../compare/column";
+import { figuresOf } from "../table_picture";
 import { IN_GRAPHS, tensorText } from "./columns";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { type ComparedModules, comparedModules, wholeOf } from "./other";
-import type { OperatorPart } from "./part";
-import { knowsMemory } from "./tables";
-import { toggled } from "./toggled";
+import { knowsMemory, type OperatorPart } from "./tables";
 
 /** Lines before the table scrolls. */
 const MOST = 18;
@@ -33,14 +32,15 @@ export function Modules(part: OperatorPart) {
   const layers = tab.state.layers ?? "folded";
   const rows = layers === "single" ? result.modules : result.folded;
   const other = comparedModules(part, layers === "single");
+  const { steps_ns: window, has_device: onDevice } = result;
+  const shown = { window, onDevice, folded: layers !== "single", rows, other };
   return (
     <Picture
       title={titles.modules ?? "Which modules take the time?"}
       sub={totalsText(readingOf(tab))}
       name={`modules ${name}`}
       drawn={false}
-      table={() => csvOf(rows)}
-      link={() => tab.address()}
+      table={() => tableData(fileColumns(columnsOf(tab.meanings, shown)), linesOf(rows, new Set(rows.keys())))}
       tools={
         <div class="groupings">
           <Chips
@@ -53,7 +53,7 @@ export function Modules(part: OperatorPart) {
         </div>
       }
     >
-      <Tree key={layers} rows={rows} part={part} folded={layers !== "single"} other={other} />
+      <Tree key={layers} part={part} shown={shown} />
       {other && <OnlyThere {...other.only} />}
       {layers === "single" && result.more_modules > 0 && (
         <p class="quiet small aside">
@@ -65,21 +65,14 @@ export function Modules(part: OperatorPart) {
   );
 }
 
-interface TreeProps {
-  rows: readonly ModuleRow[];
-  part: OperatorPart;
-  folded: boolean;
-  other: ComparedModules | null;
-}
-
-function Tree({ rows, part, folded, other }: TreeProps) {
-  const { result, tab } = part;
+function Tree({ part: { result, tab }, shown }: { part: OperatorPart; shown: Shown }) {
+  const { rows } = shown;
   const [open, setOpen] = useState(() => openAtFirst(rows, MOST));
   const lines = useMemo(() => linesOf(rows, open), [rows, open]);
   return (
     <Table
       label="Modules"
-      columns={columnsOf(tab.meanings, { window: result.steps_ns, onDevice: result.has_device, folded, rows, other })}
+      columns={columnsOf(tab.meanings, shown)}
       rows={lines}
       rowKey={(line) => line.key}
       choice={sorting(tab, "modules").choice}
@@ -113,67 +106,49 @@ const INDENT = 14;
 
 function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }: Shown): Column<ModuleLine>[] {
   const backward = rows.some((row) => row.backward_host_ns > 0);
-  const time = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: "76px",
-    figures: { of: ({ row }) => of(row), unit: "ns", adds: "recording", siblings: "time" },
-  });
+  const paths = pathsOf(rows);
+  const figure = (id: string, metric: string, width: number, of: (row: ModuleRow) => number | null, how = {}) =>
+    figuresOf<ModuleLine>(meanings)(id, metric, width, ({ row }) => of(row), how);
+  const time = (id: string, metric: string, of: (row: ModuleRow) => number | null) =>
+    figure(id, metric, 76, of, { adds: "recording", siblings: "time" });
   const onHost = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
     ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
     missing: IN_GRAPHS,
   });
-  const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) => ({
-    ...time(id, metric, of),
-    figures: {
-      of: ({ row }: ModuleLine) => of(row),
-      unit: "bytes" as const,
-      adds: "recording" as const,
-      siblings: "bytes",
-    },
-  });
+  const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) =>
+    figure(id, metric, 76, of, { adds: "recording", siblings: "bytes" });
   const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
   return [
-    { id: "module", label: "Module", least: "150px", cell: (line) => <Name line={line} /> },
     {
-      id: "occurrences",
-      ...columnHead(meanings, "module_occurrences"),
-      width: "50px",
-      figures: { of: ({ row }) => row.occurrences, unit: "count", adds: "recording" },
+      id: "module",
+      label: "Module",
+      least: "150px",
+      cell: (line) => <Name line={line} />,
+      file: [
+        { label: "Module", of: ({ key }) => paths[key]! },
+        { label: "Modules", unit: "count", of: ({ row }) => row.instances },
+      ],
     },
+    figure("occurrences", "module_occurrences", 50, (row) => row.occurrences, { adds: "recording" }),
     {
-      id: "share",
-      ...columnHead(meanings, "module_share"),
-      width: "112px",
-      figures: { of: ({ row }) => (window ? wholeOf(row, onDevice) / window : null), unit: "fraction" },
+      ...figure("share", "module_share", 112, (row) => (window ? wholeOf(row, onDevice) / window : null)),
       cell: ({ row }, written) => (
-        <span class="total">
-          <InlineBar
-            segments={[
-              { share: window ? Math.min(1, wholeOf(row, onDevice) / window) : 0, colour: onDevice ? "kernel" : "cpu" },
-            ]}
-          />
+        <FigureBar
+          segments={[
+            { share: window ? Math.min(1, wholeOf(row, onDevice) / window) : 0, colour: onDevice ? "kernel" : "cpu" },
+          ]}
+        >
           {written}
-        </span>
+        </FigureBar>
       ),
     },
-    ...when(
-      folded,
-      {
-        id: "each",
-        ...columnHead(meanings, "module_each"),
-        width: "70px",
-        figures: { of: ({ row }) => eachOf(row), unit: "ns", siblings: "call" },
-      },
-      {
-        id: "slowest",
-        ...columnHead(meanings, "module_slowest"),
-        width: "70px",
-        figures: { of: ({ row }) => (row.instances > 1 ? row.slowest_ns : null), unit: "ns", siblings: "call" },
-        missing: "No layer is repeated.",
-        extra: other !== null,
-      },
-    ),
+    ...when(folded, figure("each", "module_each", 70, eachOf, { siblings: "call" }), {
+      ...figure("slowest", "module_slowest", 70, (row) => (row.instances > 1 ? row.slowest_ns : null), {
+        siblings: "call",
+      }),
+      missing: "No layer is repeated.",
+      extra: other !== null,
+    }),
     onHost("host_total", "op_host_total", (row) => row.host_total_ns),
     { ...onHost("host_self", "op_host_self", (row) => row.host_self_ns), extra: other !== null && onDevice },
     { ...onHost("python", "module_python", (row) => row.python_ns), extra: true },
@@ -228,10 +203,10 @@ const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules[
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
-/** Mean of a call in the forward pass. */
 /** Whether graphs alone run its forward pass: then nothing of it is on the host. */
 const runsInGraphs = (row: ModuleRow): boolean => row.host_total_ns === 0 && (row.device_total_ns ?? 0) > 0;
 
+/** Mean of a call in the forward pass. */
 const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_total_ns) / Math.max(1, row.occurrences);
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
@@ -244,44 +219,4 @@ function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
       {row.instances > 1 && <span class="quiet">{counted(row.instances, "module")}</span>}
     </span>
   );
-}
-
-function csvOf(rows: readonly ModuleRow[]): TableData {
-  const paths = pathsOf(rows);
-  const times = [
-    "Host, total",
-    "Host, self",
-    "Python",
-    "Device, total",
-    "Device, self",
-    "Backward, host",
-    "Backward, device",
-  ];
-  return {
-    columns: [
-      { label: "Module" },
-      { label: "Modules", unit: "count" },
-      { label: "Calls", unit: "count" },
-      ...times.map((label) => ({ label, unit: "ns" as const })),
-      ...["Allocated, total", "Allocated, self", "Backward, allocated"].map((label) => ({
-        label,
-        unit: "bytes" as const,
-      })),
-    ],
-    rows: rows.map((row, at) => [
-      paths[at]!,
-      row.instances,
-      row.occurrences,
-      row.host_total_ns,
-      row.host_self_ns,
-      row.python_ns,
-      row.device_total_ns,
-      row.device_self_ns,
-      row.backward_host_ns,
-      row.backward_device_ns,
-      row.allocated_bytes,
-      row.allocated_self_bytes,
-      row.backward_allocated_bytes,
-    ]),
-  };
 }

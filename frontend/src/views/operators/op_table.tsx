@@ -1,19 +1,16 @@
 import { useMemo } from "preact/hooks";
 import { Chips } from "../../components/chips";
 import { totalsText } from "../../components/figures";
-import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
+import { Filter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
-import { type Foot, Table } from "../../components/table";
+import type { Foot } from "../../components/table";
 import { counted } from "../../format";
-import { readingOf, sorting } from "../choices";
-import { comparedColumns } from "../compare/column";
-import { OnlyThere } from "../compare/only_there";
-import { marking } from "../marks";
-import { columnsOf, csvOf } from "./columns";
+import { readingOf } from "../choices";
+import { comparedColumns, OnlyThere } from "../compare/column";
+import { TablePicture } from "../table_picture";
+import { columnsOf } from "./columns";
 import { comparedOps } from "./other";
-import type { OperatorPart } from "./part";
-import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, restOf, tableOf } from "./tables";
+import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, type OperatorPart, restOf, tableOf } from "./tables";
 
 /** Rows before the table scrolls. */
 const MOST = 16;
@@ -28,14 +25,12 @@ export function OpTable(part: OperatorPart) {
   const typed = tab.state.ops ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const opened = tab.state.op;
+  const change = (ops: string | null) => tab.update({ ops });
   return (
-    <Picture
+    <TablePicture
       title={titles.operators ?? "Which ops take the time?"}
       sub={totalsText(readingOf(tab))}
       name={`ops by ${grouping.id} ${name}`}
-      table={() => csvOf(rows, grouping, tab.meanings)}
-      link={() => tab.address()}
-      drawn={false}
       tools={
         <>
           <div class="groupings">
@@ -50,48 +45,36 @@ export function OpTable(part: OperatorPart) {
             label="Filter ops"
             placeholder="Filter names"
             typed={typed}
-            change={(ops) => tab.update({ ops })}
+            change={change}
             shown={rows.length}
             all={table.rows.length}
             folded={table.rest.rows}
           />
         </>
       }
+      label={grouping.id === "name" ? "Ops" : `Ops by ${grouping.label.toLowerCase()}`}
+      columns={[
+        ...columnsOf(grouping, table.rows, tab.meanings, result.has_device, other !== null),
+        ...(other ? comparedColumns(other.columns) : []),
+      ]}
+      rows={rows}
+      rowKey={keyOf}
+      mark={["operators", (row) => row.name]}
+      maxRows={MOST}
+      order="operators"
+      tab={tab}
+      onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}
+      chosen={opened === undefined ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
+      empty={typed ? <Unmatched typed={typed} change={change} /> : "No op begins in the steps."}
+      foot={footOf(restOf(table, rows))}
     >
-      <Table
-        label={grouping.id === "name" ? "Ops" : `Ops by ${grouping.label.toLowerCase()}`}
-        columns={[
-          ...columnsOf(grouping, table.rows, tab.meanings, result.has_device, other !== null),
-          ...(other ? comparedColumns(other.columns) : []),
-        ]}
-        rows={rows}
-        rowKey={keyOf}
-        {...marking(tab.state, "operators", rows, (row) => row.name, keyOf)}
-        maxRows={MOST}
-        {...sorting(tab, "operators")}
-        onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}
-        chosen={opened === undefined ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
-        empty={
-          typed ? (
-            <>
-              Nothing here matches <code>{typed}</code>.{" "}
-              <button class="link" onClick={() => tab.update({ ops: null })}>
-                Clear
-              </button>
-            </>
-          ) : (
-            "No op begins in the steps."
-          )
-        }
-        foot={footOf(restOf(table, rows))}
-      />
       {other && typed === "" && <OnlyThere {...other.only} />}
       {titles.outside && (
         <p class="quiet small aside">
           <Sentence phrase={titles.outside} />
         </p>
       )}
-    </Picture>
+    </TablePicture>
   );
 }
 

@@ -8,8 +8,7 @@ import { OpDetails } from "./detail";
 import { FlameGraph } from "./flame/picture";
 import { Modules } from "./modules";
 import { OpTable } from "./op_table";
-import type { OperatorPart } from "./part";
-import { knowsWhere } from "./tables";
+import { knowsWhere, type OperatorPart } from "./tables";
 
 /** What is not recorded, with what adds it. */
 const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;

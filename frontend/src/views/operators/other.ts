@@ -2,14 +2,12 @@
 
 import { WHOLE_RECORDING } from "../../address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult } from "../../api.gen";
-import type { Lacking } from "../compare/only_there";
+import type { Lacking } from "../compare/column";
 import { pathsOf } from "./module_lines";
-import type { OperatorPart } from "./part";
-import { type Grouping, keyOf, shortKey, tableOf, type Where } from "./tables";
+import { type Grouping, keyOf, type OperatorPart, shortKey, tableOf, type Where } from "./tables";
 
 /** Of what the times are. */
-export const perOf = ({ tab }: OperatorPart): string =>
-  tab.state.steps === WHOLE_RECORDING ? "in the recording" : "a step";
+const perOf = ({ tab }: OperatorPart): string => (tab.state.steps === WHOLE_RECORDING ? "in the recording" : "a step");
 
 /** Times are on the GPU where both spans have one. */
 const onDevice = (result: OperatorsResult, other: OperatorsResult): boolean => result.has_device && other.has_device;

@@ -1,8 +1,9 @@
 /** Ops as the server groups them: which table is shown, which of its rows, and what is left out. */
 
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
+import type { Compared, Tab, Titles } from "../props";
 
-export type By = OperatorTable["by"];
+type By = OperatorTable["by"];
 export type Where = OperatorTable["where"];
 
 export interface Grouping {
@@ -103,3 +104,14 @@ export function shortKey({ id }: Grouping, key: string): string {
 /** The whole of it; frames of a call stack on lines of their own. */
 export const wholeKey = ({ id }: Grouping, key: string): string =>
   id === "stack" ? key.split(FRAMES).join("\n") : key;
+
+export interface OperatorPart {
+  result: OperatorsResult;
+  /** What is said above each table, and what is missing. */
+  titles: Titles;
+  tab: Tab;
+  /** Opens the name of saved files. */
+  name: string;
+  /** The same of another span. */
+  compared: Compared<"operators"> | null;
+}

@@ -5,8 +5,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Sentence } from "../../components/sentence";
 import { percent, type Scale } from "../../format";
 import { scaleOf } from "../../scale";
-import { readingOf } from "../choices";
-import { markOf } from "../marks";
+import { markOf, readingOf } from "../choices";
 import type { Tab } from "../props";
 
 export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {

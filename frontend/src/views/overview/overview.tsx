@@ -2,28 +2,25 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
+import type { CouldBe, DeviceFigures, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../../charts/bars/step_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
-import { Words } from "../../components/words";
-import { hint } from "../../dom/hint";
-import { ns, rangeText, rough, type Scale, scaleFor, share } from "../../format";
+import { Words } from "../../components/sentence";
+import { type Column, Table } from "../../components/table";
+import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { hiddenParts, keysOfHidden, selectedStep } from "../choices";
-import { BarName } from "../compare/bar_name";
-import { MeanStepDifferences } from "../compare/mean_step";
+import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
+import { MeanStepDifferences } from "../compare/parts";
+import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { Collectives } from "./collectives";
-import { Devices } from "./devices";
 import { LargestPieces } from "./largest";
-import { leftOut, leftOutRows } from "./left_out";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const { result } = page;
@@ -34,13 +31,12 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   return (
     <div class="view" data-view="overview">
       <MeanStepBar
-        meanings={tab.meanings}
-        result={result}
-        couldBe={page.could_be}
-        machine={page.head.job.machine}
-        compared={compared}
+        label={() => spokenOf(result, page.could_be, page.head.job.machine, compared)}
+        step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
+        other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}
+        couldBe={page.could_be && couldBeStep(page.could_be, tab.meanings)}
+        braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
-        parts={tab.meanings.parts}
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
@@ -93,75 +89,24 @@ function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Mean
   return { meaning, ns: length, share: whole ? length / whole : 0, absent: reason && meanings.explain(reason) };
 }
 
-interface MeanStepBarProps {
-  result: OverviewResult;
-  couldBe: CouldBe | null;
-  /** What the job ran on, or what of that is not recorded. */
-  machine: Phrase;
-  compared: Compared<"overview"> | null;
-  off: ReadonlySet<string>;
-  parts: readonly PartMeaning[];
-  meanings: Meanings;
-}
+const partsOf = (lengths: Parts, { parts }: Meanings) =>
+  parts.map((part) => ({ ...part, ns: lengthOf(lengths, part) }));
 
-/** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function MeanStepBar({ result, couldBe, machine, compared, off, parts, meanings }: MeanStepBarProps) {
-  const other = compared?.page.result;
-  const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
-  const scale = scaleFor(longest, "ns");
-  const mean: StepBarRow = {
-    label: <BarName name={compared?.own ?? "Mean step"} mean_ns={result.mean_duration_ns} />,
-    parts: barParts(result.mean_parts_ns, parts, scale),
-    thin: false,
-  };
-  const second = other
-    ? otherBar(compared!.name, other, parts, scale)
-    : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
-  return (
-    <StepBar
-      label={
-        meanStepLabel(result, other ? null : couldBe, machine) +
-        (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
-      }
-      end={scale.of(longest)}
-      endText={ns(longest)}
-      braces={braces(result, scale, meanings, machine)}
-      bars={second ? [mean, second] : [mean]}
-      off={off}
-    />
-  );
-}
+const meanStep = (result: OverviewResult, name: string, meanings: Meanings): MeanStep => ({
+  name,
+  ns: result.mean_duration_ns,
+  parts: partsOf(result.mean_parts_ns, meanings),
+});
 
-function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
-  return {
-    label: (
-      <>
-        Could be <b>{rough(couldBe.duration_ns)}</b>
-      </>
-    ),
-    parts: barParts(couldBe.parts_ns, parts, scale),
-    thin: true,
-    saved: scale.of(mean_ns - couldBe.duration_ns),
-  };
-}
-
-function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
-  const label = <BarName name={name} mean_ns={other.mean_duration_ns} />;
-  return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
-}
-
-function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): StepBarPart[] {
-  return parts.map((meaning) => {
-    const length = lengthOf(lengths, meaning);
-    return {
-      id: meaning.id,
-      colour: meaning.colour,
-      hatched: meaning.hatched,
-      value: scale.of(length),
-      title: `${meaning.label} ${scale.text(length)}`,
-    };
-  });
-}
+const couldBeStep = ({ duration_ns, parts_ns }: CouldBe, meanings: Meanings) => ({
+  name: (
+    <>
+      Could be <b>{rough(duration_ns)}</b>
+    </>
+  ),
+  ns: duration_ns,
+  parts: partsOf(parts_ns, meanings),
+});
 
 /** Who works, and who does not: of several GPUs any of them, and none. */
 function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
@@ -170,36 +115,32 @@ function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
     : { works: `${it} works`, waits: `${it} waits`, spoken: [`the ${it} works`, "waits"] };
 }
 
-function braces(result: OverviewResult, scale: Scale, meanings: Meanings, machine: Phrase): Brace[] {
-  const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
+function bracesOf(result: OverviewResult, meanings: Meanings, machine: Phrase) {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
-  if (!onDevice)
-    return [
-      {
-        value: scale.of(whole),
-        label: (
-          <>
-            {sentence(machine)} <b>{ns(whole)}</b>
-          </>
-        ),
-      },
-    ];
-  const brace = (words: string, length: number): Brace => ({
-    value: scale.of(length),
-    label: (
-      <span {...hint(meaning)}>
-        {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
-      </span>
-    ),
-  });
-  return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
+  if (!onDevice) return [{ words: sentence(machine), ns: whole, whole: true }];
+  const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
+  const words = splitOf(result);
+  return [
+    { words: words.works, ns: works, meaning },
+    { words: words.waits, ns: waits, meaning },
+  ];
 }
 
-function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null, machine: Phrase): string {
+function spokenOf(
+  result: OverviewResult,
+  couldBe: CouldBe | null,
+  machine: Phrase,
+  compared: Compared<"overview"> | null,
+): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   const [working, waiting] = splitOf(result).spoken;
   const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : `: ${sentence(machine)}`;
-  return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
+  const then = compared
+    ? ` ${compared.name}: ${ns(compared.page.result.mean_duration_ns)}.`
+    : couldBe
+      ? ` It could be about ${rough(couldBe.duration_ns)}.`
+      : "";
+  return `Mean step of ${ns(whole)}${split}.${then}`;
 }
 
 interface StepsProps {
@@ -229,12 +170,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
       .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (
-    <Picture
-      title={title}
-      name={`steps ${name}`}
-      table={() => stepsTable(steps, tab.meanings.parts)}
-      link={() => tab.address()}
-    >
+    <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)}>
       <StackedBars
         label={
           `${sentence(title)}. Stacked bar for each of steps ` +
@@ -287,4 +223,68 @@ function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[
       leftOut(step),
     ]),
   };
+}
+
+/** What of a step no verdict and no gain counts: it is hatched in the step's bar. */
+type Step = OverviewResult["steps"][number];
+
+/** What of a step judgement leaves out, by the idle reason of that name. */
+const LEFT_OUT = {
+  before_recording: (step: Step) => step.before_recording_ns,
+  once: (step: Step) => step.once_ns,
+  after_recording: (step: Step) => step.after_recording_ns,
+  profiler: (step: Step) => step.profiler_ns,
+};
+
+/** All of it, ns. */
+export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
+
+/** Rows of a tip. */
+export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
+  return Object.entries(LEFT_OUT)
+    .filter(([, of]) => of(step) > 0)
+    .map(([id, of]) => ({
+      mark: <Swatch colour="ink" hatched />,
+      name: `of it ${reasons.find((reason) => reason.id === id)?.label.toLowerCase() ?? id}`,
+      value: scale.text(of(step)),
+    }));
+}
+
+/** Metrics of a device, with the field that holds each. */
+const FIGURES = [
+  ["gpu_utilization", "utilization"],
+  ["est_sm_efficiency", "est_sm_efficiency"],
+  ["est_achieved_occupancy", "est_achieved_occupancy"],
+  ["kineto_achieved_occupancy", "kineto_achieved_occupancy"],
+] as const;
+
+function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab }) {
+  const figures = FIGURES.map(([metric, field]): Column<DeviceFigures> => {
+    const { label, meaning } = tab.meanings.metric(metric);
+    return { id: field, label, meaning, figures: { of: (device) => device[field], unit: "fraction" } };
+  });
+  const names: Column<DeviceFigures>[] = [
+    { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
+    {
+      id: "name",
+      label: "Name",
+      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
+      order: (device) => device.name,
+    },
+  ];
+  return (
+    <section class="devices">
+      <div class="head">
+        <h2>This process drives {counted(devices.length, "GPU")}</h2>
+        <span class="sub">the busiest first; the figures above are its own</span>
+      </div>
+      <Table
+        label="GPUs of this process"
+        columns={[...names, ...figures]}
+        rows={devices}
+        rowKey={(device) => device.device}
+        {...sorting(tab, "drives")}
+      />
+    </section>
+  );
 }

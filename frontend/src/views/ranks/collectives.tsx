@@ -2,10 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import type { TableData } from "../../components/data_table";
 import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
@@ -13,8 +10,8 @@ import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import { type Tab, titleOf } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { Bandwidth, type BandwidthPoint } from "./charts/bandwidth";
-import { type Exchange, exchangesOf, matches } from "./exchanges";
 
 interface CollectivesProps {
   page: RanksPage;
@@ -32,13 +29,10 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
   const found = rows.filter((row) => matches(textOf(row, meanings), typed));
   const opened = rows.find(({ key }) => key === chosen) ?? null;
   return (
-    <Picture
+    <TablePicture
       title={titleOf(page, "collectives")}
       sub="a step, mean of the ranks"
       name={`collectives ${name}`}
-      drawn={false}
-      table={() => tableOf(job, meanings)}
-      link={() => tab.address()}
       tools={
         rows.length > FEW && (
           <Filter
@@ -51,24 +45,24 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
           />
         )
       }
+      label="Collectives of the job"
+      columns={columnsOf(job, meanings)}
+      rows={found}
+      saved={() => job.collectives.flatMap((each) => exchangesOf([each]))}
+      rowKey={({ key }) => key}
+      chosen={opened?.key}
+      onChoose={(row) => choose(row.key === chosen ? null : row.key)}
+      maxRows={12}
+      empty={`No collective matches “${typed}”.`}
+      order={["job_collectives", "-transfer"]}
+      tab={tab}
     >
-      <Table
-        label="Collectives of the job"
-        columns={columnsOf(job, meanings)}
-        rows={found}
-        rowKey={({ key }) => key}
-        chosen={opened?.key}
-        onChoose={(row) => choose(row.key === chosen ? null : row.key)}
-        maxRows={12}
-        empty={`No collective matches “${typed}”.`}
-        {...sorting(tab, "job_collectives", "-transfer")}
-      />
       {opened ? (
         <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />
       ) : (
         rows.some(({ sizes }) => sizes.length > 1) && <p class="quiet small">A press on a row shows its sizes.</p>
       )}
-    </Picture>
+    </TablePicture>
   );
 }
 
@@ -86,17 +80,11 @@ const perStep = (sum: number, { ranks }: JobCollective, { matched_steps }: JobRa
 
 function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
   const longest = Math.max(1, ...exchangesOf(job.collectives).map((row) => perStep(row.running_ns, row.most, job)));
-  const time = (id: string, metric: string, of: (row: Exchange) => number): Column<Exchange> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: "92px",
-    figures: { of: (row) => perStep(of(row), row.most, job), unit: "ns", siblings: "time" },
-  });
+  const figure = figuresOf<Exchange>(meanings);
+  const time = (id: string, metric: string, of: (row: Exchange) => number) =>
+    figure(id, metric, 92, (row) => perStep(of(row), row.most, job), { siblings: "time" });
   const rate = (id: "algorithm_rate" | "bus_rate", metric: string): Column<Exchange> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: "92px",
-    figures: { of: ({ most }) => most[id], unit: "bytes_per_second", siblings: "rate" },
+    ...figure(id, metric, 92, ({ most }) => most[id], { siblings: "rate" }),
     missing: NO_SIZE,
   });
   return [
@@ -105,19 +93,22 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
       ...columnHead(meanings, "job_collective"),
       cell: ({ most }) => [most.label, most.dtype].filter(Boolean).join(", "),
       order: ({ most }) => most.label,
+      file: [
+        { label: "Collective", of: ({ most }) => most.label },
+        { label: "Type", of: ({ most }) => most.dtype },
+      ],
     },
     {
       id: "role",
       ...columnHead(meanings, "job_group"),
       cell: ({ most }) => <span {...hint(groupHint(most, job, meanings))}>{roleOf(most, meanings)}</span>,
       order: ({ most }) => roleOf(most, meanings),
+      file: [
+        { label: "Group", of: ({ most }) => most.group },
+        { label: "For", of: ({ most }) => roleOf(most, meanings) },
+      ],
     },
-    {
-      id: "ranks",
-      ...columnHead(meanings, "job_ranks"),
-      width: "60px",
-      figures: { of: ({ most }) => most.ranks, unit: "count" },
-    },
+    figure("ranks", "job_ranks", 60, ({ most }) => most.ranks),
     {
       id: "bytes",
       ...columnHead(meanings, "job_bytes"),
@@ -126,46 +117,23 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
       cell: ({ sizes }) => sizesText(sizes),
       order: ({ most }) => most.bytes,
       missing: NO_SIZE,
+      file: [{ label: meanings.metric("job_bytes").label, unit: "bytes", of: ({ most }) => most.bytes }],
     },
-    {
-      id: "count",
-      ...columnHead(meanings, "job_count"),
-      width: "60px",
-      figures: { of: ({ count }) => count / Math.max(1, job.matched_steps), unit: "number" },
-    },
+    figure("count", "job_count", 60, ({ count }) => count / Math.max(1, job.matched_steps)),
     time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
     time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
-    {
-      id: "bar",
-      label: "",
-      width: "96px",
-      cell: (row) => (
-        <InlineBar
-          segments={[
-            { share: perStep(row.transfer_ns, row.most, job) / longest, colour: "comm" },
-            { share: perStep(row.wait_ns, row.most, job) / longest, colour: "comm", hatched: true },
-          ]}
-        />
-      ),
-    },
-    {
-      id: "exposed",
-      ...columnHead(meanings, "job_exposed"),
-      width: "76px",
-      figures: { of: (row) => (row.running_ns > 0 ? row.exposed_ns / row.running_ns : null), unit: "fraction" },
-    },
+    barColumn(
+      (row) => [
+        { share: perStep(row.transfer_ns, row.most, job) / longest, colour: "comm" },
+        { share: perStep(row.wait_ns, row.most, job) / longest, colour: "comm", hatched: true },
+      ],
+      "96px",
+    ),
+    figure("exposed", "job_exposed", 76, (row) => (row.running_ns > 0 ? row.exposed_ns / row.running_ns : null)),
     rate("algorithm_rate", "job_algorithm_rate"),
     rate("bus_rate", "job_bus_rate"),
     ...(job.collectives.some(({ of_peak }) => of_peak !== null)
-      ? [
-          {
-            id: "of_peak",
-            ...columnHead(meanings, "job_of_peak"),
-            width: "76px",
-            figures: { of: ({ most }: Exchange) => most.of_peak, unit: "fraction" as const },
-            missing: NO_PEAK,
-          },
-        ]
+      ? [{ ...figure("of_peak", "job_of_peak", 76, ({ most }) => most.of_peak), missing: NO_PEAK }]
       : []),
   ];
 }
@@ -231,12 +199,9 @@ const spoken = (of: string, points: readonly BandwidthPoint[], scale: Scale): st
   `${of}: ${points.map(({ name, rate }) => `${name} ${scale.text(rate)}`).join(", ")}`;
 
 function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[] {
-  const time = (id: string, metric: string, of: (row: JobCollective) => number): Column<JobCollective> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: "88px",
-    figures: { of: (row) => perStep(of(row), row, job), unit: "ns", siblings: "time" },
-  });
+  const figure = figuresOf<JobCollective>(meanings);
+  const time = (id: string, metric: string, of: (row: JobCollective) => number) =>
+    figure(id, metric, 88, (row) => perStep(of(row), row, job), { siblings: "time" });
   return [
     {
       id: "bytes",
@@ -244,46 +209,49 @@ function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[]
       figures: { of: (row) => row.bytes, unit: "bytes" },
       missing: NO_SIZE,
     },
-    {
-      id: "count",
-      ...columnHead(meanings, "job_count"),
-      width: "60px",
-      figures: { of: ({ count }) => count / Math.max(1, job.matched_steps), unit: "number" },
-    },
+    figure("count", "job_count", 60, ({ count }) => count / Math.max(1, job.matched_steps)),
     time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
     time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
-    {
-      id: "bus_rate",
-      ...columnHead(meanings, "job_bus_rate"),
-      width: "92px",
-      figures: { of: (row) => row.bus_rate, unit: "bytes_per_second" },
-      missing: NO_SIZE,
-    },
+    { ...figure("bus_rate", "job_bus_rate", 92, (row) => row.bus_rate), missing: NO_SIZE },
   ];
 }
 
-function tableOf(job: JobRanks, meanings: Meanings): TableData {
-  const { metric } = meanings;
-  const heads = ["job_transfer_ns", "job_wait_ns", "job_exposed", "job_algorithm_rate", "job_bus_rate"].map(metric);
-  return {
-    columns: [
-      ...["Collective", "Group", "For", "Type"].map((label) => ({ label })),
-      ...["job_ranks", "job_bytes", "job_count"].map(metric).map(({ label, unit }) => ({ label, unit })),
-      ...heads.map(({ label, unit }) => ({ label, unit })),
-    ],
-    rows: job.collectives.map((row) => [
-      row.label,
-      row.group,
-      roleOf(row, meanings),
-      row.dtype,
-      row.ranks,
-      row.bytes,
-      row.count / Math.max(1, job.matched_steps),
-      perStep(row.transfer_ns, row, job),
-      perStep(row.wait_ns, row, job),
-      row.running_ns > 0 ? row.exposed_ns / row.running_ns : null,
-      row.algorithm_rate,
-      row.bus_rate,
-    ]),
-  };
+/** Sums over its sizes; most: the size with the longest transfers, whose bandwidth stands for all. */
+interface Exchange {
+  key: string;
+  most: JobCollective;
+  sizes: readonly JobCollective[];
+  count: number;
+  transfer_ns: number;
+  wait_ns: number;
+  running_ns: number;
+  exposed_ns: number;
 }
+
+function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
+  const groups = new Map<string, JobCollective[]>();
+  for (const each of collectives) {
+    const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have that name
+    groups.set(key, [...(groups.get(key) ?? []), each]);
+  }
+  return [...groups].map(([key, sizes]) => {
+    const sum = (of: (each: JobCollective) => number) => sizes.reduce((whole, each) => whole + of(each), 0);
+    return {
+      key,
+      most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
+      sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
+      count: sum(({ count }) => count),
+      transfer_ns: sum(({ transfer_ns }) => transfer_ns),
+      wait_ns: sum(({ wait_ns }) => wait_ns),
+      running_ns: sum(({ running_ns }) => running_ns),
+      exposed_ns: sum(({ exposed_ns }) => exposed_ns),
+    };
+  });
+}
+
+/** Whether any word of the filter's is in what a row says. */
+const matches = (text: string, typed: string): boolean =>
+  typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.toLowerCase().includes(word));

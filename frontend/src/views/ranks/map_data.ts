@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, RankMap } from "../../api.gen";
-import { inRounds, retryPause } from "../../server/rounds";
+import { inRounds, retryPause } from "../../server/watch";
 import type { RankSource } from "../props";
 import type { Matrix } from "./charts/cells";
 
@@ -37,12 +37,12 @@ export function useRankMap(source: RankSource, span: string, metric: string, ver
 
 const NOTHING = { map: null, problem: null };
 
-export function matrixOf(map: RankMap): UnpackedMap {
+function matrixOf(map: RankMap): UnpackedMap {
   return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };
 }
 
 /** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
-export function unpacked(letters: string): Float64Array {
+function unpacked(letters: string): Float64Array {
   const text = atob(letters);
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);

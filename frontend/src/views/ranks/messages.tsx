@@ -1,12 +1,11 @@
 /** What ranks send to each other: a row for each group and size, with the waits for the other side, which may be
  * unknown. */
 
-import type { JobRanks, Messages as Sent } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
-import { type Column, Table } from "../../components/table";
-import { columnHead, type Meanings } from "../../meanings";
+import type { JobRanks, MessagePair, Messages as Sent } from "../../api.gen";
+import { type Column, fileFields } from "../../components/table";
+import type { Meanings } from "../../meanings";
 import type { Tab } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 
 interface MessagesProps {
   job: JobRanks;
@@ -17,24 +16,18 @@ interface MessagesProps {
 export function Messages({ job: { messages }, name, tab }: MessagesProps) {
   if (messages.length === 0) return null;
   return (
-    <Picture
+    <TablePicture
       title="What do ranks send to each other?"
       sub="a step, mean of the ranks that do"
       name={`messages ${name}`}
-      drawn={false}
-      table={() => tableOf(messages, tab.meanings)}
-      link={() => tab.address()}
-    >
-      <Table
-        label="Sends and receives"
-        columns={columnsOf(messages, tab.meanings)}
-        rows={messages}
-        rowKey={({ group, bytes }) => `${group} ${bytes}`}
-        maxRows={8}
-        sort={undefined}
-        onSort={null}
-      />
-    </Picture>
+      label="Sends and receives"
+      columns={columnsOf(messages, tab.meanings)}
+      rows={messages}
+      rowKey={({ group, bytes }) => `${group} ${bytes}`}
+      maxRows={8}
+      order={null}
+      tab={tab}
+    />
   );
 }
 
@@ -45,55 +38,61 @@ const exposedOf = ({ exposed_ns, running_ns }: Sent): number | null =>
 
 function columnsOf(messages: readonly Sent[], meanings: Meanings): Column<Sent>[] {
   const groups = new Set(messages.map(({ group }) => group)).size > 1;
+  const figure = figuresOf<Sent>(meanings);
+  const group: Column<Sent> = {
+    id: "group",
+    label: "Process group",
+    width: "160px",
+    cell: (row) => row.group ?? "not recorded",
+    file: fileFields<Sent>({ group: "Group" }),
+  };
   return [
-    {
-      id: "bytes",
-      ...columnHead(meanings, "job_bytes"),
-      width: "112px",
-      figures: { of: ({ bytes }) => bytes, unit: "bytes" },
-      missing: "The trace does not record how many bytes they send.",
-    },
-    ...(groups
-      ? [{ id: "group", label: "Process group", width: "160px", cell: ({ group }: Sent) => group ?? "not recorded" }]
-      : []),
-    {
-      id: "ranks",
-      ...columnHead(meanings, "job_ranks"),
-      width: "76px",
-      figures: { of: ({ ranks }) => ranks, unit: "count" },
-    },
-    {
-      id: "count",
-      ...columnHead(meanings, "job_count"),
-      width: "76px",
-      figures: { of: (row) => perStep(row.count, row), unit: "number" },
-    },
-    {
-      id: "time",
-      ...columnHead(meanings, "job_message_ns"),
-      width: "92px",
-      figures: { of: (row) => perStep(row.running_ns, row), unit: "ns", siblings: "time" },
-    },
-    {
-      id: "exposed",
-      ...columnHead(meanings, "job_exposed"),
-      width: "84px",
-      figures: { of: exposedOf, unit: "fraction" },
-    },
+    { ...figure("bytes", "job_bytes", 112, ({ bytes }) => bytes), missing: NO_SIZE },
+    ...(groups ? [group] : []),
+    figure("ranks", "job_ranks", 76, ({ ranks }) => ranks),
+    figure("count", "job_count", 76, (row) => perStep(row.count, row)),
+    figure("time", "job_message_ns", 92, (row) => perStep(row.running_ns, row)),
+    figure("exposed", "job_exposed", 84, exposedOf),
   ];
 }
 
-function tableOf(messages: readonly Sent[], meanings: Meanings): TableData {
-  const heads = ["job_bytes", "job_ranks", "job_count", "job_message_ns", "job_exposed"].map(meanings.metric);
-  return {
-    columns: [{ label: "Group" }, ...heads.map(({ label, unit }) => ({ label, unit }))],
-    rows: messages.map((row) => [
-      row.group,
-      row.bytes,
-      row.ranks,
-      perStep(row.count, row),
-      perStep(row.running_ns, row),
-      exposedOf(row),
-    ]),
-  };
+const NO_SIZE = "The trace does not record how many bytes they send.";
+
+/** Which rank waits for which at their sends and receives: a row for each two ranks and size. */
+export function MessagePairs({ job: { pairs }, name, tab }: MessagesProps) {
+  if (pairs.length === 0) return null;
+  return (
+    <TablePicture
+      title="Which stage waits for which?"
+      sub="a step; sends with the receives that take them"
+      name={`message pairs ${name}`}
+      label="Sends with their receives"
+      columns={pairColumns(tab.meanings)}
+      rows={pairs}
+      rowKey={({ source, target, group, bytes }) => `${source} ${target} ${group} ${bytes}`}
+      maxRows={8}
+      order={null}
+      tab={tab}
+    />
+  );
+}
+
+function pairColumns(meanings: Meanings): Column<MessagePair>[] {
+  const figure = figuresOf<MessagePair>(meanings);
+  const time = (id: "transfer_ns" | "sender_wait_ns" | "receiver_wait_ns", metric: string) =>
+    figure(metric, metric, 104, (pair) => pair[id] / pair.steps, { siblings: "time" });
+  return [
+    {
+      id: "ranks",
+      label: "From and to",
+      width: "160px",
+      cell: ({ source, target }) => `rank ${source} to rank ${target}`,
+      file: fileFields<MessagePair>({ source: "From rank", target: "To rank", group: "Group" }),
+    },
+    { ...figure("bytes", "job_bytes", 92, ({ bytes }) => bytes), missing: NO_SIZE },
+    figure("count", "job_count", 76, (pair) => pair.count / pair.steps),
+    time("transfer_ns", "job_pair_transfer_ns"),
+    time("sender_wait_ns", "job_sender_wait_ns"),
+    time("receiver_wait_ns", "job_receiver_wait_ns"),
+  ];
 }

@@ -13,8 +13,7 @@ import { ToDo } from "../to_do";
 import { JobCollectives } from "./collectives";
 import { useRankMap } from "./map_data";
 import { MapPicture } from "./map_picture";
-import { Messages } from "./messages";
-import { MessagePairs } from "./pairs";
+import { MessagePairs, Messages } from "./messages";
 import { type MapRow, rowsOf } from "./rows";
 import { Waits } from "./waits";
 

@@ -27,7 +27,7 @@ export const rowsOf = ({ ranks }: JobRanks, caused_ns: readonly number[]): MapRo
     makes_wait_ns: caused_ns[at] ?? null,
   }));
 
-export const ORDERS = ["rank", "host", "waits", "value"] as const;
+const ORDERS = ["rank", "host", "waits", "value"] as const;
 
 export type Order = (typeof ORDERS)[number];
 

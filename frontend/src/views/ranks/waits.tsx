@@ -1,18 +1,15 @@
 /** Who waits for whom: of each rank its own time, its waits, and what it makes the others wait. */
 
 import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import type { Column } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { sorting } from "../choices";
 import { type Tab, titleOf } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import type { MapRow } from "./rows";
 
 interface WaitsProps {
@@ -38,37 +35,36 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
   const figures = rowsWith(page, job, rows);
   const matched = job.matched_steps > 0;
   return (
-    <Picture
+    <TablePicture
       title={titleOf(page, "waits")}
       sub="a step"
       name="waits by rank"
-      drawn={false}
-      table={() => tableOf(figures, tab.meanings)}
-      link={() => tab.address()}
+      label="Waits by rank"
+      columns={columnsOf(job, tab.meanings, choose)}
+      file={[{ label: "Worker", of: ({ rank }) => rank.worker }]}
+      rows={figures}
+      rowKey={({ map }) => map.span}
+      maxRows={12}
+      order={["rank_waits", matched ? "-caused" : "-step"]}
+      tab={tab}
+      above={
+        matched && (
+          <p class="rank-legend">
+            <span>
+              <Swatch colour="kernel" /> own time
+            </span>
+            <span>
+              <Swatch colour="comm" hatched /> waits for others
+            </span>
+            <span>
+              <Swatch colour="comm" /> makes another rank wait
+            </span>
+          </p>
+        )
+      }
     >
-      {matched && (
-        <p class="rank-legend">
-          <span>
-            <Swatch colour="kernel" /> own time
-          </span>
-          <span>
-            <Swatch colour="comm" hatched /> waits for others
-          </span>
-          <span>
-            <Swatch colour="comm" /> makes another rank wait
-          </span>
-        </p>
-      )}
-      <Table
-        label="Waits by rank"
-        columns={columnsOf(job, tab.meanings, choose)}
-        rows={figures}
-        rowKey={({ map }) => map.span}
-        maxRows={12}
-        {...sorting(tab, "rank_waits", matched ? "-caused" : "-step")}
-      />
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
-    </Picture>
+    </TablePicture>
   );
 }
 
@@ -106,12 +102,9 @@ function rowsWith({ causes }: RanksPage, { ranks, late, matched_steps: steps }: 
 function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose"]): Column<WaitRow>[] {
   const matched = job.matched_steps > 0;
   const longest = Math.max(1, ...job.ranks.map(({ mean_step_ns }) => mean_step_ns));
-  const figure = (id: string, metric: string, of: (row: WaitRow) => number | null): Column<WaitRow> => ({
-    id,
-    ...columnHead(meanings, metric),
-    width: "84px",
-    figures: { of, unit: "ns", siblings: "time" },
-  });
+  const figure = figuresOf<WaitRow>(meanings);
+  const time = (id: string, metric: string, of: (row: WaitRow) => number | null, width = 84) =>
+    figure(id, metric, width, of, { siblings: "time" });
   const hosts = new Set(job.ranks.map(({ host }) => host)).size > 1;
   const why: Column<WaitRow> = {
     id: "why",
@@ -120,35 +113,27 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     missing: "It is not among the ranks that the others wait for.",
     order: ({ why }) => (why ? sentence(why) : null),
   };
+  const host: Column<WaitRow> = {
+    id: "host",
+    ...columnHead(meanings, "rank_host"),
+    width: "104px",
+    cell: ({ rank }) => rank.host ?? DASH,
+    order: ({ rank }) => rank.host,
+  };
+  const causedBar = ({ map }: WaitRow) => [{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }];
   const waits: Column<WaitRow>[] = [
-    figure("own", "rank_own_ns", ({ own_ns }) => own_ns),
-    figure("wait", "rank_wait_ns", ({ wait_ns }) => wait_ns),
-    {
-      id: "bar",
-      label: "",
-      width: "108px",
-      cell: ({ own_ns, wait_ns }) => (
-        <InlineBar
-          segments={[
-            { share: own_ns / longest, colour: "kernel" },
-            { share: wait_ns / longest, colour: "comm", hatched: true },
-          ]}
-        />
-      ),
-    },
-    { ...figure("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns), width: "116px" },
-    {
-      id: "caused_bar",
-      label: "",
-      width: "108px",
-      cell: ({ map }) => <InlineBar segments={[{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }]} />,
-    },
-    {
-      id: "last",
-      ...columnHead(meanings, "rank_last"),
-      width: "76px",
-      figures: { of: ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null), unit: "fraction" },
-    },
+    time("own", "rank_own_ns", ({ own_ns }) => own_ns),
+    time("wait", "rank_wait_ns", ({ wait_ns }) => wait_ns),
+    barColumn(
+      ({ own_ns, wait_ns }) => [
+        { share: own_ns / longest, colour: "kernel" },
+        { share: wait_ns / longest, colour: "comm", hatched: true },
+      ],
+      "108px",
+    ),
+    time("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns, 116),
+    { ...barColumn(causedBar, "108px"), id: "caused_bar" },
+    figure("last", "rank_last", 76, ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null)),
     ...(job.balance === "imbalance" ? [] : [why]),
   ];
   return [
@@ -163,42 +148,8 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
       ),
       order: ({ rank }) => rank.rank,
     },
-    ...(hosts
-      ? [
-          {
-            id: "host",
-            ...columnHead(meanings, "rank_host"),
-            width: "104px",
-            cell: ({ rank }: WaitRow) => rank.host ?? DASH,
-            order: ({ rank }: WaitRow) => rank.host,
-          },
-        ]
-      : []),
-    figure("step", "rank_step_ns", ({ rank }) => rank.mean_step_ns),
+    ...(hosts ? [host] : []),
+    time("step", "rank_step_ns", ({ rank }) => rank.mean_step_ns),
     ...(matched ? waits : []),
   ];
-}
-
-function tableOf(rows: readonly WaitRow[], meanings: Meanings): TableData {
-  const heads = ["rank_step_ns", "rank_own_ns", "rank_wait_ns", "rank_caused_ns", "rank_last"];
-  return {
-    columns: [
-      { label: "Rank" },
-      { label: "Host" },
-      { label: "Worker" },
-      ...heads.map((id) => ({ label: meanings.metric(id).label, unit: meanings.metric(id).unit })),
-      { label: "Why" },
-    ],
-    rows: rows.map(({ rank, map, own_ns, wait_ns, why }) => [
-      String(rank.rank),
-      rank.host,
-      rank.worker,
-      rank.mean_step_ns,
-      own_ns,
-      wait_ns,
-      map.makes_wait_ns,
-      rank.matched > 0 ? rank.last / rank.matched : null,
-      why ? sentence(why) : null,
-    ]),
-  };
 }

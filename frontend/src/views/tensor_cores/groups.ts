@@ -1,7 +1,6 @@
 /** Kernel time by kernel, op or phase: which grouping is shown, its rows, and what is left out. */
 
 import type { DeviceSplit, Split } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import type { Meanings } from "../../meanings";
 import type { Bin } from "./bins";
 
@@ -62,23 +61,4 @@ export function matching(
   return rows.filter(
     (row) => row.name.toLowerCase().includes(wanted) && (bins.length === all || timeIn(bins, row.split) > 0),
   );
-}
-
-export function splitData(
-  rows: readonly SplitRow[],
-  { label }: Grouping,
-  total: Split,
-  bins: readonly Bin[],
-): TableData {
-  const times = [{ label: "Total" }, ...bins].map((each) => ({ label: each.label, unit: "ns" as const }));
-  return {
-    columns: [{ label }, { label: "Launches", unit: "count" }, ...times, { label: "Share", unit: "fraction" }],
-    rows: rows.map(({ name, count, split }) => [
-      name,
-      count,
-      split.kernel_ns,
-      ...bins.map((bin) => bin.of(split)),
-      total.kernel_ns ? split.kernel_ns / total.kernel_ns : null,
-    ]),
-  };
 }

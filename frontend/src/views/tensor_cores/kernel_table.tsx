@@ -1,25 +1,22 @@
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
-import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
-import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import { Filter, Unmatched } from "../../components/filter";
+import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
-import { marking } from "../marks";
 import type { Tab } from "../props";
-import { binOf, binsOf, matrixUnits, shownBins } from "./bins";
-import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
+import { figuresOf, TablePicture } from "../table_picture";
+import { binOf, matrixUnits, shownBins } from "./bins";
+import { GROUPINGS, type Grouping, groupingOf, matching, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
-import { SplitTable } from "./split_table";
+import { splitColumns, splitFoot } from "./split_table";
 
 interface KernelTableProps {
   device: DeviceSplit;
@@ -46,63 +43,50 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
   const all = id === "name" ? [] : splitRows(device, id, tab.meanings.phases);
   const bins = shownBins(tab.meanings, off);
   const splits = matching(all, typed, bins, tab.meanings.kernel_bins.length);
-  const length = id === "name" ? kernels.length : splits.length;
-  const empty = typed ? (
-    <>
-      Nothing here matches <code>{typed}</code>.{" "}
-      <button class="link" onClick={() => tab.update({ kernel: null })}>
-        Clear
-      </button>
-    </>
-  ) : (
-    "No kernels."
+  const change = (kernel: string | null) => tab.update({ kernel });
+  const frame = {
+    title: id === "name" ? title : `Which ${GROUPS[id]} run on ${matrixUnits(tab.meanings)}?`,
+    sub: totalsText(readingOf(tab)),
+    name: `kernel time by ${grouping.label.toLowerCase()} ${name}`,
+    order: ["sort", "-total"] as const,
+    maxRows: MOST,
+    empty: typed ? <Unmatched typed={typed} change={change} /> : "No kernels.",
+    tab,
+  };
+  const tools = (rows: { shown: number; all: number; folded: number }) => (
+    <Tools grouping={grouping} typed={typed} rows={rows} tab={tab} />
   );
+  if (id === "name")
+    return (
+      <TablePicture
+        {...frame}
+        label="Kernels"
+        tools={tools({ shown: kernels.length, all: device.kernels.length, folded: device.more_kernels })}
+        columns={(width) => [
+          ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
+          ...(other ? [difference(device, other)] : []),
+        ]}
+        rows={kernels}
+        saved={() => device.kernels}
+        rowKey={keyOf}
+        mark={["kernels", (row) => row.name]}
+        foot={footOf(device, kernels)}
+      />
+    );
   return (
-    <Picture
-      title={id === "name" ? title : `Which ${GROUPS[id]} run on ${matrixUnits(tab.meanings)}?`}
-      sub={totalsText(readingOf(tab))}
-      name={`kernel time by ${grouping.label.toLowerCase()} ${name}`}
-      link={() => tab.address()}
-      drawn={false}
-      table={() =>
-        id === "name"
-          ? kernelsTable(device.kernels, tab.meanings)
-          : splitData(splits, grouping, device.total, binsOf(tab.meanings))
-      }
-      tools={
-        <Tools
-          grouping={grouping}
-          typed={typed}
-          rows={
-            id === "name"
-              ? { shown: kernels.length, all: device.kernels.length, folded: device.more_kernels }
-              : { shown: splits.length, all: all.length, folded: 0 }
-          }
-          tab={tab}
-        />
-      }
-    >
-      <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
-        {(width) =>
-          id === "name" ? (
-            <Kernels device={device} rows={kernels} other={other} tab={tab} width={width} empty={empty} />
-          ) : (
-            <SplitTable
-              grouping={grouping}
-              all={all}
-              rows={splits}
-              bins={bins}
-              total={device.total}
-              tab={tab}
-              maxRows={MOST}
-              empty={empty}
-            />
-          )
-        }
-      </Sized>
-    </Picture>
+    <TablePicture
+      {...frame}
+      label={`Kernel time by ${grouping.label.toLowerCase()}`}
+      tools={tools({ shown: splits.length, all: all.length, folded: 0 })}
+      columns={splitColumns(grouping, all, bins, device.total, tab.meanings)}
+      rows={splits}
+      rowKey={(row) => `${row.nameless} ${row.name}`}
+      foot={splits.length < all.length && splitFoot({ grouping, all, rows: splits, bins, total: device.total })}
+    />
   );
 }
+
+const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
 interface ToolsProps {
   grouping: Grouping;
@@ -130,51 +114,12 @@ function Tools({ grouping, typed, rows, tab }: ToolsProps) {
   );
 }
 
-function Kernels({
-  device,
-  rows,
-  other,
-  tab,
-  width,
-  empty,
-}: {
-  device: DeviceSplit;
-  rows: readonly KernelRow[];
-  other: OtherSplit | null;
-  tab: Tab;
-  width: number;
-  empty: ComponentChildren;
-}) {
-  return (
-    <Table
-      label="Kernels"
-      columns={[
-        ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
-        ...(other ? [difference(device, other)] : []),
-      ]}
-      rows={rows}
-      rowKey={(row) => `${row.bin} ${row.name}`}
-      {...marking(
-        tab.state,
-        "kernels",
-        rows,
-        (row) => row.name,
-        (row) => `${row.bin} ${row.name}`,
-      )}
-      maxRows={MOST}
-      {...sorting(tab, "sort", "-total")}
-      empty={empty}
-      foot={footOf(device, rows)}
-    />
-  );
-}
-
 /** Per step: the two spans may have unlike numbers of them. */
 function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
   return differenceColumn<KernelRow>({
     rows: device.kernels,
     others: other.device.kernels,
-    keyOf: (row) => `${row.bin} ${row.name}`,
+    keyOf,
     ns: (row) => row.total_ns / Math.max(1, device.steps.length),
     otherNs: (row) => row.total_ns / Math.max(1, other.device.steps.length),
     name: other.name,
@@ -204,39 +149,34 @@ const NAME = 120;
 function columns(device: DeviceSplit, width: number, meanings: Meanings): Column<KernelRow>[] {
   const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
+  const figure = figuresOf<KernelRow>(meanings);
   return [
-    { id: "name", label: "Kernel", cell: (row) => <Name row={row} most={room} />, order: shortOf },
+    {
+      id: "name",
+      label: "Kernel",
+      cell: (row) => <Name row={row} most={room} />,
+      order: shortOf,
+      file: fileFields<KernelRow>({ name: "Kernel" }),
+    },
     {
       id: "cores",
       ...columnHead(meanings, "kernel_bin"),
       width: `${CORES}px`,
       cell: (row) => <Cores row={row} bin={binOf(meanings, row.bin)} />,
       order: (row) => binOf(meanings, row.bin).answer,
+      file: [
+        { label: binOf(meanings, "tensor_core").label, of: (row) => binOf(meanings, row.bin).answer },
+        ...fileFields<KernelRow>({ reason: "Why" }),
+      ],
     },
+    figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     {
-      id: "count",
-      ...columnHead(meanings, "count"),
-      width: `${COUNT}px`,
-      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
-    },
-    {
-      id: "total",
-      ...columnHead(meanings, "total_ns"),
-      width: `${TOTAL}px`,
-      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
+      ...figure("total", "total_ns", TOTAL, (row) => row.total_ns, { adds: "recording" }),
       cell: (row, written) => (
-        <span class="total">
-          <InlineBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]} />
-          {written}
-        </span>
+        <FigureBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]}>{written}</FigureBar>
       ),
     },
-    {
-      id: "share",
-      ...columnHead(meanings, "share"),
-      width: `${SHARE}px`,
-      figures: { of: (row) => row.share, unit: "fraction" },
-    },
+    figure("share", "share", SHARE, (row) => row.share),
   ];
 }
 
@@ -274,26 +214,5 @@ function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
       total: rest,
       share: device.total.kernel_ns ? rest / device.total.kernel_ns : null,
     },
-  };
-}
-
-function kernelsTable(rows: readonly KernelRow[], meanings: Meanings) {
-  return {
-    columns: [
-      { label: "Kernel" },
-      { label: binOf(meanings, "tensor_core").label },
-      { label: "Why" },
-      { label: "Launches", unit: "count" as const },
-      { label: "Total", unit: "ns" as const },
-      { label: "Share", unit: "fraction" as const },
-    ],
-    rows: rows.map((row) => [
-      row.name,
-      binOf(meanings, row.bin).answer,
-      row.reason,
-      row.count,
-      row.total_ns,
-      row.share,
-    ]),
   };
 }

@@ -1,7 +1,6 @@
 /** What could move to the tensor cores: which rows are shown, and what they leave out. */
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import type { TableData } from "../../components/data_table";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 
@@ -34,30 +33,6 @@ export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left
     count: device.opportunities_more_count + sum((row) => row.count),
     ns: device.opportunities_more_ns + sum((row) => row.total_ns),
     gain_ns: device.opportunities_more_gain_ns + sum((row) => row.gain_ns),
-  };
-}
-
-export function opportunitiesData(rows: readonly Opportunity[], meanings: Meanings): TableData {
-  return {
-    columns: [
-      ...["Op", "Shapes", "Types", "Kernel", "Why not", "Setting"].map((label) => ({ label })),
-      { label: "Launches", unit: "count" },
-      { label: "Total", unit: "ns" },
-      { label: "Gain, up to", unit: "ns" },
-      { label: "Formula" },
-    ],
-    rows: rows.map((row) => [
-      row.op,
-      row.shapes,
-      row.dtypes,
-      row.kernel,
-      sentence(meanings.explain(row.why)),
-      row.setting,
-      row.count,
-      row.total_ns,
-      gainOf(row),
-      sentence(meanings.explain(row.formula)),
-    ]),
   };
 }
 

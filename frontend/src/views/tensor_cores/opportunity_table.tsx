@@ -1,23 +1,21 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
-import { Filter } from "../../components/filter";
-import { Picture } from "../../components/picture";
+import { Filter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
-import { type Column, type Foot, ROW_PX, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
+import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { readingOf, sorting } from "../choices";
+import { namedByOp, readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
-import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { fitted, shortOf } from "./kernel_name";
-import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
+import { gainOf, holding, inputsOf, type Left, leftOf } from "./opportunities";
 import type { OtherSplit } from "./split";
 
 interface OpportunityTableProps {
@@ -34,6 +32,7 @@ const MOST = 8;
 /** Op by op the time that could move to the tensor cores, why it does not, and what that costs at most. */
 export function OpportunityTable({ device, other, tab, name }: OpportunityTableProps) {
   const typed = tab.state.could ?? "";
+  const change = (could: string | null) => tab.update({ could });
   const all = device.opportunities;
   const rows = useMemo(() => holding(all, typed, tab.meanings), [all, typed, tab.meanings]);
   const left = leftOf(device, rows);
@@ -44,51 +43,35 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
       </p>
     );
   return (
-    <Picture
+    <TablePicture
       title={`Which ops could use ${matrixUnits(tab.meanings)}, and why do they not?`}
       sub={totalsText(readingOf(tab))}
       name={`tensor core opportunities ${name}`}
-      table={() => opportunitiesData(rows, tab.meanings)}
-      link={() => tab.address()}
-      drawn={false}
       tools={
         <Filter
           label="Filter by op, shapes, kernel or reason"
           placeholder="Filter"
           typed={typed}
-          change={(could) => tab.update({ could })}
+          change={change}
           shown={rows.length}
           all={all.length}
           folded={leftOf(device, all).count}
         />
       }
-    >
-      <Sized height={(Math.min(MOST, Math.max(1, rows.length)) + (left.count > 0 ? 2 : 1)) * ROW_PX}>
-        {(width) => (
-          <Table
-            label="Opportunities"
-            columns={[
-              ...opportunityColumns(all, other ? width - DIFFERENCE_PX : width, tab.meanings),
-              ...(other ? [difference(device, other)] : []),
-            ]}
-            rows={rows}
-            rowKey={keyOf}
-            {...marking(tab.state, "could", rows, ({ op, shapes }) => namedByOp(op, shapes), keyOf)}
-            maxRows={MOST}
-            {...sorting(tab, "could_sort", "-gain")}
-            empty={
-              <>
-                Nothing here matches <code>{typed}</code>.{" "}
-                <button class="link" onClick={() => tab.update({ could: null })}>
-                  Clear
-                </button>
-              </>
-            }
-            foot={left.count > 0 && opportunityFoot(left)}
-          />
-        )}
-      </Sized>
-    </Picture>
+      label="Opportunities"
+      columns={(width) => [
+        ...opportunityColumns(all, other ? width - DIFFERENCE_PX : width, tab.meanings),
+        ...(other ? [difference(device, other)] : []),
+      ]}
+      rows={rows}
+      rowKey={keyOf}
+      mark={["could", ({ op, shapes }) => namedByOp(op, shapes)]}
+      maxRows={MOST}
+      order={["could_sort", "-gain"]}
+      tab={tab}
+      empty={<Unmatched typed={typed} change={change} />}
+      foot={left.count > 0 && opportunityFoot(left)}
+    />
   );
 }
 
@@ -130,48 +113,56 @@ export function opportunityColumns(
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
   const shares = all.some((row) => row.shapes !== null) ? WITH_INPUTS : WITHOUT;
+  const figure = figuresOf<Opportunity>(meanings);
   const [op, kernel] = [shares.op * rest, shares.kernel * rest];
   return [
-    { id: "op", label: "Op", width: `${op}px`, order: (row) => row.op, cell: (row) => <Op row={row} /> },
+    {
+      id: "op",
+      label: "Op",
+      width: `${op}px`,
+      order: (row) => row.op,
+      cell: (row) => <Op row={row} />,
+      file: fileFields<Opportunity>({ op: "Op", shapes: "Shapes", dtypes: "Types" }),
+    },
     {
       id: "kernel",
       label: "Kernel",
       width: `${kernel}px`,
       order: (row) => shortOf({ ...row, name: row.kernel }),
       cell: (row) => <Kernel name={row.kernel} short={shortOf({ ...row, name: row.kernel })} most={kernel - GAP} />,
+      file: fileFields<Opportunity>({ kernel: "Kernel" }),
     },
     {
       id: "why",
       label: "Why not",
       order: (row) => sentence(meanings.explain(row.why)),
       cell: (row) => <Why row={row} meanings={meanings} />,
+      file: [
+        { label: "Why not", of: (row) => sentence(meanings.explain(row.why)) },
+        ...fileFields<Opportunity>({ setting: "Setting" }),
+      ],
     },
+    figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
+    figure("total", "total_ns", TOTAL, (row) => row.total_ns, TIME),
     {
-      id: "count",
-      ...columnHead(meanings, "count"),
-      width: `${COUNT}px`,
-      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
-    },
-    {
-      id: "total",
-      ...columnHead(meanings, "total_ns"),
-      width: `${TOTAL}px`,
-      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording", siblings: "time" },
-    },
-    {
-      id: "gain",
-      ...columnHead(meanings, "opportunity_gain_ns"),
-      width: `${GAIN}px`,
-      figures: { of: gainOf, unit: "ns", adds: "recording", siblings: "time" },
+      ...figure("gain", "opportunity_gain_ns", GAIN, gainOf, TIME),
       cell: (row, written) => (
-        <span class="total" data-hint={sentence(meanings.explain(row.formula))}>
-          <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+        <FigureBar
+          hint={sentence(meanings.explain(row.formula))}
+          segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]}
+        >
           {written}
-        </span>
+        </FigureBar>
       ),
+      file: [
+        { label: "Gain, up to", unit: "ns", of: gainOf },
+        { label: "Formula", of: (row) => sentence(meanings.explain(row.formula)) },
+      ],
     },
   ];
 }
+
+const TIME = { adds: "recording", siblings: "time" } as const;
 
 /** The op, and quietly what it worked on. */
 function Op({ row }: { row: Opportunity }) {

@@ -1,18 +1,15 @@
 import type { ProductRate, ProductRates } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import type { TableData } from "../../components/data_table";
-import { type Figures, totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
+import { FigureBar } from "../../charts/bars/split_bar";
+import { totalsText } from "../../components/figures";
 import { Sentence } from "../../components/sentence";
-import { type Column, ROW_PX, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import type { Column } from "../../components/table";
 import { DASH, text } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
+import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { readingOf, sorting } from "../choices";
+import { namedByOp, readingOf } from "../choices";
 import { differenceColumn } from "../compare/column";
-import { marking, namedByOp } from "../marks";
 import type { Tab } from "../props";
+import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunities";
 import type { OtherSplit } from "./split";
@@ -34,28 +31,19 @@ interface RateTableProps {
 export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
   const { rows } = rates;
   return (
-    <Picture
+    <TablePicture
       title={`How fast are matrix products on ${matrixUnits(tab.meanings)}?`}
       sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
-      table={() => ratesData(rows, tab.meanings)}
-      link={() => tab.address()}
-      drawn={false}
-    >
-      <Sized height={(Math.min(MOST, rows.length) + 1) * ROW_PX}>
-        {() => (
-          <Table
-            label="Rates"
-            columns={[...rateColumns(rows, tab.meanings), ...(other ? [difference(rows, steps, other)] : [])]}
-            rows={rows}
-            rowKey={keyOf}
-            {...marking(tab.state, "rates", rows, ({ site }) => namedByOp(site.op, site.shapes), keyOf)}
-            maxRows={MOST}
-            {...sorting(tab, "rates")}
-          />
-        )}
-      </Sized>
-    </Picture>
+      label="Rates"
+      columns={() => [...rateColumns(rows, tab.meanings), ...(other ? [difference(rows, steps, other)] : [])]}
+      rows={rows}
+      rowKey={keyOf}
+      mark={["rates", ({ site }) => namedByOp(site.op, site.shapes)]}
+      maxRows={MOST}
+      order="rates"
+      tab={tab}
+    />
   );
 }
 
@@ -93,36 +81,51 @@ const GAIN = 120;
 
 export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): Column<ProductRate>[] {
   const longest = rows.reduce((most, row) => Math.max(most, row.gain_ns), 1);
+  const figure = figuresOf<ProductRate>(meanings);
   return [
-    { id: "op", label: "Op", order: (row) => row.site.op, cell: (row) => <Op row={row} /> },
-    { id: "why", label: "Why slow", order: (row) => row.slow, cell: (row) => <Why row={row} meanings={meanings} /> },
-    figure("product_calls", COUNT, { of: (row) => row.count, unit: "count", adds: "recording" }, meanings),
-    figure("total_ns", TOTAL, { ...TIME, of: (row) => row.total_ns }, meanings),
-    figure("tflops", RATE, { of: (row) => row.tflops, unit: "number" }, meanings),
     {
-      ...figure("attainable_tflops", RATE, { of: (row) => row.attainable_tflops, unit: "number" }, meanings),
-      missing: NOT_SHOWN,
+      id: "op",
+      label: "Op",
+      order: (row) => row.site.op,
+      cell: (row) => <Op row={row} />,
+      file: SITE.map(([label, field]) => ({ label, of: ({ site }) => site[field] })),
     },
     {
-      ...figure("slow_gain_ns", GAIN, { ...TIME, of: (row) => (row.slow === null ? null : row.gain_ns) }, meanings),
+      id: "why",
+      label: "Why slow",
+      order: (row) => row.slow,
+      cell: (row) => <Why row={row} meanings={meanings} />,
+      file: [{ label: "Why slow", of: ({ why }) => why && sentence(meanings.explain(why)) }],
+    },
+    figure("product_calls", "product_calls", COUNT, (row) => row.count, { adds: "recording" }),
+    figure("total_ns", "total_ns", TOTAL, (row) => row.total_ns, TIME),
+    figure("tflops", "tflops", RATE, (row) => row.tflops),
+    { ...figure("attainable_tflops", "attainable_tflops", RATE, (row) => row.attainable_tflops), missing: NOT_SHOWN },
+    {
+      ...figure("slow_gain_ns", "slow_gain_ns", GAIN, (row) => (row.slow === null ? null : row.gain_ns), TIME),
       cell: (row, written) => (
-        <span class="total" data-hint={row.slow === null ? notSlow(row) : undefined}>
-          <InlineBar segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]} />
+        <FigureBar
+          hint={row.slow === null ? notSlow(row) : undefined}
+          segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]}
+        >
           {written}
-        </span>
+        </FigureBar>
       ),
     },
   ];
 }
 
-const TIME = { unit: "ns", adds: "recording", siblings: "time" } as const;
+/** What a file says of where a product is. */
+const SITE = [
+  ["Op", "op"],
+  ["Shapes", "shapes"],
+  ["Types", "dtypes"],
+  ["Module", "module"],
+  ["Source", "source"],
+  ["Kernel", "kernel"],
+] as const;
 
-const figure = (id: string, width: number, figures: Figures<ProductRate>, meanings: Meanings): Column<ProductRate> => ({
-  id,
-  ...columnHead(meanings, id),
-  width: `${width}px`,
-  figures,
-});
+const TIME = { adds: "recording", siblings: "time" } as const;
 
 /** The op, and quietly what it worked on and where. */
 function Op({ row: { site } }: { row: ProductRate }) {
@@ -150,31 +153,4 @@ function Why({ row, meanings }: { row: ProductRate; meanings: Meanings }) {
       {DASH}
     </span>
   );
-}
-
-export function ratesData(rows: readonly ProductRate[], meanings: Meanings): TableData {
-  return {
-    columns: [
-      ...["Op", "Shapes", "Types", "Module", "Source", "Kernel", "Why slow"].map((label) => ({ label })),
-      { label: "Calls", unit: "count" },
-      { label: "Total", unit: "ns" },
-      { label: "TFLOP/s" },
-      { label: "In reach" },
-      { label: "Gain, up to", unit: "ns" },
-    ],
-    rows: rows.map(({ site, ...row }) => [
-      site.op,
-      site.shapes,
-      site.dtypes,
-      site.module,
-      site.source,
-      site.kernel,
-      row.why && sentence(meanings.explain(row.why)),
-      row.count,
-      row.total_ns,
-      row.tflops,
-      row.attainable_tflops,
-      row.slow === null ? null : row.gain_ns,
-    ]),
-  };
 }

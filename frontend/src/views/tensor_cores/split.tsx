@@ -8,8 +8,7 @@ import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import type { Names, Tab } from "../props";
-import { BinKeys, hiddenBins } from "./bin_keys";
-import { type Bin, binsOf, matrixUnits } from "./bins";
+import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
@@ -42,7 +41,6 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
       table={() => splitTable(device, bins)}
-      link={() => tab.address()}
     >
       <SplitBar label={`${sentence(title)}. ${whole}: ${spoken}.`} parts={parts} off={off} />
       {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}
@@ -59,12 +57,7 @@ function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading)
   return bins.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
     const time = scale.text(factor * bin.of(total));
-    return {
-      ...bin,
-      share,
-      time,
-      title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}`,
-    };
+    return { ...bin, share, time, title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}` };
   });
 }
 

@@ -42,7 +42,6 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
       sub="kernel time in each step"
       name={`kernel time by step ${name}`}
       table={() => splitTable(device, binsOf(tab.meanings))}
-      link={() => tab.address()}
     >
       <StackedBars
         height={HEIGHT}

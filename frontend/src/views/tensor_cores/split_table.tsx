@@ -1,45 +1,11 @@
-import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
-import { type Column, type Foot, Table } from "../../components/table";
+import { FigureBar } from "../../charts/bars/split_bar";
+import type { Column, Foot } from "../../components/table";
 import { counted } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
-import { sorting } from "../choices";
-import type { Tab } from "../props";
-import type { Bin } from "./bins";
+import type { Meanings } from "../../meanings";
+import { figuresOf } from "../table_picture";
+import { type Bin, binsOf } from "./bins";
 import { type Grouping, type SplitRow, timeIn } from "./groups";
-
-interface SplitTableProps {
-  grouping: Grouping;
-  /** All rows, and those that are shown. */
-  all: readonly SplitRow[];
-  rows: readonly SplitRow[];
-  /** The bins that are shown. */
-  bins: readonly Bin[];
-  total: Split;
-  tab: Tab;
-  maxRows: number;
-  empty: ComponentChildren;
-}
-
-/** Ops or phases, each with its kernel time in four. */
-export function SplitTable({ grouping, all, rows, bins, total, tab, maxRows, empty }: SplitTableProps) {
-  return (
-    <Table
-      label={`Kernel time by ${grouping.label.toLowerCase()}`}
-      columns={splitColumns(grouping, all, bins, total, tab.meanings)}
-      rows={rows}
-      rowKey={(row) => `${row.nameless} ${row.name}`}
-      maxRows={maxRows}
-      {...sorting(tab, "sort", "-total")}
-      empty={empty}
-      foot={rows.length < all.length && footOf({ grouping, all, rows, bins, total })}
-    />
-  );
-}
-
-const longestOf = (rows: readonly SplitRow[]): number =>
-  rows.reduce((maxRows, row) => Math.max(maxRows, row.split.kernel_ns), 0);
 
 /** Widths of the columns next to the name, px; the name has the rest. */
 const COUNT = 72;
@@ -54,7 +20,8 @@ export function splitColumns(
   total: Split,
   meanings: Meanings,
 ): Column<SplitRow>[] {
-  const longest = Math.max(1, longestOf(all));
+  const longest = all.reduce((most, row) => Math.max(most, row.split.kernel_ns), 1);
+  const figure = figuresOf<SplitRow>(meanings);
   return [
     {
       id: "name",
@@ -66,12 +33,7 @@ export function splitColumns(
         </span>
       ),
     },
-    {
-      id: "count",
-      ...columnHead(meanings, "count"),
-      width: `${COUNT}px`,
-      figures: { of: (row) => row.count, unit: "count", adds: "recording" },
-    },
+    figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     ...bins.map(
       (bin): Column<SplitRow> => ({
         id: bin.id,
@@ -80,41 +42,48 @@ export function splitColumns(
         width: `${TIME}px`,
         figures: { of: (row) => bin.of(row.split), unit: "ns", adds: "recording", siblings: "time" },
         cell: (row, written) => <span class={bin.of(row.split) === 0 ? "faint" : ""}>{written}</span>,
+        file: [],
       }),
     ),
     {
-      id: "total",
-      ...columnHead(meanings, "shown_ns"),
-      width: `${TOTAL}px`,
-      figures: { of: (row) => timeIn(bins, row.split), unit: "ns", adds: "recording", siblings: "time" },
+      ...figure("total", "shown_ns", TOTAL, (row) => timeIn(bins, row.split), { adds: "recording", siblings: "time" }),
       cell: (row, written) => (
-        <span class="total">
-          <InlineBar
-            segments={bins.map((bin) => ({
-              colour: bin.colour,
-              hatched: bin.hatched,
-              share: bin.of(row.split) / longest,
-            }))}
-          />
+        <FigureBar
+          segments={bins.map((bin) => ({
+            colour: bin.colour,
+            hatched: bin.hatched,
+            share: bin.of(row.split) / longest,
+          }))}
+        >
           {written}
-        </span>
+        </FigureBar>
       ),
+      file: [ALL, ...binsOf(meanings)].map(({ label, of }) => ({ label, unit: "ns", of: (row) => of(row.split) })),
     },
     {
-      id: "share",
-      ...columnHead(meanings, "share"),
-      width: `${SHARE}px`,
-      figures: { of: (row) => shareOf(timeIn(bins, row.split), total), unit: "fraction" },
+      ...figure("share", "share", SHARE, (row) => shareOf(timeIn(bins, row.split), total)),
+      file: [{ label: "Share", unit: "fraction", of: (row) => shareOf(row.split.kernel_ns, total) }],
     },
   ];
 }
 
+/** A saved file has all bins, whichever are hidden. */
+const ALL = { label: "Total", of: (split: Split) => split.kernel_ns };
+
 const shareOf = (ns: number, total: Split): number | null => (total.kernel_ns ? ns / total.kernel_ns : null);
 
-type FootProps = Omit<SplitTableProps, "tab" | "maxRows" | "empty">;
+interface FootProps {
+  grouping: Grouping;
+  /** All rows, and those that are shown. */
+  all: readonly SplitRow[];
+  rows: readonly SplitRow[];
+  /** The bins that are shown. */
+  bins: readonly Bin[];
+  total: Split;
+}
 
 /** What is filtered away, so that the columns still tell the whole. */
-function footOf({ grouping, all, rows, bins, total }: FootProps): Foot {
+export function splitFoot({ grouping, all, rows, bins, total }: FootProps): Foot {
   const left = (of: (row: SplitRow) => number) =>
     all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);
   const time = left((row) => timeIn(bins, row.split));

@@ -4,7 +4,7 @@ import { Chips } from "../../components/chips";
 import { useStepSelection } from "../choices";
 import { type SpanViewProps, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
-import { hiddenBins } from "./bin_keys";
+import { hiddenBins } from "./bins";
 import { KernelTable } from "./kernel_table";
 import { OpportunityTable } from "./opportunity_table";
 import { RateTable } from "./rate_table";

@@ -14,8 +14,8 @@ import type { Track } from "../../api.gen";
 import { found, isPinned, onDevice, type TrackChoices } from "./tracks";
 
 export const ROW_PX = 18;
-export const HEADING_PX = 22;
-export const QUEUE_PX = 38;
+const HEADING_PX = 22;
+const QUEUE_PX = 38;
 
 /** Between two tracks. */
 const GAP_PX = 4;
@@ -30,7 +30,7 @@ const THIN_PX = [3, 6] as const;
 /** Of the picture's height, pinned tracks stay in sight while they take no more. */
 const FIXED_SHARE = 0.6;
 
-export type Place =
+type Place =
   | { kind: "heading"; text: string }
   | { kind: "track"; track: Track; name: string; rows: number; row_px: number; pinned: boolean }
   | { kind: "queue" };

@@ -1,12 +1,13 @@
-/** In the picture's place while there are no events yet: the trace is read again, or cannot be. */
+/** In the picture's place where it has no events: the trace is read again, cannot be, or a report lacks them. */
 
-import type { Problem, Waiting } from "../../api.gen";
-import { BytesRead, percentOf } from "../../components/bytes_read";
-import { Countdown } from "../../components/countdown";
-import { Busy, Late } from "../../components/late";
-import { bytesOf, roughCount } from "../../format";
+import type { ComponentChildren } from "preact";
+import type { HeldSteps, Problem, TimelineStep, Waiting } from "../../api.gen";
+import { Busy, BytesRead, Countdown, Late, percentOf } from "../../components/waiting";
+import { bytesOf, counted, roughCount } from "../../format";
 import { isFinal } from "../../server/recorded";
+import { type TimeRange, touches } from "../../time_range";
 import type { Loaded } from "./data/loading";
+import { rangeOf } from "./data/steps";
 
 /** Null where the picture is there and nothing is wrong. */
 export function Notice({ pages, waiting, problem, gone, again }: Loaded) {
@@ -84,6 +85,57 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
         {progress ? `${roughCount(progress.events)} events so far. ` : "Not begun yet. "}The summary of this trace has
         its figures, but not its single events.
       </p>
+    </div>
+  );
+}
+
+/** A report opens at a step that it holds. */
+export function openingStep(shown: string | null, held: HeldSteps | null): string | null {
+  if (held === null || (shown !== null && held.steps.includes(shown))) return shown;
+  return held.steps[0] ?? null;
+}
+
+/** "step 5", "steps 10 to 20", "the whole recording" */
+function stepsOf({ steps }: HeldSteps): string {
+  if (steps.length === 0) return "the whole recording";
+  return steps.length === 1 ? `step ${steps[0]}` : `steps ${steps[0]} to ${steps.at(-1)}`;
+}
+
+export const heldText = (held: HeldSteps): string =>
+  [
+    `this report has the events of ${stepsOf(held)}`,
+    ...(held.joined > 0 ? [`${counted(held.joined, "short event")} drawn together with others`] : []),
+  ].join(", ");
+
+interface IfHeldProps {
+  /** Null: events of all steps are there. */
+  held: HeldSteps | null;
+  visible: TimeRange;
+  steps: readonly TimelineStep[];
+  goTo(at: number): void;
+  children: ComponentChildren;
+}
+
+/** Where nothing that is visible is in the report, that is said in the children's place. */
+export function IfHeld({ held, visible, steps, goTo, children }: IfHeldProps) {
+  if (held === null || touches(visible, rangeOf(held))) return <>{children}</>;
+  const first = steps.findIndex(({ name }) => name === held.steps[0]);
+  return (
+    <div class="notice">
+      <p>
+        <b>The events of this step are not in the report.</b>
+      </p>
+      <p class="quiet">
+        It has those of {stepsOf(held)}. For others write it with{" "}
+        <code>tb-steptime report --timeline --steps 10-20</code>.
+      </p>
+      {first >= 0 && (
+        <p class="actions">
+          <button class="button low" onClick={() => goTo(first)}>
+            Show step {held.steps[0]}
+          </button>
+        </p>
+      )}
     </div>
   );
 }

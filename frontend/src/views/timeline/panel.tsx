@@ -5,8 +5,8 @@ import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
-import { useFocusBack } from "../../dom/focus_back";
 import { hint } from "../../dom/hint";
+import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
 import type { Asked } from "./data/detail";
 
@@ -146,7 +146,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, close }: E
 }
 
 /** Since the begin of its step, where it lies in one, and of the recording. */
-export function starts(start_ns: number, steps: readonly TimelineStep[], first_ns: number): [string, number][] {
+function starts(start_ns: number, steps: readonly TimelineStep[], first_ns: number): [string, number][] {
   const step = steps.find((each) => each.start_ns <= start_ns && start_ns < each.end_ns);
   const inStep: [string, number][] = step ? [[`Start in step ${step.name}`, start_ns - step.start_ns]] : [];
   return [...inStep, ["Start in the recording", start_ns - first_ns]];

@@ -35,7 +35,7 @@ export function stepsText(steps: readonly TimelineStep[], range: TimeRange): str
   return `steps ${first.name} to ${last.name}, ${whole === met.length ? "all" : whole === 0 ? "none" : whole} whole`;
 }
 
-export interface RangeFact {
+interface RangeFact {
   label: string;
   value: string;
 }

@@ -5,8 +5,8 @@ import type { Palette } from "../../charts/canvas/palette";
 import type { Scale } from "../../format";
 import type { TimeRange, TimeScale } from "../../time_range";
 import type { Box } from "./data/boxes";
+import type { Matcher } from "./data/found";
 import type { Layer } from "./data/pages";
-import type { Matcher } from "./data/search";
 import type { Layout } from "./layout";
 
 /** Names of tracks stand left of this. */

@@ -58,7 +58,7 @@ export function Search({ field, words, inReport, found, tracks, track, write, wi
 const ONLY_HELD = "Searches the events that this report holds, not those of the other steps of the recording.";
 
 /** "12 of 9 178, 3.4 ms in all". */
-export function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport: boolean): string {
+function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport: boolean): string {
   const of = inReport ? "this report" : "this recording";
   if (all === 0) return `none in ${of}`;
   const which = at === null ? `${count(all)} found` : `${count(at + 1)} of ${count(all)}`;

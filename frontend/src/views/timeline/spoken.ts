@@ -1,9 +1,11 @@
-/** What the arrow keys selected, in words for those who hear the picture. */
+/** The timeline in words and as a table, for those who do not see the picture. */
 
-import type { TimelineStep } from "../../api.gen";
-import { counted, fine } from "../../format";
-import { touches } from "../../time_range";
-import type { Box } from "./data/boxes";
+import type { TimelineResult, TimelineStep } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
+import { counted, fine, ns } from "../../format";
+import { lengthOf, type TimeRange, touches } from "../../time_range";
+import { type Box, boxAt, inSight } from "./data/boxes";
+import type { Layer } from "./data/pages";
 import { rangeOf } from "./data/steps";
 import { isFolded, type Layout } from "./layout";
 
@@ -34,4 +36,54 @@ export function spokenHead(track: number, layout: Layout): string {
   ]
     .filter(Boolean)
     .join(", ");
+}
+
+/** A table with more rows helps nobody; the picture's range is named in its link. */
+const MOST_ROWS = 20_000;
+
+export const stepTitle = (step: TimelineStep): string =>
+  `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
+
+/** Why the timeline opened with this step; "" where the user chose it, or there is no other. */
+export function whyStep({ steps }: TimelineResult, step: TimelineStep, asked: boolean, first: string | null): string {
+  if (asked || steps.length < 2) return "";
+  return step.name === first ? "the step that the first card is about" : `median length of ${steps.length} steps`;
+}
+
+/** "12.3 ms of it visible". */
+export function visibleText(step: TimelineStep, visible: TimeRange): string {
+  const own = rangeOf(step);
+  if (!touches(own, visible))
+    return `visible: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
+  const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
+  return common >= lengthOf(own) ? "all of it visible" : `${ns(Math.round(common))} of it visible`;
+}
+
+/** Every box visible, in the order of the tracks. */
+export function tableOf(layers: readonly Layer[], layout: Layout, step: TimelineStep): TableData {
+  const rows = layers.flatMap((layer) =>
+    [...layer.boxes.rows.values()].flatMap((row) => {
+      const { first, end } = inSight(layer.boxes, row, layer);
+      return Array.from({ length: end - first }, (_, at) => boxAt(layer.boxes, first + at)).map((box) => {
+        const track = layout.tracks.get(box.track)?.track;
+        return [
+          [track?.group, track?.label].filter(Boolean).join(", "),
+          box.name,
+          box.from - step.start_ns,
+          box.to - box.from,
+          box.count,
+        ] as const;
+      });
+    }),
+  );
+  return {
+    columns: [
+      { label: "Where" },
+      { label: "Name" },
+      { label: step.name === "" ? "Start" : "Start in the step", unit: "ns" },
+      { label: "Length", unit: "ns" },
+      { label: "Events", unit: "count" },
+    ],
+    rows: rows.slice(0, MOST_ROWS),
+  };
 }

@@ -17,7 +17,7 @@ import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { spokenBox, spokenHead } from "./spoken";
 
 /** All but what the stage knows itself. */
-export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
+type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
 
 interface StageProps {
   label: string;

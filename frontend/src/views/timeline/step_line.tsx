@@ -6,8 +6,8 @@ import { type Handed, handToPerfetto } from "../../dom/perfetto";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
 import type { Answer, SavedFile } from "../../server/client";
+import { inRounds, retryPause } from "../../server/watch";
 import type { EventSource } from "../props";
-import { useStepFile } from "./data/step_file";
 
 /** What a step is wanted for. */
 export interface WantedStep {
@@ -113,3 +113,26 @@ const SAID: Readonly<Record<Handed | "waiting", string>> = {
   closed: "The window was closed before Perfetto was ready.",
   silent: `Perfetto did not answer: is ui.perfetto.dev reachable from here? ${BY_HAND}`,
 };
+
+/** While it is cut out. */
+const WAITING_MS = 500;
+
+/** Null: no step is wanted, or there is no answer yet. */
+function useStepFile(events: EventSource, span: string, step: string | null): Answer<SavedFile> | null {
+  const [answer, setAnswer] = useState<Answer<SavedFile> | null>(null);
+  useEffect(() => {
+    setAnswer(null);
+    if (step === null) return;
+    let unanswered = 0;
+    const { stop } = inRounds(async (signal) => {
+      const found = await events.stepFile(span, step, signal);
+      if (signal.aborted) return null;
+      setAnswer(found);
+      unanswered = found.kind === "gone" ? unanswered + 1 : 0;
+      if (unanswered > 0) return retryPause(unanswered);
+      return found.kind === "waiting" ? WAITING_MS : null;
+    });
+    return stop;
+  }, [events, span, step]);
+  return answer;
+}

@@ -1,4 +1,11 @@
-/** Next to the title: another step, closer and further. */
+/** Beside the title: another step, closer and further; below it: what lies within the marked range. */
+
+import type { TimelineStep } from "../../api.gen";
+import { fine } from "../../format";
+import { lengthOf, type TimeRange } from "../../time_range";
+import type { EventSource } from "../props";
+import { useMeasured } from "./data/busy";
+import { rangeFacts, stepsText } from "./range";
 
 interface StepToolsProps {
   at: number | null;
@@ -37,6 +44,44 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
       </button>
       <button class="button low" data-hint="The whole step, key 0 or double click" onClick={reset}>
         {steps > 0 ? "Whole step" : "Whole trace"}
+      </button>
+    </div>
+  );
+}
+
+/** Under the picture while a range is measured: how long it is, and what happened in it. */
+interface RangeLineProps {
+  events: EventSource;
+  span: string;
+  range: TimeRange;
+  steps: readonly TimelineStep[];
+  zoom(): void;
+  clear(): void;
+}
+
+export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLineProps) {
+  const busy = useMeasured(events, span, range);
+  const within = stepsText(steps, range);
+  return (
+    <div class="range-line">
+      <p role="status">
+        <span>
+          <span class="quiet">Measured</span> <b>{fine(lengthOf(range))}</b>
+          {within && `, ${within}`}
+        </span>
+        {busy &&
+          rangeFacts(range, busy).map(({ label, value }) => (
+            <span key={label}>
+              {label && <span class="quiet">{label} </span>}
+              {value}
+            </span>
+          ))}
+      </p>
+      <button class="button low" data-hint="Key Z" onClick={zoom}>
+        Zoom to the range
+      </button>
+      <button class="button low" data-hint="Key Esc" onClick={clear}>
+        Clear
       </button>
     </div>
   );

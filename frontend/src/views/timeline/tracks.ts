@@ -2,6 +2,7 @@
 
 import type { Address, Changes } from "../../address/keys";
 import type { Track } from "../../api.gen";
+import { toggled } from "../../components/legend";
 
 export interface TrackChoices {
   /** Tracks that stand the other way than they do by themselves: folded or open, pinned or among their group. */
@@ -26,14 +27,8 @@ export const choicesOf = ({ folds, pins, tracks }: Address): TrackChoices => ({
 
 /** What to write into the address after a track was turned. */
 export const turnedKeys = (choices: TrackChoices, which: "folds" | "pins", track: number): Changes => ({
-  [which]: written(toggled(choices[which], track)),
+  [which]: written(toggled(track, choices[which])),
 });
-
-function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
-  const next = new Set(tracks);
-  if (!next.delete(track)) next.add(track);
-  return next;
-}
 
 export const isPinned = (track: Track, { pins }: TrackChoices): boolean => track.pinned !== pins.has(track.id);
 

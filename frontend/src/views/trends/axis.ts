@@ -31,7 +31,7 @@ interface AxisPoint {
   aggregate: StepAggregate | null;
 }
 
-export interface Places {
+interface Places {
   aggregates: readonly StepAggregate[];
   stop: Int32Array;
   /** Place among the aggregates; -1 where the run has none. */
@@ -184,7 +184,3 @@ function recordedRanges(runs: readonly Run[], also: TimeRange | null): TimeRange
   if (joined.length <= MAX_RANGES) return joined;
   return [[joined[0]![0], joined[joined.length - 1]![1]]];
 }
-
-/** What the address may hold and the axis has. */
-export const hasStop = ({ stops }: TrendAxis, key: string | undefined): key is string =>
-  stops.some((stop) => stop.key === key);

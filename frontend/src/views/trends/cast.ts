@@ -1,7 +1,4 @@
-/** Which runs are drawn one by one, and which together: a person can tell about twelve lines apart. */
-
-import { shortNames } from "../../address/short_names";
-import type { Metric, Phrase, TrendsPage } from "../../api.gen";
+import type { Metric } from "../../api.gen";
 import { RUN_COLOURS } from "../../colour";
 import { figuresOf } from "./figures";
 import type { Run } from "./runs";
@@ -71,7 +68,7 @@ export function worst(
   return (moreIsBetter.includes(metric.id) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
 }
 
-export const matches = ({ name, label }: Run, typed: string): boolean =>
+const matches = ({ name, label }: Run, typed: string): boolean =>
   typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));
 
 const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);
@@ -98,25 +95,3 @@ export function ranked(runs: readonly Run[], metric: string): { run: Run; value:
   const means = runs.map((run) => ({ run, value: figuresOf(run.steps, metric).mean }));
   return means.filter(({ value }) => !Number.isNaN(value)).sort((a, b) => b.value - a.value);
 }
-
-/** The page as its runs are called here: sentences of the server name them in full. */
-export function withShortNames(page: TrendsPage): TrendsPage {
-  const labels = shortNames(page.spans.map(({ run }) => run));
-  const named = (phrase: Phrase): Phrase => ({ ...phrase, values: renamed(phrase.values, labels) });
-  const { headline, titles, changes } = page;
-  return {
-    ...page,
-    headline: { ...headline, verdict: named(headline.verdict), action: headline.action && named(headline.action) },
-    titles: Object.fromEntries(Object.entries(titles).map(([id, title]) => [id, named(title)])),
-    changes: changes.map((change) => ({ ...change, text: named(change.text) })),
-  };
-}
-
-/** Values that are the name of a run; figures and other words stay. */
-const renamed = (values: Phrase["values"], labels: ReadonlyMap<string, string>): Phrase["values"] =>
-  Object.fromEntries(
-    Object.entries(values).map(([key, quantity]) => {
-      const label = quantity.unit === "text" && labels.get(String(quantity.value));
-      return [key, label ? { ...quantity, value: label } : quantity];
-    }),
-  );

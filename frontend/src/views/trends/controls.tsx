@@ -3,8 +3,9 @@
 import { shortNames } from "../../address/short_names";
 import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
+import { toggled } from "../../components/legend";
 import { Dropdown } from "../../components/popup";
-import { count } from "../../format";
+import { count, shortened } from "../../format";
 import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
 import { OVERS, type Over } from "./axis";
@@ -59,7 +60,7 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
               .filter((run) => run.toLowerCase().includes(typed))
               .map((run) => (
                 <label key={run}>
-                  <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(shown, run))} />
+                  <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(run, shown))} />
                   <span class="clip" data-hint={run}>
                     {labels.get(run)}
                   </span>
@@ -72,8 +73,41 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
   );
 }
 
-function toggled(shown: ReadonlySet<string>, run: string): ReadonlySet<string> {
-  const next = new Set(shown);
-  if (!next.delete(run)) next.add(run);
-  return next;
+interface ScalarPickerProps {
+  tags: readonly string[];
+  chosen: string | null;
+  choose(tag: string | null): void;
+}
+
+/** Characters of a tag on the button. */
+const TAG_LENGTH = 22;
+
+/** Which of the job's own scalars is drawn too. */
+export function ScalarPicker({ tags, chosen, choose }: ScalarPickerProps) {
+  return (
+    <div class="chips scalar-picker">
+      <Dropdown name={chosen === null ? "Add a scalar…" : shortened(chosen, TAG_LENGTH)} search="Search scalars" right>
+        {(typed, close) => {
+          const pick = (tag: string | null) => {
+            close();
+            choose(tag);
+          };
+          return (
+            <>
+              <button aria-pressed={chosen === null} onClick={() => pick(null)}>
+                none
+              </button>
+              {tags
+                .filter((tag) => tag.toLowerCase().includes(typed))
+                .map((tag) => (
+                  <button key={tag} aria-pressed={tag === chosen} onClick={() => pick(tag)}>
+                    {tag}
+                  </button>
+                ))}
+            </>
+          );
+        }}
+      </Dropdown>
+    </div>
+  );
 }

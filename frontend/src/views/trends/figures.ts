@@ -8,7 +8,7 @@ import { isSlow, type StepAggregate, valueOver } from "./runs";
 import { seriesOf } from "./series";
 
 /** By aggregate; NaN where nothing is known. */
-export interface Figures {
+interface Figures {
   value: Float64Array;
   low: Float64Array;
   high: Float64Array;

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Tab } from "../props";
 
-export interface Hover {
+interface Hover {
   now(): string | null;
   set(key: string | null): void;
   listen(changed: () => void): () => void;

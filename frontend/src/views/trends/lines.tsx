@@ -5,10 +5,10 @@ import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
 import { valueIn, valuesAt } from "../../charts/lines/crowd";
 import { LineChart } from "../../charts/lines/line_chart";
-import type { ChartLine, LineSegment, LineStop } from "../../charts/lines/line_layout";
-import type { Overlay } from "../../charts/lines/overlay_data";
+import type { ChartLine, LineSegment, LineStop, Overlay } from "../../charts/lines/line_layout";
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { count, type Scale } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -17,8 +17,7 @@ import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { Hovered, type TrendSelection } from "./hover";
-import { tableOf } from "./line_table";
-import type { Run } from "./runs";
+import { MANY_WORKERS, type Run, stepValue } from "./runs";
 import { seriesOf } from "./series";
 import { GROUP, type Shown, shownLines } from "./shown_lines";
 
@@ -207,4 +206,29 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
     if (reason) return `${metric.label} cannot be measured here. ${sentence(meanings.explain(reason))}`;
   }
   return `${metric.label} cannot be measured here.`;
+}
+
+/** A row for each point; workers have a column where they are lines of their own. */
+function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
+  const figure = (label: string) => ({ label, unit: metric.unit });
+  const byWorker = runs.some((run) => run.worker !== undefined);
+  const most = runs.reduce((many, run) => Math.max(many, run.workers), 0);
+  const [low, high] = most >= MANY_WORKERS ? ["10th percentile", "90th percentile"] : ["Least", "Greatest"];
+  const columns = [
+    { label: "Run" },
+    ...(byWorker ? [{ label: "Worker" }] : []),
+    { label: "Span", unit: "count" as const },
+    { label: "Step" },
+    figure(metric.label),
+    ...(most > 1 ? [figure(`${low} of its workers`), figure(`${high} of its workers`)] : []),
+  ];
+  const rows = runs.flatMap((run) =>
+    axis.pointsOf(run).flatMap(({ aggregate }) => {
+      if (!aggregate) return [];
+      const { value, low, high } = stepValue(aggregate, metric.id);
+      const place = byWorker ? [run.name.split("\n")[0]!, run.worker ?? ""] : [run.name];
+      return [[...place, aggregate.number, aggregate.step, value, low, high].slice(0, columns.length)];
+    }),
+  );
+  return { columns, rows };
 }

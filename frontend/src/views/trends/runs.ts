@@ -119,7 +119,7 @@ const BY_NAME = new Intl.Collator("en", { numeric: true });
 /** As it stands in the address. */
 export const stepKey = (number: number, step: string): string => `${number}/${step}`;
 
-export interface AggregateValue {
+interface AggregateValue {
   /** The mean over the processes; of many their median. */
   value: number | null;
   /** Of the least and the greatest of them; of many the band that holds four fifths. null: one process, no range. */
@@ -159,7 +159,7 @@ function memberValue({ result, at }: Member, of: SeriesOf): number | null {
 export const isSlow = ({ members, step }: StepAggregate): boolean =>
   members.some(({ result }) => result.slow_steps.some((slow) => slow.name === step));
 
-export interface Band {
+interface Band {
   median: number;
   low: number;
   high: number;

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { ScalarSeries, Scalars } from "../../api.gen";
-import type { OverlayPoint } from "../../charts/lines/overlay_data";
+import type { OverlayPoint } from "../../charts/lines/line_layout";
 import type { ScalarSource } from "../props";
 import type { Over, TrendAxis } from "./axis";
 import type { Run } from "./runs";

@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Metric, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
-import { inRounds, retryPause } from "../../server/rounds";
+import { inRounds, retryPause } from "../../server/watch";
 import type { Tab } from "../props";
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
@@ -14,7 +14,7 @@ export const seriesOf = (result: TrendsResult, metric: string): Series | undefin
   result.series.find((each) => each.metric === metric) ?? LATER.get(result)?.get(metric);
 
 /** Adds what came to the spans that it is of. */
-export function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps, reasons }: TrendSeries): void {
+function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps, reasons }: TrendSeries): void {
   const place = new Map(ids.map((id, at) => [id, at]));
   for (const { id, result } of spans) {
     const at = place.get(id);

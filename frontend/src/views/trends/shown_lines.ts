@@ -1,8 +1,8 @@
 /** What a picture of a metric draws: a line of its own for some runs, and one for all others together. */
 
 import type { Change, Metric, Unit } from "../../api.gen";
-import { type Crowd, type CrowdLine, crowdOf, valuesAt } from "../../charts/lines/crowd";
-import type { ChartLine, LinePoint } from "../../charts/lines/line_layout";
+import { crowdOf, valuesAt } from "../../charts/lines/crowd";
+import type { ChartLine, Crowd, CrowdLine, LinePoint } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import { count, counted, type Scale, scaleFor, shortened, text } from "../../format";
 import type { TrendAxis } from "./axis";

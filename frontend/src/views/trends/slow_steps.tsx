@@ -3,10 +3,10 @@
 import { useMemo } from "preact/hooks";
 import type { Phrase, SlowStep } from "../../api.gen";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileColumns, fileFields, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -43,8 +43,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
       title={title}
       sub={rows.length ? "and what takes longer" : undefined}
       name={`slow steps of ${run.name}`}
-      table={() => tableOf(rows, tab.meanings)}
-      link={() => tab.address()}
+      table={() => tableData(fileColumns(shown), rows)}
       drawn={false}
     >
       {rows.length > 0 && (
@@ -113,12 +112,14 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
         </>
       ),
       order: (row) => row.number * 1e9 + (Number(row.name) || 0),
+      file: [...fileFields<Row>({ number: "Span" }, "count"), ...fileFields<Row>({ name: "Step" })],
     },
     {
       id: "time",
       label: "Time",
       width: "72px",
       figures: { of: (row) => row.duration_ns, unit: "ns" },
+      file: fileFields<Row>({ duration_ns: "Step time", over_median_ns: "Over the median" }, "ns"),
     },
     {
       id: "grew",
@@ -134,12 +135,20 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
           </span>
         );
       },
+      file: [
+        { label: "What grew", of: ({ grew }) => partLabel(meanings, grew)?.label ?? grew },
+        ...fileFields<Row>({ grew_ns: "Growth" }, "ns"),
+      ],
     },
     {
       id: "seen",
       label: "Longest event",
       extra: true, // its names need more room than there is next to the picture
       order: (row) => row.longest_event,
+      file: [
+        ...fileFields<Row>({ longest_event: "Longest event" }),
+        ...fileFields<Row>({ longest_event_ns: "Its length" }, "ns"),
+      ],
       cell: (row) =>
         row.longest_event !== null && (
           <span class="quiet" data-hint={row.longest_event}>
@@ -153,28 +162,3 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
 const grewHint = (row: Row): string =>
   `${ns(row.over_median_ns)} longer than the median step` +
   (row.longest_event === null ? "" : `\nLongest event: ${ns(row.longest_event_ns)} ${row.longest_event}`);
-
-function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
-  return {
-    columns: [
-      { label: "Span", unit: "count" },
-      { label: "Step" },
-      { label: "Step time", unit: "ns" },
-      { label: "Over the median", unit: "ns" },
-      { label: "What grew" },
-      { label: "Growth", unit: "ns" },
-      { label: "Longest event" },
-      { label: "Its length", unit: "ns" },
-    ],
-    rows: rows.map((row) => [
-      row.number,
-      row.name,
-      row.duration_ns,
-      row.over_median_ns,
-      partLabel(meanings, row.grew)?.label ?? row.grew,
-      row.grew_ns,
-      row.longest_event,
-      row.longest_event_ns,
-    ]),
-  };
-}

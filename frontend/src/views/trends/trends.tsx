@@ -1,26 +1,27 @@
 /** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { compareKey, selections } from "../../address/selection";
-import type { ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.gen";
-import type { Overlay } from "../../charts/lines/overlay_data";
+import type { Change, ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.gen";
+import type { Overlay } from "../../charts/lines/line_layout";
 import { RUN_COLOURS } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { useHidden } from "../../components/keys";
-import { useSameList } from "../../dom/same_list";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { count, counted } from "../../format";
+import { sentence } from "../../phrase";
 import { focusRun, namedRuns } from "../choices";
 import { type Tab, type TrendsViewProps, titleOf } from "../props";
 import { axisOver, isOver, type Over, type TrendAxis } from "./axis";
 import { type Cast, castOf } from "./cast";
-import { Changes } from "./changes";
-import { Controls } from "./controls";
+import { Controls, ScalarPicker } from "./controls";
 import { OpenSpan, OTHERS, RunLegend } from "./focus";
 import { HeatmapPicture } from "./heatmap_picture";
 import { useTrendSelection } from "./hover";
 import { TrendPicture } from "./lines";
 import { SMALL } from "./part";
 import { MANY_WORKERS, type Run, runsOf, workersOf } from "./runs";
-import { ScalarPicker } from "./scalar_picker";
 import { loggedRange, placed, useScalars } from "./scalars";
 import { useMetric } from "./series";
 import { SlowSteps } from "./slow_steps";
@@ -206,4 +207,57 @@ function RunSearch({ of, typed, search }: RunSearchProps) {
       onInput={(event) => search(event.currentTarget.value.trim().toLowerCase())}
     />
   );
+}
+
+/** The list of before where the new one holds the same things, by `of`: what is made of it is then not made again. */
+function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) => each): readonly T[] {
+  const before = useRef(list);
+  const known = before.current;
+  const same = known.length === list.length && list.every((each, at) => of(each) === of(known[at]!));
+  if (!same) before.current = list;
+  return before.current;
+}
+
+/**
+ * From which span on a figure is another one, in sentences: the marks in the picture above stand at the same places.
+ */
+interface ChangesProps {
+  changes: readonly Change[];
+  tab: Tab;
+}
+
+/** More are in the table behind the menu. */
+const MOST = 6;
+
+function Changes({ changes, tab }: ChangesProps) {
+  if (changes.length === 0) return null;
+  const more = changes.length - MOST;
+  return (
+    <Picture
+      title="What changed from one span to the next?"
+      sub="the median step before and after; largest change first"
+      name="changes"
+      table={() => tableOf(changes)}
+      drawn={false}
+    >
+      <ul class="changes">
+        {changes.slice(0, MOST).map((change) => (
+          <li key={`${change.run} ${change.metric} ${change.span}`}>
+            <Sentence phrase={change.text} />{" "}
+            <button type="button" class="link" onClick={() => tab.update({ metric: change.metric, run: change.run })}>
+              Show
+            </button>
+          </li>
+        ))}
+        {more > 0 && <li class="quiet">{more} more in the table</li>}
+      </ul>
+    </Picture>
+  );
+}
+
+function tableOf(changes: readonly Change[]): TableData {
+  return {
+    columns: [{ label: "Run" }, { label: "Worker" }, { label: "From span", unit: "count" }, { label: "Change" }],
+    rows: changes.map((change) => [change.run, change.worker, change.span, sentence(change.text, "table")]),
+  };
 }

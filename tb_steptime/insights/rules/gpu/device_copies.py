@@ -11,6 +11,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
 from tb_steptime.text import Phrase, count, joined, ns, phrase
+from tb_steptime.text.patterns import expression
 
 #: From hundreds of copies a step on, they are a habit of the code and no single place.
 MANY_COPIES = 100
@@ -23,11 +24,18 @@ _TITLES: dict[CopyKind, str] = {
 }
 _HOW: dict[CopyKind, str] = {
     "layout": "x.transpose(1, 2).reshape(...)  # copies: x.view(...) before the transpose does not",
-    "type": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
+    "type": "model.to(dtype)  # one type for weights and inputs, or one torch.autocast around the whole model",
     "concatenation": "out = x.new_empty(total, ...)  # once\ntorch.mul(a, b, out=out[:n])  # each part in its place\n"
     '# keys and values of Hugging Face models: generate(..., cache_implementation="static")',
     "assignment": "torch.mul(a, b, out=y[:n])  # in place of y[:n] = a * b",
 }
+#: Of conversions by the type that they make, as short names of kernels say it: `copy<half>`.
+_HOW_TO_TYPE = {
+    "half": "model.to(torch.float16)  # or one torch.autocast around the whole model",
+    "bf16": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
+    "float": "torch.nn.functional.rms_norm(x, shape, weight)\n# torch's norms and losses sum in FP32 without x.float()",
+}
+_TO_TYPE = expression(r"copy<(\w+)>")
 
 
 def device_copies(facts: Facts) -> Insight | None:
@@ -58,7 +66,7 @@ def device_copies(facts: Facts) -> Insight | None:
             title=phrase(title),
             later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
             why=closed(_why(copies[0], number, total_ns)),
-            how=_HOW[copies[0].kind],
+            how=_how(copies[0]),
             gain_ns=total_ns,
             formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
             why_confidence=phrase("Which of the copies are needed is not known."),
@@ -67,6 +75,11 @@ def device_copies(facts: Facts) -> Insight | None:
             estimated=True,
         ),
     )
+
+
+def _how(leading: CopiesOfKind) -> str:
+    made = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
+    return _HOW_TO_TYPE.get(made[1] if made else "", _HOW[leading.kind])
 
 
 def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:

@@ -1,4 +1,5 @@
-"""Matrix products in FP64, which NumPy's arrays have unless told otherwise, at a fraction of the rate of FP32."""
+"""Work in FP64, which NumPy's arrays have unless told otherwise: products at a fraction of the rate of FP32, and other
+ops that move twice the bytes."""
 
 from __future__ import annotations
 
@@ -18,33 +19,40 @@ _ON_TENSOR_CORES = "For FP64 on tensor cores it is {tensor} in place of {double}
 
 
 def double_precision(facts: Facts) -> Insight | None:
-    """Fires when what FP32 would save of matrix products with FP64 inputs is worth a card.
+    """Fires when what FP32 would save of work with FP64 inputs is worth a card.
 
     Similar pattern: a job that needs FP64, as simulations do: the trace does not tell, so the card is a minor one.
 
-    Needs: GPU kernels; with `record_shapes=True` their ops say the type, else names of kernels may.
+    Needs: GPU kernels; with `record_shapes=True` their ops say the type, else names of products may.
 
     Jobs: those with a GPU, training and inference.
 
-    Gain: time x (1 - peak of FP64 / peak of FP32, as TF32 where the GPU has it); all of the time where the data sheet
-    of the GPU is not known or does not say its rate with FP64.
+    Gain: of products time x (1 - peak of FP64 / peak of FP32, as TF32 where the GPU has it), and all of it where the
+    data sheet of the GPU is not known or does not say its rate with FP64; of other ops half of the time, as memory
+    limits most of them (est.).
 
-    Left out: ops other than products, whose tensors have half of the bytes in FP32.
+    Left out: ops whose types are not recorded, other than products.
     """
     device = device_split(facts)
-    found = device.waste.double if device else None
-    if device is None or found is None:
+    if device is None:
         return None
+    products, others = device.waste.double, device.waste.double_others
+    found = max((each for each in (products, others) if each), key=lambda each: each.gain_ns, default=None)
+    if found is None:
+        return None
+    gain_ns = sum(each.gain_ns for each in (products, others) if each)
+    formulas = [_formula(device.name, peaks_of(device.name))] * (products is not None)
+    formulas += [_OF_OTHERS] * (others is not None)
     return kernel_card(
         facts,
         KernelCard(
             id="double_precision",
             title=phrase("Compute in FP32 where FP64 is not needed"),
             later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
-            why=closed(_why(found, facts.figure("kernel_sum_time") or 0.0)),
+            why=closed(_why(products, others, found, facts.figure("kernel_sum_time") or 0.0)),
             how=_HOW,
-            gain_ns=found.gain_ns,
-            formula=_formula(device.name, peaks_of(device.name)),
+            gain_ns=gain_ns,
+            formula=joined(*formulas, by=" "),
             why_confidence=phrase("Whether the job needs FP64 is not recorded."),
             view="tensor_cores",
             site=found.site,
@@ -53,13 +61,21 @@ def double_precision(facts: Facts) -> Insight | None:
     )
 
 
-def _why(found: Waste, kernels_ns: float) -> Phrase:
-    what = phrase(
-        "{time} of {kernels} kernel time a step is matrix work with FP64 inputs",
-        time=ns(found.total_ns),
-        kernels=ns(kernels_ns),
-    )
-    return joined(what, site_phrase(found.site), by=", above all ") if found.site else what
+_OF_OTHERS = phrase("Half of the time of ops other than products, which move half of the bytes in FP32 (est.).")
+
+
+def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_ns: float) -> Phrase:
+    """Names the op with most of the gain."""
+    total_ns = sum(each.total_ns for each in (products, others) if each)
+    values = {"time": ns(total_ns), "kernels": ns(kernels_ns)}
+    if products is None:
+        what = phrase("{time} of {kernels} kernel time a step is work with FP64 inputs", **values)
+    elif others is None:
+        what = phrase("{time} of {kernels} kernel time a step is matrix work with FP64 inputs", **values)
+    else:
+        words = "{time} of {kernels} kernel time a step is work with FP64 inputs, {products} of it matrix products"
+        what = phrase(words, products=ns(products.total_ns), **values)
+    return joined(what, site_phrase(leading.site), by=", above all ") if leading.site else what
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:

@@ -15,13 +15,15 @@ def small_grids(facts: Facts) -> Insight | None:
     """Fires when the empty SMs of small grids and of small last waves add up to a card.
 
     Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
-    by their names; two thirds of the places filled are no fault.
+    by their names; two thirds of the places filled are no fault. A kernel that memory limits, such as a product of a
+    matrix and a vector, gains nothing from a full last wave.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 
     Jobs: those with an NVIDIA GPU; kernels of the optimizer do not grow with the batch and do not count.
 
-    Gain: sum over these kernels of time x the share of the GPU's places for blocks that they leave empty.
+    Gain: sum over these kernels of time x the share of the GPU's places for blocks that they leave empty; never more
+    than the time that the memory bandwidth leaves of it.
 
     Left out: whether the larger kernel is as fast for each block.
     """
@@ -39,7 +41,8 @@ def small_grids(facts: Facts) -> Insight | None:
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
                 "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
-                "{processors} without a block, or the rest of a small last wave.",
+                "{processors} without a block, or the rest of a small last wave. At most the time that the memory "
+                "bandwidth leaves.",
                 processors=processors(facts.job.vendor),
             ),
             why_confidence=phrase(

@@ -55,14 +55,16 @@ def bubble_ns(rows: list[BlockingRow]) -> int:
 
 
 def name_of(row: BlockingRow) -> str:
-    """The op as its user knows it: the outermost, but for an autograd node, which no script calls."""
+    """The op that reads what the GPU computes, within whatever other op; else the outermost as its user knows it, but
+    for an autograd node, which no script calls."""
     outer = row.outer_op if row.outer_op and row.outer_op.startswith("aten::") else None
-    return brief(outer or row.op or row.call)
+    return brief(row.reads or outer or row.op or row.call)
 
 
 def place_of(row: BlockingRow) -> str | None:
-    """The line, else the module or range around the call; for backward those of the forward pass."""
-    known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module)
+    """The line, else the module, range or other op around the call; for backward those of the forward pass."""
+    within = row.outer_op if row.reads and row.outer_op and row.outer_op not in (row.reads, row.op) else None
+    known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module, within)
     name = next((name for name in known if name), None)
     return brief(name, PLACE_LENGTH) if name else None
 

@@ -24,7 +24,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
 
     Left out: everything: it is not known what of this time can be saved.
     """
-    outside_ns = facts.overview.mean_parts_ns.other
+    outside_ns = facts.overview.mean_parts_ns.other + facts.host.between_ops_ns
     if facts.job.device != "cpu" or facts.host.device is not None or facts.host.with_stack:
         return None
     if facts.share(outside_ns) < MOST_FRACTION:

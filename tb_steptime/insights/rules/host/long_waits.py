@@ -20,6 +20,7 @@ from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
+from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
@@ -72,7 +73,7 @@ def compiled_waits(facts: Facts) -> Insight | None:
     looks code up.
 
     Similar pattern: a first call, which compiles and is no cost of every step: one-time work is left out where it is
-    recognized.
+    recognized. Graphs of the same work that are captured again and again have their own advice.
 
     Needs: CPU and GPU activity, with the launch calls and the ranges of compiled code, which torch writes by itself.
 
@@ -87,10 +88,32 @@ def compiled_waits(facts: Facts) -> Insight | None:
     gaps = _longest(facts, late, compiled=True)
     if not gaps:
         return None
+    if facts.host.recaptures is not None:
+        title, how = phrase("Keep torch.compile from capturing the same graph again"), _how_to_capture_once(facts)
+        return _card(facts, _Waits("compiled_waits", title, _captured_again(facts.host.recaptures), late, gaps, how))
     title = _TITLES[any(gap.compiles for gap in gaps)]
     return _card(
         facts, _Waits("compiled_waits", title, _why(facts, gaps, _names(facts, late, compiled=True)), late, gaps, LOGS)
     )
+
+
+def _captured_again(found: Recaptures) -> Phrase:
+    words = "The same work is captured as a graph in {steps} steps, which take {each} on average"
+    values = {"steps": count(found.steps), "each": ns(found.step_ns)}
+    if found.other_ns is None:
+        return filled(words + ".", values)
+    return filled(words + "; the other steps take {other}.", values | {"other": ns(found.other_ns)})
+
+
+def _how_to_capture_once(facts: Facts) -> str:
+    """A graph of torch.compile is captured anew while a backward pass may follow that never comes, or in training while
+    the one before is not known to be over."""
+    if facts.job.purpose == "training":
+        return f"torch.compiler.cudagraph_mark_step_begin()  # first in each step\n{_GRAPH_LOGS}"
+    return f"with torch.inference_mode():  # no backward pass is waited for\n    output = model(batch)\n{_GRAPH_LOGS}"
+
+
+_GRAPH_LOGS = '# TORCH_LOGS="cudagraphs" names other reasons, such as shapes that vary'
 
 
 #: By whether torch.compile is at work in one of the gaps.

@@ -16,7 +16,13 @@ MANY_KERNELS = 100
 #: A fused optimizer launches one kernel for some hundred tensors; with so few launches there is nothing to fuse.
 FUSED_LAUNCHES = 2
 
-_FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
+#: Optimizers of torch with a fused form on GPUs, and those that can take all tensors of one type at once.
+_WITH_FUSED_FORM = ("Adam", "AdamW", "SGD")
+_WITH_FOREACH_FORM = (
+    *_WITH_FUSED_FORM, "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop",
+)  # fmt: skip
+#: Of an optimizer that has neither: a compiler fuses its updates.
+_COMPILE = "step = torch.compile(optimizer.step)  # from PyTorch 2.2 on; call step() in place of optimizer.step()"
 
 
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
@@ -45,16 +51,16 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
             idle=ns(late),
         ),
     )
-    return late_card(
-        facts, LateCard("tiny_optimizer_kernels", title, why, OPTIMIZER, late, f"{_FUSED}  # or foreach=True")
-    )
+    how = _form_for_many_tensors(facts.job.optimizer)
+    return late_card(facts, LateCard("tiny_optimizer_kernels", title, why, OPTIMIZER, late, how))
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
 
     Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that. One that is
-    fused, and late for another reason or large enough for several launches: its kernels have other names.
+    fused, and late for another reason or large enough for several launches: its kernels have other names. One that has
+    no fused form has no card.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -68,6 +74,8 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
     if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES or _is_fused(facts):
         return None
+    if facts.job.optimizer not in _WITH_FUSED_FORM:
+        return None
     late = late_ns(facts.host, OPTIMIZER)
     why = Phrase(
         agreeing(
@@ -75,7 +83,23 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         ),
         {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
     )
-    return late_card(facts, LateCard("fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, _FUSED))
+    how = f"torch.optim.{facts.job.optimizer}(model.parameters(), fused=True)"
+    return late_card(facts, LateCard("fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how))
+
+
+def _form_for_many_tensors(optimizer: str | None) -> str:
+    """The setting of the job's own optimizer, as far as torch has one.
+
+    >>> _form_for_many_tensors("SGD")
+    'torch.optim.SGD(model.parameters(), fused=True)  # or foreach=True'
+    >>> _form_for_many_tensors("RMSprop")
+    'torch.optim.RMSprop(model.parameters(), foreach=True)'
+    """
+    if optimizer in _WITH_FUSED_FORM:
+        return f"torch.optim.{optimizer}(model.parameters(), fused=True)  # or foreach=True"
+    if optimizer in _WITH_FOREACH_FORM:
+        return f"torch.optim.{optimizer}(model.parameters(), foreach=True)"
+    return _COMPILE
 
 
 def _is_fused(facts: Facts) -> bool:

@@ -41,6 +41,11 @@ _OF_TENSOR = (
 )
 
 
+#: How copies run beside kernels.
+_AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
+_AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
+
+
 def _why(rows: list[BlockingRow]) -> Phrase:
     known = [row.bytes for row in rows if row.bytes is not None]
     return phrase(
@@ -77,7 +82,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
             id="pageable_batch_copies",
             title=phrase("Copy the next batch while kernels run"),
             why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
-            how="DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own",
+            how=_AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD,
             gain_ns=alone_ns,
             formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
             best=Confidence.MEDIUM,

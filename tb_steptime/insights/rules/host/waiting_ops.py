@@ -69,7 +69,7 @@ OTHER = _op("other", "", "Move the blocking call out of the step")
 
 def waiting_op(row: BlockingRow) -> WaitingOp:
     """What makes a group of calls wait. The call itself is asked last: a copy of an op is the op's."""
-    around = [name for name in (row.op, row.outer_op, row.user_range, row.source, row.module) if name]
+    around = [name for name in (row.op, row.reads, row.outer_op, row.user_range, row.source, row.module) if name]
     for names in (around, [row.call]):
         for op in WAITING_OPS:
             if any(op.names.search(name) for name in names):

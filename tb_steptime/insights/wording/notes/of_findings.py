@@ -36,6 +36,11 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} launches (has|have) no kernel.",
         "(Its|Their) GPU work was dropped, so GPU time is too short and idle time too long.",
     ),
+    "replays_incomplete": NoteWords(
+        "[{replays}] of {all} graph launches (lacks|lack) work.",
+        "Other launches of the same graph have {count} more kernels and copies: they were dropped, so GPU time is too "
+        "short and idle time too long.",
+    ),
     "marks_meaningless": NoteWords(
         "[{count}] step (mark is|marks are) not around the steps.",
         "(It lasts|Together they last) {time} while the GPU works for {work}. Steps are found without (it|them).",

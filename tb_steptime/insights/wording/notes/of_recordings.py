@@ -87,6 +87,16 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "SM efficiency: est. {estimated}, measured {measured}.",
         "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
+    "tensor_work_measured": NoteWords(
+        "Tensor cores at work: est. {estimated}, measured {measured}.",
+        "The estimate is the time that the recorded products take at the peak rate; the GPU counts the cycles in which "
+        "its tensor cores work.",
+    ),
+    "traffic_measured": NoteWords(
+        "Memory bandwidth: est. {estimated}, measured {measured}.",
+        "The estimate reads the inputs of each op and writes its results once; the GPU counts what its memory moves, "
+        "which is less where caches hold data and more where kernels read it again.",
+    ),
     "graphs_annotated": NoteWords(
         "Annotations name what runs in captured graphs.",
         "They were made while the graphs were captured, and tell the modules of {share} of the graphs' kernel time.",
@@ -110,6 +120,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "profiling_slows": NoteWords(
         "The profiler slows the CPU.",
         "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",
+    ),
+    "profiling_estimated": NoteWords(
+        "The profiler slows the CPU: est. {low} to {high} of each step.",
+        "A step has [{count}] recorded (op, call or allocation|ops, calls and allocations); the cost of each was "
+        "measured on CPU ops. Calls of the GPU's runtime come on top. Without the profiler the GPU is idle for less.",
     ),
     "profiling_measured": NoteWords(
         "From batch to batch it takes {inside} with the profiler, and {outside} without it.",

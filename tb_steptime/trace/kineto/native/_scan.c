@@ -17,7 +17,7 @@
  * scanned, which rows refer to. busy: some thread is within, and may not hold Python's lock. */
 typedef struct {
     PyObject_HEAD
-    PyObject *label, *texts[3], *text;
+    PyObject *label, *texts[TEXT_TABLES], *text;
     Scan scan;
     int busy;
 } Scanner;
@@ -25,7 +25,7 @@ typedef struct {
 static int scanner_init(PyObject *self, PyObject *args, PyObject *named)
 {
     Scanner *scanner = (Scanner *)self;
-    PyObject *label, *texts[3];
+    PyObject *label, *texts[TEXT_TABLES];
     if (scanner->label) {
         PyErr_SetString(PyExc_RuntimeError, "a scanner is made once");
         return -1;
@@ -34,12 +34,12 @@ static int scanner_init(PyObject *self, PyObject *args, PyObject *named)
         PyErr_SetString(PyExc_TypeError, "Scanner takes no keyword arguments");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "OOOO", &label, &texts[0], &texts[1], &texts[2]))
+    if (!PyArg_ParseTuple(args, "OOOOO", &label, &texts[0], &texts[1], &texts[2], &texts[3]))
         return -1;
     scan_init(&scanner->scan);
     Py_INCREF(label);
     scanner->label = label;
-    for (int each = 0; each < 3; each++) {
+    for (int each = 0; each < TEXT_TABLES; each++) {
         Py_INCREF(texts[each]);
         scanner->texts[each] = texts[each];
     }
@@ -51,7 +51,7 @@ static int scanner_traverse(PyObject *self, visitproc visit, void *arg)
     Scanner *scanner = (Scanner *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(scanner->label);
-    for (int each = 0; each < 3; each++)
+    for (int each = 0; each < TEXT_TABLES; each++)
         Py_VISIT(scanner->texts[each]);
     return 0;
 }
@@ -61,7 +61,7 @@ static int scanner_clear(PyObject *self)
     Scanner *scanner = (Scanner *)self;
     Py_CLEAR(scanner->label);
     Py_CLEAR(scanner->text);
-    for (int each = 0; each < 3; each++)
+    for (int each = 0; each < TEXT_TABLES; each++)
         Py_CLEAR(scanner->texts[each]);
     return 0;
 }
@@ -172,7 +172,7 @@ static int number_of(PyObject *numbers, const Table *table, Entry *entry)
 /* Places in a table of texts -> their numbers, those of a new text in the order of the column. */
 static int number_texts(Scanner *scanner)
 {
-    static const int columns[] = {OF_STACK, OF_HIERARCHY, OF_SHAPES, OF_DTYPES, OF_SETTINGS};
+    static const int columns[] = {OF_STACK, OF_HIERARCHY, OF_SHAPES, OF_DTYPES, OF_SETTINGS, OF_MEMORY_TRACK};
     for (size_t each = 0; each < sizeof columns / sizeof *columns; each++) {
         Column *column = &scanner->scan.columns[columns[each]];
         Table *table = table_of(&scanner->scan, columns[each]);
@@ -246,7 +246,7 @@ static PyMethodDef scanner_methods[] = {
 };
 
 static PyType_Slot scanner_slots[] = {
-    {Py_tp_doc, "Scanner(label, inputs, stacks, hierarchies): blocks of plain events as columns."},
+    {Py_tp_doc, "Scanner(label, inputs, stacks, hierarchies, tracks): blocks of plain events as columns."},
     {Py_tp_init, scanner_init},
     {Py_tp_traverse, scanner_traverse},
     {Py_tp_clear, scanner_clear},

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.native.choice import MakeScanner
-from tb_steptime.trace.kineto.native.labels import SpelledLabels
+from tb_steptime.trace.kineto.native.labels import SpelledLabels, SpelledTracks
 from tb_steptime.trace.kineto.row_types import Args
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.table import Int64, Kind
@@ -18,8 +18,9 @@ _COLUMNS = (
     *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
     *("kernel", "grid", "block", "shared_memory", "collective", "graphed", "graph", "graph_node"),
     *("shaped", "shaped_grid", "shaped_block", "shaped_memory"),
+    *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
     *("label", "device", "stream", "numbered", "forward_thread", "stacked", "stack", "nested", "hierarchy"),
-    *("shapes", "dtypes", "settings", "registers"),
+    *("shapes", "dtypes", "settings", "registers", "memory._device_type", "memory._device", "memory._thread"),
     *("blocks_per_sm", "occupancy"),
     "of_collectives",
 )
@@ -35,7 +36,7 @@ class ScannedBlocks:
     def __init__(self, make: MakeScanner, columns: Columns, decoder: RowDecoder) -> None:
         self._columns, self._decoder = columns, decoder
         texts = columns.inputs, columns.stack_texts, columns.hierarchy_texts
-        self._scanner = make(SpelledLabels(columns.labels), *texts)
+        self._scanner = make(SpelledLabels(columns.labels), *texts, SpelledTracks(columns.labels))
 
     def add(self, text: bytes) -> int | None:
         """How many events this is; None where some are odd, and then nothing was added."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 #: Set to anything but 0, events are read by Python alone.
 PURE = "TB_STEPTIME_PURE"
 #: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used.
-SOURCES = "7c72033f8e33c830"
+SOURCES = "6e8d6b51d2d07365"
 
 
 class Scanner(Protocol):
@@ -23,13 +23,13 @@ class Scanner(Protocol):
         """What was scanned and has no duration but something to say, comma-separated."""
 
     def columns(self, first: int, /) -> tuple[bytes, ...] | None:
-        """What was scanned and lasts, once: `Columns` as bytes, and the arguments of collectives. None: odd."""
+        """What was scanned and lasts, and what the allocator said, once: `Columns` as bytes, and the arguments of
+        collectives. None: odd."""
 
 
-#: label: number and flags of a label's spelling; mappings: numbers of the spellings of inputs, stacks, hierarchies.
-MakeScanner = Callable[
-    [Callable[[bytes], tuple[int, int]], Mapping[bytes, int], Mapping[bytes, int], Mapping[bytes, int]], Scanner
-]
+_Numbers = Mapping[bytes, int]
+#: label: number and flags of a label's spelling; then numbers of the spellings of inputs, stacks, hierarchies, tracks.
+MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
 
 
 #: Columns of int64 as bytes: durations, releases, edges and links; the number of copies. It gives starts.

@@ -18,6 +18,8 @@
 #define EXACT_US (INT64_C(1) << 43)
 #define LATEST_NS (INT64_C(1) << 62)
 #define NO_DURATION (-LATEST_NS)
+/* As TOO_MANY_BYTES in numbers.py. */
+#define TOO_MANY_BYTES (INT64_C(1) << 44)
 /* A float64 holds every whole number up to here, and every power of ten up to 10^22. */
 #define EXACT_WHOLE (UINT64_C(1) << 53)
 #define EXACT_POWER 22
@@ -78,18 +80,19 @@ void scan_init(Scan *scan)
 {
     memset(scan, 0, sizeof *scan);
     table_init(&scan->labels, SIZE_MAX / 2);
-    for (int each = 0; each < 3; each++)
+    for (int each = 0; each < TEXT_TABLES; each++)
         table_init(&scan->texts[each], MOST_TEXT_BYTES);
 }
 
 void scan_free(Scan *scan)
 {
     free(scan->rows);
+    free(scan->instants);
     free(scan->others);
     free(scan->collectives);
     free(scan->key);
     table_free(&scan->labels);
-    for (int each = 0; each < 3; each++)
+    for (int each = 0; each < TEXT_TABLES; each++)
         table_free(&scan->texts[each]);
     for (int each = 0; each < COLUMNS; each++)
         free(scan->columns[each].bytes);
@@ -368,22 +371,24 @@ typedef struct {
 
 /* By length, which alone tells most apart. */
 static const Known KNOWN[] = {
-    {"grid", 4, GRID}, {"name", 4, ELSEWHERE}, {"block", 5, BLOCK}, {"bytes", 5, BYTES}, {"device", 6, DEVICE},
-    {"stream", 6, STREAM}, {"graph id", 8, GRAPH}, {"src kind", 8, ELSEWHERE}, {"dst kind", 8, ELSEWHERE},
-    {"l0 queue", 8, OTHER_QUEUE}, {"copy kind", 9, ELSEWHERE}, {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES},
+    {"grid", 4, GRID}, {"name", 4, ELSEWHERE}, {"Addr", 4, ADDRESS}, {"block", 5, BLOCK}, {"bytes", 5, BYTES},
+    {"Bytes", 5, SIZE}, {"device", 6, DEVICE}, {"stream", 6, STREAM}, {"graph id", 8, GRAPH},
+    {"src kind", 8, ELSEWHERE}, {"dst kind", 8, ELSEWHERE}, {"l0 queue", 8, OTHER_QUEUE}, {"copy kind", 9, ELSEWHERE},
+    {"Device Id", 9, MEMORY_DEVICE}, {"Input Dims", 10, SHAPES}, {"Input type", 10, DTYPES},
     {"Call stack", 10, STACK}, {"sycl queue", 10, QUEUE}, {"module_fqn", 10, ELSEWHERE},
     {"annotation", 10, ELSEWHERE}, {"External id", 11, EXTERNAL}, {"external id", 11, EXTERNAL_2021},
-    {"correlation", 11, CORRELATION}, {"memory kind", 11, ELSEWHERE}, {"Fwd thread id", 13, FORWARD},
-    {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY}, {"graph node id", 13, GRAPH_NODE},
-    {"autograd_phase", 14, ELSEWHERE}, {"Sequence number", 15, SEQUENCE}, {"Concrete Inputs", 15, SETTINGS},
-    {"Collective name", 15, COLLECTIVE}, {"original_stream", 15, ELSEWHERE}, {"Module Hierarchy", 16, HIERARCHY},
+    {"correlation", 11, CORRELATION}, {"memory kind", 11, ELSEWHERE}, {"Device Type", 11, MEMORY_KIND},
+    {"Fwd thread id", 13, FORWARD}, {"blocks per SM", 13, PER_SM}, {"shared memory", 13, SHARED_MEMORY},
+    {"graph node id", 13, GRAPH_NODE}, {"autograd_phase", 14, ELSEWHERE}, {"Total Reserved", 14, RESERVED},
+    {"Sequence number", 15, SEQUENCE}, {"Concrete Inputs", 15, SETTINGS}, {"Collective name", 15, COLLECTIVE},
+    {"original_stream", 15, ELSEWHERE}, {"Total Allocated", 15, ALLOCATED}, {"Module Hierarchy", 16, HIERARCHY},
     {"annotated_stream", 16, ELSEWHERE}, {"registers per thread", 20, REGISTERS},
     {"est. achieved occupancy %", 25, OCCUPANCY},
 };
 #define LONGEST_KNOWN 25
 /* The first of each length in KNOWN, and behind them its end. */
-static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 2, 4, 6, 6, 10, 11, 17, 21, 21,
-                                                             25, 26, 30, 32, 32, 32, 32, 33, 33, 33, 33, 33, 34};
+static const unsigned char FIRST_KNOWN[LONGEST_KNOWN + 2] = {0, 0, 0, 0, 0, 3, 6, 8, 8, 12, 14, 20, 25, 25, 29, 31,
+                                                             36, 38, 38, 38, 38, 39, 39, 39, 39, 39, 40};
 
 static int known_argument(const char *key, size_t length)
 {
@@ -441,6 +446,11 @@ static const char *read_argument(const Scan *scan, const char *at, Row *row, int
     if (!usual)
         row->odd |= 1u << argument;
     return end;
+}
+
+static int64_t number_or(const Row *row, int argument, int64_t otherwise)
+{
+    return row->said >> argument & 1 ? row->number[argument] : otherwise;
 }
 
 /* A key of plain ASCII: escapes could spell a known one. Behind its colon. */
@@ -585,14 +595,59 @@ static int is_late(const Number *number)
            && number->exponent >= -EXACT_POWER && (double)number->digits / POWERS[-number->exponent] >= 1.001 * (double)EXACT_US;
 }
 
+/* The time of an event in ns; 0 where it is odd. */
+static int take_time(Scan *scan, const Number *time, int64_t *ns)
+{
+    if (!scan->exact && is_late(time)) {
+        scan->late = 1; /* said at the end: what is odd further on counts more */
+        return 1;
+    }
+    return (scan->exact ? to_rounded_ns : to_float_ns)(time, ns);
+}
+
+/* What the allocator said, on the track of its process and thread as they are spelled. */
+static int take_allocation(Scan *scan, const Event *event, const Row *row)
+{
+    const uint32_t all = (1u << ALLOCATOR_NUMBERS) - 1;
+    Span pid = event->label[PID], tid = event->label[TID];
+    size_t length = pid.end - pid.start + 1 + tid.end - tid.start;
+    Instant *instant;
+    if (row->odd >> SIZE & all || !(row->said >> SIZE & 1) || row->number[SIZE] >= TOO_MANY_BYTES
+        || row->number[SIZE] <= -TOO_MANY_BYTES)
+        return ODD;
+    if (!reserve((void **)&scan->instants, &scan->instant_room, scan->instant_count + 1, sizeof *scan->instants)
+        || !reserve((void **)&scan->key, &scan->key_room, length, 1))
+        return ODD;
+    instant = &scan->instants[scan->instant_count];
+    if (!take_time(scan, &event->time, &instant->time_ns))
+        return ODD;
+    for (int each = 0; each < ALLOCATOR_NUMBERS; each++)
+        instant->number[each] = number_or(row, SIZE + each, -1);
+    memcpy(scan->key, scan->text + pid.start, pid.end - pid.start);
+    scan->key[pid.end - pid.start] = '\n';
+    memcpy(scan->key + length - (tid.end - tid.start), scan->text + tid.start, tid.end - tid.start);
+    instant->track = table_place(&scan->texts[OF_TRACKS], scan->key, length);
+    if (instant->track < 0)
+        return ODD;
+    scan->instant_count++;
+    return SCANNED;
+}
+
+static int is_named(const char *name, size_t length, const char *wanted)
+{
+    return length == strlen(wanted) && !memcmp(name, wanted, length);
+}
+
 /* Of events without a duration only the allocator's say something. */
-static int take_instant(Scan *scan, const Event *event, Span span)
+static int take_instant(Scan *scan, const Event *event, const Row *row, Span span)
 {
     const char *name = scan->text + event->label[NAME].start;
     size_t length = event->label[NAME].end - event->label[NAME].start;
     if (!(event->seen >> TIME & 1) || memchr(name, '\\', length))
         return ODD;
-    if ((length == 10 && !memcmp(name, "\"[memory]\"", 10)) || (length == 15 && !memcmp(name, "\"[OutOfMemory]\"", 15)))
+    if (is_named(name, length, "\"[memory]\""))
+        return take_allocation(scan, event, row);
+    if (is_named(name, length, "\"[OutOfMemory]\""))
         return add_span(&scan->others, &scan->other_count, &scan->other_room, span) ? SCANNED : ODD;
     return SCANNED;
 }
@@ -602,12 +657,8 @@ static int take_timed(Scan *scan, const Event *event, Row *row, Span span)
     int64_t ns;
     const Span *category = &event->label[CATEGORY];
     if (category->end - category->start == 19 && !memcmp(scan->text + category->start, "\"cpu_instant_event\"", 19))
-        return take_instant(scan, event, span); /* Python's exporter of PyTorch 2.13 writes it with a duration */
-    if (!(event->seen >> TIME & 1))
-        return ODD;
-    if (!scan->exact && is_late(&event->time))
-        scan->late = 1; /* said at the end: what is odd further on counts more */
-    else if (!(scan->exact ? to_rounded_ns : to_float_ns)(&event->time, &row->start_ns))
+        return take_instant(scan, event, row, span); /* Python's exporter of PyTorch 2.13 writes it with a duration */
+    if (!(event->seen >> TIME & 1) || !take_time(scan, &event->time, &row->start_ns))
         return ODD;
     row->dur_ns = NO_DURATION;
     if (event->seen >> LENGTH & 1) {
@@ -628,7 +679,7 @@ static int take_event(Scan *scan, const Event *event, Row *row, Span span)
     case 'X':
         return take_timed(scan, event, row, span);
     case 'i':
-        return take_instant(scan, event, span);
+        return take_instant(scan, event, row, span);
     case 's':
     case 'f': /* arrows between nodes of a graph have numbers from 2^40 on, which is of 13 digits */
         if (event->arrow.end - event->arrow.start < 13 || !is_digit(scan->text[event->arrow.start]))
@@ -692,7 +743,7 @@ int scan_events(Scan *scan, const char *text, size_t length, int exact)
     scan->length = length;
     scan->exact = exact;
     scan->late = 0;
-    scan->event_count = scan->row_count = scan->other_count = scan->collective_count = 0;
+    scan->event_count = scan->row_count = scan->other_count = scan->collective_count = scan->instant_count = 0;
     for (at = skip_space(at);; at = skip_space(at + 1)) {
         if (!(at = read_event(scan, at)))
             return ODD;
@@ -712,9 +763,12 @@ static int start_columns(Scan *scan)
     for (int each = 0; each < COLUMNS; each++) {
         Column *column = &scan->columns[each];
         int triple = each == OF_GRID || each == OF_BLOCK || each == OF_SHAPED_GRID || each == OF_SHAPED_BLOCK;
+        int of_instants = (each >= OF_MEMORY_TIME && each <= OF_MEMORY_RESERVED)
+                          || (each >= OF_MEMORY_KIND && each <= OF_MEMORY_TRACK);
         size_t size = triple ? 24 : 8; /* also of int32: they are narrowed at the end */
+        size_t count = of_instants ? scan->instant_count : scan->row_count;
         column->used = 0;
-        if (!reserve((void **)&column->bytes, &column->room, (scan->row_count + 1) * size, 1))
+        if (!reserve((void **)&column->bytes, &column->room, (count + 1) * size, 1))
             return 0;
     }
     return 1;
@@ -724,11 +778,6 @@ static void put(Scan *scan, int column, int64_t value)
 {
     memcpy(scan->columns[column].bytes + scan->columns[column].used, &value, 8);
     scan->columns[column].used += 8;
-}
-
-static int64_t number_or(const Row *row, int argument, int64_t otherwise)
-{
-    return row->said >> argument & 1 ? row->number[argument] : otherwise;
 }
 
 static void put_decimal(Scan *scan, int column, const Row *row, int argument)
@@ -889,6 +938,20 @@ static int put_collectives(Scan *scan, int kind, int64_t first)
     return 1;
 }
 
+static void put_instants(Scan *scan)
+{
+    for (const Instant *each = scan->instants; each < scan->instants + scan->instant_count; each++) {
+        put(scan, OF_MEMORY_TIME, each->time_ns);
+        put(scan, OF_MEMORY_SIZE, each->number[SIZE - SIZE]);
+        put(scan, OF_MEMORY_ADDRESS, each->number[ADDRESS - SIZE]);
+        put(scan, OF_MEMORY_ALLOCATED, each->number[ALLOCATED - SIZE]);
+        put(scan, OF_MEMORY_RESERVED, each->number[RESERVED - SIZE]);
+        put(scan, OF_MEMORY_KIND, each->number[MEMORY_KIND - SIZE]);
+        put(scan, OF_MEMORY_DEVICE, each->number[MEMORY_DEVICE - SIZE]);
+        put(scan, OF_MEMORY_TRACK, each->track);
+    }
+}
+
 /* int64 -> int32 in place, in the way of `small_integers` in numbers.py. */
 static void narrow(Column *column)
 {
@@ -919,7 +982,8 @@ int fill_columns(Scan *scan, int64_t first)
     }
     if (!put_collectives(scan, IS_OP, first) || !put_collectives(scan, IS_KERNEL, first))
         return 0;
-    for (int each = OF_LABEL; each <= OF_REGISTERS; each++)
+    put_instants(scan);
+    for (int each = OF_LABEL; each <= OF_MEMORY_TRACK; each++)
         narrow(&scan->columns[each]);
     return 1;
 }
@@ -930,11 +994,13 @@ Table *table_of(Scan *scan, int column)
     case OF_SHAPES:
     case OF_DTYPES:
     case OF_SETTINGS:
-        return &scan->texts[0];
+        return &scan->texts[OF_INPUTS];
     case OF_STACK:
-        return &scan->texts[1];
+        return &scan->texts[OF_STACKS];
     case OF_HIERARCHY:
-        return &scan->texts[2];
+        return &scan->texts[OF_HIERARCHIES];
+    case OF_MEMORY_TRACK:
+        return &scan->texts[OF_TRACKS];
     default:
         return NULL;
     }

@@ -8,8 +8,10 @@
 enum {
     CORRELATION, EXTERNAL, EXTERNAL_2021, DEVICE, STREAM, BYTES, REGISTERS, SHARED_MEMORY, SEQUENCE, FORWARD,
     GRAPH, GRAPH_NODE, QUEUE,
+    SIZE, ADDRESS, ALLOCATED, RESERVED, MEMORY_KIND, MEMORY_DEVICE, /* of what the allocator says */
     NUMBERS
 };
+enum { ALLOCATOR_NUMBERS = NUMBERS - SIZE };
 /* Those that are three whole numbers, and those with decimals. */
 enum { GRID = NUMBERS, BLOCK, PER_SM, OCCUPANCY };
 /* Those that stay as they are spelled, and some that are looked for and not kept. ELSEWHERE: what few producers write of
@@ -25,8 +27,9 @@ enum {
     OF_START, OF_DUR, OF_CORRELATION, OF_EXTERNAL, OF_EXTERNAL_2021, OF_ON_DEVICE, OF_BYTES, OF_SEQUENCE, OF_WITH_INPUTS,
     OF_KERNEL, OF_GRID, OF_BLOCK, OF_SHARED_MEMORY, OF_COLLECTIVE, OF_GRAPHED, OF_GRAPH, OF_GRAPH_NODE,
     OF_SHAPED, OF_SHAPED_GRID, OF_SHAPED_BLOCK, OF_SHAPED_MEMORY,
+    OF_MEMORY_TIME, OF_MEMORY_SIZE, OF_MEMORY_ADDRESS, OF_MEMORY_ALLOCATED, OF_MEMORY_RESERVED,
     OF_LABEL, OF_DEVICE, OF_STREAM, OF_NUMBERED, OF_FORWARD, OF_STACKED, OF_STACK, OF_NESTED, OF_HIERARCHY,
-    OF_SHAPES, OF_DTYPES, OF_SETTINGS, OF_REGISTERS,
+    OF_SHAPES, OF_DTYPES, OF_SETTINGS, OF_REGISTERS, OF_MEMORY_KIND, OF_MEMORY_DEVICE, OF_MEMORY_TRACK,
     OF_PER_SM, OF_OCCUPANCY,
     COLUMNS
 };
@@ -51,10 +54,19 @@ typedef struct {
     int pid_said, tid_said;
 } Row;
 
+/* What the allocator said once; -1 for what it did not say. track: a place in the table of tracks. */
+typedef struct {
+    int64_t time_ns, number[ALLOCATOR_NUMBERS];
+    int32_t track;
+} Instant;
+
 typedef struct {
     char *bytes;
     size_t used, room;
 } Column;
+
+/* Tables of distinct texts: of inputs, stacks and hierarchies, and of the tracks of the allocator's events. */
+enum { OF_INPUTS, OF_STACKS, OF_HIERARCHIES, OF_TRACKS, TEXT_TABLES };
 
 /* text has a zero behind it, which no JSON has. others: events that do not last and say something. */
 typedef struct {
@@ -63,21 +75,23 @@ typedef struct {
     int exact, late;
     Row *rows;
     size_t row_count, row_room;
+    Instant *instants;
+    size_t instant_count, instant_room;
     Span *others, *collectives;
     size_t other_count, other_room, collective_count, collective_room;
     char *key;
     size_t key_room;
-    Table labels, texts[3]; /* of inputs, stacks and hierarchies */
+    Table labels, texts[TEXT_TABLES];
     Column columns[COLUMNS];
 } Scan;
 
 void scan_init(Scan *scan);
 void scan_free(Scan *scan);
 
-/* Comma-separated events -> `rows`, `others`, `event_count`. New labels are UNNUMBERED afterwards. */
+/* Comma-separated events -> `rows`, `instants`, `others`, `event_count`. New labels are UNNUMBERED afterwards. */
 int scan_events(Scan *scan, const char *text, size_t length, int exact);
 
-/* Rows, whose labels are numbered by now -> `columns` and `collectives`; 0 where something needed is odd. first: the
+/* Rows, whose labels are numbered by now, and instants -> `columns` and `collectives`; 0 where something needed is odd. first: the
  * number of the first row. Columns of texts hold places in `texts`, -1 for none. */
 int fill_columns(Scan *scan, int64_t first);
 

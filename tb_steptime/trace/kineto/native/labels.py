@@ -41,5 +41,18 @@ class SpelledLabels:
         return flags | (_WITH_SETTINGS if labels.kept_settings[number] else 0)
 
 
+class SpelledTracks(dict[bytes, int]):
+    """Numbers threads by their spelling: JSON of process and thread, a line each, empty if not said."""
+
+    def __init__(self, labels: Labels) -> None:
+        super().__init__()
+        self._labels = labels
+
+    def __missing__(self, spelling: bytes) -> int:
+        pid, tid = spelling.split(b"\n")
+        number = self[spelling] = self._labels.thread(_said(_TRACK, pid), _said(_TRACK, tid))
+        return number
+
+
 def _said(decoder: msgspec.json.Decoder[Any], spelling: bytes) -> Any:
     return decoder.decode(spelling) if spelling else None

@@ -100,7 +100,7 @@ def test_a_copy_and_the_synchronize_after_it_under_one_op_are_one():
         BlockingRow(
             "aten::_local_scalar_dense", "aten::item", "forward", "forward.model",
             "cudaMemcpyAsync + cudaStreamSynchronize", "pageable_copy", "DtoH", None, None, None, None, None, None,
-            1.0, 5_000, 5_000, 4, 0, "0", 4_000, 13_000,
+            1.0, 5_000, 5_000, 4, 0, "0", 4_000, 13_000, None, "aten::item",
         ),
     ]  # fmt: skip
 
@@ -157,6 +157,23 @@ def test_outside_any_op_only_a_copy_and_its_synchronize_are_one():
     assert groups_us(trace) == [
         (0, 4, 4, "pageable_copy"), (5, 7, 2, "sync"), (8, 9, 1, "allocator"), (9, 10, 1, "allocator"),
     ]  # fmt: skip
+
+
+def test_the_op_that_reads_is_found_within_the_model_s_own():
+    trace = timeline(
+        """
+        step     | 1111111111111111 |
+        op       | mmmmmmmmmmm..... |
+        op       | .aaaaaaaa....... |
+        op       | ..iiiiii........ |
+        runtime  | k..csss.....q... |
+        kernel 7 | .kkkk........qqq |
+        memcpy 7 | .....c.......... |""",
+        names={"m": "mylib::checked", "a": "aten::allclose", "i": "aten::_local_scalar_dense"},
+        calls={"c": "cudaMemcpyAsync", "s": "cudaStreamSynchronize"},
+    )
+    ((row),) = blocking_rows(trace, 0)
+    assert (row.op, row.reads, row.outer_op) == ("aten::_local_scalar_dense", "aten::allclose", "mylib::checked")
 
 
 def test_work_launched_between_parts_calls_of_one_op():

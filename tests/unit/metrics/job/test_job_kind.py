@@ -48,6 +48,7 @@ def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
             JobEvidence("device_activities", 1),
             JobEvidence("world_size", 8),
         ),
+        optimizer="SGD",
     )
     assert line(trace) == "training · eager · NVIDIA A100-SXM4-80GB · rank 3 of 8"
 

@@ -102,6 +102,25 @@ def test_where_others_run_as_tf32_sizes_are_to_blame():
     assert (why.reason.values["length"].value, why.reason.values["unit"].value) == (514, 4)
 
 
+def test_attention_in_three_tf32_products_does_not_show_that_tf32_is_on():
+    """PyTorch's memory-efficient kernels run FP32 attention on tensor cores with TF32 off, too."""
+    trace = timeline(
+        """
+        op       | aa.bb....... |
+        runtime  | .k..q....... |
+        kernel 7 | ....kkkk.qqq |""",
+        names={
+            "a": "aten::mm",
+            "b": "aten::_efficient_attention_forward",
+            "k": SGEMM,
+            "q": "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>::Params)",
+        },
+        inputs={"a": (FITS, FLOAT), "b": ("[[8,64,8,64],[8,64,8,64],[8,64,8,64]]", '["float","float","float"]')},
+        devices={0: A100},
+    )
+    assert told(trace)[0] == "tf32_off"
+
+
 def test_a_layout_conversion_beside_a_16_bit_convolution():
     trace = timeline(
         """

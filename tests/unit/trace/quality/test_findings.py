@@ -11,7 +11,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Kind, StringTable
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
@@ -215,6 +215,100 @@ class TestLostLaunches:
             calls=dict.fromkeys("ab", "cudaLaunchKernel") | dict.fromkeys("xy", "cuLaunchKernel"),
         )
         assert found(trace) == []
+
+
+class TestReplays:
+    """Launches of graphs. Each replay is drawn by its kernels, one cell each, and the gaps between them."""
+
+    def drawn(self, *replays: str, grids: dict[str, int] | None = None) -> Trace:
+        letters = "uvwxyz"[: len(replays)]
+        length = 1 + max(map(len, replays))
+        lanes = [
+            f"kernel 7 | {'.' * (length * place + at + 1)}{letters[place]} |"
+            for place, replay in enumerate(replays)
+            for at, kernel in enumerate(replay)
+            if kernel != "."
+        ]
+        runtime = "".join(f"{name}{'.' * (length - 1)}" for name in letters)
+        trace = timeline(
+            "\n".join([f"runtime | {runtime} |", *lanes]),
+            calls=dict.fromkeys(letters, "cudaGraphLaunch"),
+            kernels={name: {"grid": (grid, 1, 1)} for name, grid in (grids or {}).items()},
+        )
+        return self.named(trace, "".join(replays).replace(".", ""))
+
+    @staticmethod
+    def named(trace: Trace, letters: str) -> Trace:
+        """Kernels named by letters, in time order."""
+        strings = StringTable([*trace.strings.strings, *"abcdef"])
+        name = trace.events.name.copy()
+        name[trace.events.rows(Kind.KERNEL)] = [len(trace.strings) + "abcdef".index(each) for each in letters]
+        return replace(trace, strings=strings, events=replace(trace.events, name=name), memo={})
+
+    def test_nodes_that_others_have_were_dropped(self) -> None:
+        trace = self.drawn("abcd", "abcd", "a..d", "abcd", "abcd")
+        assert found(trace) == [("replays_incomplete", "said", 2)]
+        assert recording_findings(trace)[0].share == 2 / 20
+        assert recording_findings(trace)[0].ranges == ((10_000, 11_000),)
+
+    @pytest.mark.parametrize("replay", ["..cd", "ab..", ".bc."])
+    def test_its_begin_or_its_end_was_dropped(self, replay: str) -> None:
+        assert found(self.drawn("abcd", "abcd", replay, "abcd")) == [("replays_incomplete", "said", 2)]
+
+    def test_the_recording_ends_within_the_last_replay(self) -> None:
+        assert found(self.drawn("abcd", "abcd", "abcd", "ab")) == [("replays_incomplete", "said", 2)]
+
+    def test_all_replays_are_whole(self) -> None:
+        assert found(self.drawn("abcd", "abcd", "abcd")) == []
+
+    def test_streams_of_a_graph_run_in_any_order(self) -> None:
+        assert found(self.drawn("abcd", "acbd", "abcd", "cabd")) == []
+
+    def test_another_graph_that_runs_again_and_again(self) -> None:
+        assert found(self.drawn("abcd", "a..d", "abcd", "a..d", "abcd", "abcd")) == []
+
+    def test_another_graph_of_other_kernels(self) -> None:
+        assert found(self.drawn("abcd", "abcd", "ef.a", "abcd")) == []
+
+    def test_a_graph_for_another_batch_size(self) -> None:
+        trace = self.drawn("abcd", "abcd", "a..d", "abcd", grids={"u": 64, "v": 64, "w": 32, "x": 64})
+        assert found(trace) == []
+
+    def test_conditional_nodes_that_did_not_run_leave_no_gap(self) -> None:
+        assert found(self.drawn("abcd", "abcd", "ad", "abcd")) == []
+
+    def test_a_loop_runs_as_often_as_it_runs(self) -> None:
+        assert found(self.drawn("abbbd", "abbbd", "abbd", "abd", "abbbd", "abbbd")) == []
+
+    def test_most_replays_differ(self) -> None:
+        assert found(self.drawn("abcd", "abcd", "a..d", "ab.d", "a.cd", "..cd")) == []
+
+
+class TestLaunchesOfGraphs:
+    def drawn(self, with_work: str) -> Trace:
+        """Of each launch of a graph whether it has work: "x" or "." for none."""
+        runtime, kernels = "".join(f"{each}..." for each in "abcdefghij"[: len(with_work)]), ""
+        for name, drawn in zip("abcdefghij", with_work, strict=False):
+            kernels += f".{name * 2 if drawn == 'x' else '..'}."
+        return timeline(
+            f"runtime | {runtime} |\nkernel 7 | {kernels} |", calls=dict.fromkeys("abcdefghij", "cudaGraphLaunch")
+        )
+
+    def test_the_end_is_missing(self) -> None:
+        assert found(self.drawn("xxxxxxx...")) == [("end_missing", "left_out", 3)]
+
+    def test_the_last_one_has_no_work_yet(self) -> None:
+        assert found(self.drawn("xxxxxxxxx.")) == [("end_missing", "left_out", 1)]
+
+    def test_several_in_a_row_lost_their_work(self) -> None:
+        assert found(self.drawn("xxx....xxx")) == [("launches_lost", "said", 4)]
+
+    def test_an_empty_graph_is_launched_in_each_step(self) -> None:
+        assert found(self.drawn("xx.xx.xx.x")) == []
+        assert found(self.drawn("xx.xx.xx..")) == []
+
+    def test_graphs_whose_work_is_never_recorded(self) -> None:
+        assert found(self.drawn("x.........")) == []
 
 
 class TestMarks:

@@ -1,18 +1,16 @@
 /** Experiments in order, a stacked column each, and above it what it gained. */
 
 import { max } from "d3-array";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { moved, nearest, pointerX, pointerY, typed } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
 import { fittingLines, type Line } from "./chain_layout";
-import { useColumnDrag } from "./column_drag";
 
 export interface ChainColumn {
   id: string;
@@ -199,3 +197,60 @@ function Stack({ parts, wide, y }: StackProps) {
 
 /** Lower marks would claim a pixel that they do not have. */
 const LEAST_PX = 0.3;
+
+/** A hand that presses moves by less, px. */
+const STARTS_PX = 6;
+
+interface ColumnDrag {
+  /** The column that is dragged, the place that it would get, and how far it was dragged, px; null: none is. */
+  dragged: { from: number; to: number; by: number } | null;
+  /** Handlers of the picture. */
+  handlers: {
+    onPointerDown(event: PointerEvent): void;
+    onPointerMove(event: PointerEvent): void;
+    onPointerUp(event: PointerEvent): void;
+    onPointerCancel(): void;
+  };
+  /** Whether the click that just came ended a drag, and is no press. */
+  ended(): boolean;
+}
+
+/** middles: of the columns, px, ascending; no move: nothing is dragged. */
+function useColumnDrag(middles: readonly number[], move: ((from: number, to: number) => void) | undefined): ColumnDrag {
+  const pressed = useRef<{ at: number; x: number } | null>(null);
+  const click = useRef(false);
+  const [dragged, setDragged] = useState<ColumnDrag["dragged"]>(null);
+  const stop = () => {
+    pressed.current = null;
+    setDragged(null);
+  };
+  return {
+    dragged,
+    handlers: {
+      onPointerDown(event) {
+        const at = nearest(middles, pointerX(event));
+        click.current = false;
+        if (move && event.button === 0 && at !== null) pressed.current = { at, x: pointerX(event) };
+      },
+      onPointerMove(event) {
+        const from = pressed.current;
+        if (from === null) return;
+        const by = pointerX(event) - from.x;
+        if (dragged === null && Math.abs(by) < STARTS_PX) return;
+        if (dragged === null) (event.currentTarget as Element).setPointerCapture?.(event.pointerId);
+        setDragged({ from: from.at, to: nearest(middles, pointerX(event))!, by });
+      },
+      onPointerUp() {
+        click.current = dragged !== null;
+        if (dragged !== null && dragged.to !== dragged.from) move?.(dragged.from, dragged.to);
+        stop();
+      },
+      onPointerCancel: stop,
+    },
+    ended() {
+      const was = click.current;
+      click.current = false;
+      return was;
+    },
+  };
+}

@@ -1,14 +1,13 @@
 /** What makes one total another: a row for each change, which begins where the one before ended. */
 
 import { useMemo, useState } from "preact/hooks";
-import { moved, pointerX, pointerY } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { ticks, zeroAxis } from "../../../charts/axes/ticks";
+import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, widestOf } from "../../../dom/text_width";
 import { type Scale, tick } from "../../../format";
-import { type Fall, type FallAxis, fallAxis, type Level, levelsOf } from "./waterfall_layout";
 
 export interface FallRow extends Fall {
   id: string;
@@ -21,7 +20,7 @@ export interface FallRow extends Fall {
   aside: string;
 }
 
-export interface Total {
+interface Total {
   label: string;
   value: number;
   figure: string;
@@ -49,7 +48,7 @@ const GAP = 10;
 /** How much wider strong letters are at most. */
 const BOLD = 1.15;
 
-export const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
+const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
 
 export function Waterfall(props: WaterfallProps) {
   return <Sized height={waterfallHeight(props.rows.length)}>{(width) => <Drawn {...props} width={width} />}</Sized>;
@@ -211,4 +210,54 @@ function Change({ row, level: { from, to, low, high }, fall, x }: ChangeProps) {
       <line class="level" x1={x(to)} x2={x(to)} y1={y + BAR / 2} y2={y + ROW - BAR / 2} />
     </>
   );
+}
+
+/** A change of the whole, and its interval where it is known. */
+interface Fall {
+  change: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** Where a change begins and ends, and where it may end. */
+interface Level {
+  from: number;
+  to: number;
+  low: number | null;
+  high: number | null;
+}
+
+export function levelsOf(base: number, falls: readonly Fall[]): readonly Level[] {
+  let at = base;
+  return falls.map(({ change, low, high }) => {
+    const from = at;
+    at += change;
+    return { from, to: at, low: low === null ? null : from + low, high: high === null ? null : from + high };
+  });
+}
+
+interface FallAxis {
+  low: number;
+  high: number;
+  ticks: readonly number[];
+}
+
+/** The axis begins above 0 where all that changes takes less than this share: else nothing of it could be seen. */
+const SEEN = 0.2;
+
+/** Room at both ends of what changes, in shares of it. */
+const MARGIN = 0.15;
+
+/** Room enough for all levels; `low` is 0, or else the bars of the totals are cut. */
+export function fallAxis(totals: readonly number[], levels: readonly Level[]): FallAxis {
+  const all = [...totals, ...levels.flatMap(({ from, to, low, high }) => [from, to, low ?? to, high ?? to])];
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const range = most - least;
+  if (range >= SEEN * most || range === 0) {
+    const { end, ticks: found } = zeroAxis(most);
+    return { low: Math.min(0, least), high: end, ticks: found };
+  }
+  const low = Math.max(0, least - MARGIN * range - range / 4);
+  const high = most + MARGIN * range;
+  return { low, high, ticks: ticks(low, high) };
 }

@@ -1,8 +1,7 @@
 /** What went on at the same time, one lane each: intervals, step marks above, brackets below what counts. */
 
 import { TimeAxis } from "../../../charts/axes/time_axis";
-import { pointerX, typed } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { colourOf, svgFill } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -25,7 +24,7 @@ export interface LaneMark {
   text: string;
 }
 
-export interface LanesProps {
+interface LanesProps {
   label: string;
   from: number;
   to: number;

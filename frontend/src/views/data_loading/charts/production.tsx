@@ -5,7 +5,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { TimeAxis } from "../../../charts/axes/time_axis";
-import { slider } from "../../../charts/pointer/slider";
+import { slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { Sized } from "../../../dom/size";
@@ -24,7 +24,7 @@ import {
   TOP,
 } from "./production_lanes";
 
-export interface ProductionProps extends Lanes {
+interface ProductionProps extends Lanes {
   label: string;
   from: number;
   to: number;

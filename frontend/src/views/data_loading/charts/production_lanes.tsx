@@ -7,7 +7,7 @@ import { count } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale } from "../../../time_range";
 
 /** Columns of segments, disjoint and in order of time. */
-export interface WorkerLane {
+interface WorkerLane {
   key: string;
   name: string;
   start_ns: readonly number[];
@@ -24,7 +24,7 @@ export interface LanePart {
   hidden?: boolean;
 }
 
-export interface DepthLane {
+interface DepthLane {
   key: string;
   name: string;
   /** depth[i] holds from at_ns[i] until the next. */

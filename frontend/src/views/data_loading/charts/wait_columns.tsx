@@ -7,21 +7,20 @@ import { useMemo, useState } from "preact/hooks";
 import { thinned } from "../../../charts/axes/labels";
 import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { nearest, pointerX, typed } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { colourOf } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import type { Scale } from "../../../format";
 
-export interface WaitColumn {
+interface WaitColumn {
   /** Of the step: columns of one step light together. */
   key: string;
   ns: number;
   long: boolean;
 }
 
-export interface ColumnsProps {
+interface ColumnsProps {
   label: string;
   height: number;
   columns: readonly WaitColumn[];

@@ -8,8 +8,7 @@ import { type AxisLabel, thinned } from "../../../charts/axes/labels";
 import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import type { Dot } from "../../../charts/lines/polyline";
-import { nearest, pointerX, typed } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip } from "../../../charts/pointer/tip";
 import { Sized } from "../../../dom/size";
 import {

@@ -6,8 +6,7 @@
 import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { TimeAxis } from "../../../charts/axes/time_axis";
-import { moved } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { moved, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, FULL } from "../../../charts/time/bin_layers";
@@ -30,7 +29,7 @@ export interface MetricRow {
   reason: string | null;
 }
 
-export interface StepRange extends TimeRange {
+interface StepRange extends TimeRange {
   key: string;
   text: string;
 }

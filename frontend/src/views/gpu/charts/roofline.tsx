@@ -2,8 +2,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { moved, pointerX, pointerY } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";

@@ -16,7 +16,7 @@ export interface FlatRoof {
   tflops: number;
 }
 
-export interface Frame {
+interface Frame {
   left: number;
   right: number;
   top: number;

@@ -15,7 +15,7 @@ import { useMemo, useState } from "preact/hooks";
 import { zeroAxis } from "../../../charts/axes/ticks";
 import { TimeAxis } from "../../../charts/axes/time_axis";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { slider } from "../../../charts/pointer/slider";
+import { slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers } from "../../../charts/time/bin_layers";
@@ -25,15 +25,14 @@ import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { ns, type Scale, text } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
-import { areaPath, carried, peakPath } from "./queue_paths";
 
-export interface QueuePhase extends TimeRange {
+interface QueuePhase extends TimeRange {
   label: string;
   /** Part of the phase around it. */
   inner: boolean;
 }
 
-export interface QueueChartProps {
+interface QueueChartProps {
   label: string;
   /** The whole of what can be shown, ns; the axis counts from `from`. */
   from: number;
@@ -283,4 +282,47 @@ function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right:
       )}
     </>
   );
+}
+
+/** Gaps of at most `longest` bins take the value before them. */
+export function carried(bins: Bins, longest: number): Bins {
+  const values = [...bins.values];
+  let last = -1;
+  values.forEach((value, at) => {
+    if (value === null) return;
+    if (last >= 0 && at - last - 1 <= longest) values.fill(values[last]!, last + 1, at);
+    last = at;
+  });
+  return { ...bins, values };
+}
+
+type Place = (value: number) => number;
+
+/** Bins within [low, high), cut at its ends; empty and unknown ones are left out. */
+function* within(
+  { start, bin, values }: Bins,
+  low: number,
+  high: number,
+): Generator<[from: number, to: number, value: number]> {
+  const first = Math.max(0, Math.floor((low - start) / bin));
+  for (let at = first; at < values.length && start + at * bin < high; at++) {
+    const value = values[at];
+    if (value) yield [Math.max(low, start + at * bin), Math.min(high, start + (at + 1) * bin), value];
+  }
+}
+
+export function areaPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
+  let path = "";
+  for (const [from, to, value] of within(level, low, high)) {
+    path += `M${x(from).toFixed(1)} ${foot}V${y(value).toFixed(1)}H${x(to).toFixed(1)}V${foot}z`;
+  }
+  return path;
+}
+
+export function peakPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
+  let path = "";
+  for (const [from, to, value] of within(level, low, high)) {
+    path += `M${((x(from) + x(to)) / 2).toFixed(1)} ${foot}V${y(value).toFixed(1)}`;
+  }
+  return path;
 }

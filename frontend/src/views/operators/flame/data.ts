@@ -3,7 +3,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FlamePage, Problem } from "../../../api.gen";
-import { inRounds, retryPause } from "../../../server/rounds";
+import { inRounds, retryPause } from "../../../server/watch";
 import type { EventSource } from "../../props";
 
 /** While the trace is read again. */
@@ -17,7 +17,7 @@ export interface FlameAnswer {
 
 const NONE: FlameAnswer = { page: null, problem: null };
 
-export type Paths = Pick<FlamePage, "by" | "where">;
+type Paths = Pick<FlamePage, "by" | "where">;
 
 /** The answer to what is asked now; never that of before. */
 export function useFlamePage(events: EventSource, span: string, { by, where }: Paths, wanted: boolean): FlameAnswer {

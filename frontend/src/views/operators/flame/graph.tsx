@@ -6,15 +6,15 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
-import { sentenceOf, Tip } from "../../../charts/pointer/tip";
+import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
+import { useLatest } from "../../../dom/hooks";
 import { canvasMarks } from "../../../dom/painted";
 import { useSize } from "../../../dom/size";
-import { type Layout, rowCount } from "./layout";
-import { useMoving } from "./moving";
+import { count, counted, share } from "../../../format";
+import { type Layout, rowCount, type Window, windowOf } from "./layout";
 import { marks, paint, type Scene } from "./paint";
 import { BOX_PX, frameAt, neighbour, ROW_PX, spotOf, type View } from "./scene";
-import { tipOf } from "./tips";
-import { type Hits, ownOf, type Tree } from "./tree";
+import { type Hits, type Kind, ownOf, pathTo, type Tree } from "./tree";
 
 interface GraphProps {
   label: string;
@@ -170,4 +170,102 @@ function useInView(box: { current: HTMLDivElement | null }, row: number) {
     else if (top + ROW_PX > within.scrollTop + within.clientHeight)
       within.scrollTop = top + ROW_PX - within.clientHeight;
   }, [box, row]);
+}
+
+/** The picture moves from what it showed to what is zoomed into, so that the eye keeps hold of it. */
+const MOVE_MS = 160;
+
+/** What the user's system asks for. */
+const isStill = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+interface Moving {
+  layout: Layout;
+  shown: Window;
+}
+
+/** target: what is zoomed into; shown: what the picture shows now, the same once it has come to rest. */
+function useMoving(layout: Layout, zoomed: number): { target: Window; shown: Window } {
+  const target = useMemo(() => windowOf(layout, zoomed), [layout, zoomed]);
+  const [moving, setMoving] = useState<Moving | null>(null);
+  const latest = useLatest(moving);
+  const rested = useRef<Moving>({ layout, shown: target });
+  useLayoutEffect(() => {
+    const start = latest.current ?? rested.current;
+    rested.current = { layout, shown: target };
+    if (start.layout !== layout || start.shown === target || isStill()) return setMoving(null);
+    setMoving(start);
+    return onFrames((part) =>
+      setMoving(part < 1 ? { layout, shown: between(start.shown, target, part * (2 - part)) } : null),
+    );
+  }, [layout, target, latest]);
+  return { target, shown: moving?.layout === layout ? moving.shown : target };
+}
+
+/** Calls for each frame of the browser with the part of the time that is over, at last with 1. */
+function onFrames(show: (part: number) => void): () => void {
+  const began = performance.now();
+  let frame = 0;
+  const step = (now: number) => {
+    const part = Math.max(0, Math.min(1, (now - began) / MOVE_MS));
+    if (part < 1) frame = requestAnimationFrame(step);
+    show(part);
+  };
+  frame = requestAnimationFrame(step);
+  return () => cancelAnimationFrame(frame);
+}
+
+/** Grows by equal factors in equal times, and around one point. */
+export function between(start: Window, target: Window, part: number): Window {
+  const [from, to] = [start.high - start.low, target.high - target.low];
+  if (Math.abs(from - to) < 1e-9 * Math.max(from, to)) {
+    const low = start.low + part * (target.low - start.low);
+    return { low, high: low + to };
+  }
+  const wide = from * (to / from) ** part;
+  const low = start.low + ((target.low - start.low) * (wide - from)) / (to - from);
+  return { low, high: low + wide };
+}
+
+/** What is said of a frame. */
+const KIND: Readonly<Record<Kind, string>> = {
+  all: "",
+  python: "line of Python",
+  module: "module",
+  op: "op",
+  runtime: "runtime call",
+  kernel: "kernel",
+  collective: "collective kernel",
+  copy: "copy or memory set",
+  outside: "",
+  smaller: "",
+};
+
+interface TipData {
+  tree: Tree;
+  own: Float64Array;
+  zoomed: number;
+  /** A value of the measure in words. */
+  text(value: number): string;
+}
+
+/** One row a fact; the whole is that of the picture, not of what is zoomed into. */
+function tipOf({ tree, own, zoomed, text }: TipData, at: number): TipContent {
+  const value = tree.value[at]!;
+  const label = tree.label[at]!;
+  const merged = tree.merged[at]!;
+  const kind = KIND[tree.kinds[label]!];
+  return {
+    title: merged > 0 ? counted(merged, "frame", "frames, too small to draw") : tree.names[label]!,
+    rows: [
+      ...(kind ? [{ name: "kind", value: kind }] : []),
+      { name: "total", value: text(value) },
+      { name: "self", value: text(own[at]!) },
+      { name: "of the whole", value: share(value / tree.value[0]!) },
+      ...(zoomed > 0 && pathTo(tree, at).includes(zoomed)
+        ? [{ name: "of the zoomed frame", value: share(value / tree.value[zoomed]!) }]
+        : []),
+      ...(tree.calls[at]! > 0 ? [{ name: "calls", value: count(tree.calls[at]!) }] : []),
+    ],
+    act: at === zoomed ? "" : "Press to zoom.",
+  };
 }

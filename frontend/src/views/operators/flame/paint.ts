@@ -1,8 +1,8 @@
 /** Draws the flame graph: on a canvas, and the same as marks of an SVG document for a saved file. */
 
 import type { Pen } from "../../../charts/canvas/canvas";
+import { drawStrip, type Strip, stripFor } from "../../../charts/canvas/marks";
 import type { Palette } from "../../../charts/canvas/palette";
-import { drawStrip, type Strip, stripFor } from "../../../charts/canvas/pixel_row";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";

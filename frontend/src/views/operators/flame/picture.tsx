@@ -5,13 +5,11 @@ import type { TableData } from "../../../components/data_table";
 import { Picture } from "../../../components/picture";
 import { saveText } from "../../../dom/save";
 import { bytes, counted, ns, share } from "../../../format";
-import type { OperatorPart } from "../part";
-import { knowsWhere } from "../tables";
+import { knowsWhere, type OperatorPart } from "../tables";
 import { type FlameAnswer, useFlamePage, useSeen } from "./data";
-import { folded, speedscope } from "./files";
 import { turned, without } from "./shapes";
 import { Stage, useKinds } from "./stage";
-import { type Hits, hitsOf, largestOf, type Measure, measuresOf, type Tree, treeOf } from "./tree";
+import { type Hits, hitsOf, largestOf, type Measure, measuresOf, ownOf, pathTo, type Tree, treeOf } from "./tree";
 
 const GROUPINGS = [
   { id: "stack", label: "Line", meaning: "Lines of your code above the ops that they call." },
@@ -111,7 +109,6 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
       sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
       name={name}
       table={() => tableOf(tree, measure)}
-      link={() => tab.address()}
       entries={recorded ? savings(recorded, measure, stem) : []}
       tools={
         <div class="flame-tools">
@@ -204,10 +201,7 @@ function Seek({ typed, said, change }: SeekProps) {
 
 /** All of it, from the callers down: what is hidden or turned around here, other programs can hide and turn. */
 const savings = (tree: Tree, measure: Measure, name: string) => [
-  {
-    label: "Save as folded stacks",
-    choose: () => saveText(`${name}.folded`, folded(tree), "text/plain"),
-  },
+  { label: "Save as folded stacks", choose: () => saveText(`${name}.folded`, folded(tree), "text/plain") },
   {
     label: "Save for speedscope",
     choose: () => saveText(`${name}.speedscope.json`, speedscope(tree, measure, name), "application/json"),
@@ -225,4 +219,50 @@ function tableOf(tree: Tree | null, measure: Measure): TableData {
       value,
     ]),
   };
+}
+
+/** Call paths as other programs read them: folded stacks (flamegraph.pl) and speedscope's JSON. */
+interface Stack {
+  path: readonly number[];
+  spent: number;
+}
+
+/** Labels from the outermost frame on, and what the last one spends itself. */
+function stacksOf(tree: Tree): Stack[] {
+  return [...ownOf(tree)].flatMap((spent, at) => {
+    if (at === 0 || spent <= 0) return [];
+    const [, ...frames] = pathTo(tree, at);
+    return [{ path: frames.map((frame) => tree.label[frame]!), spent }];
+  });
+}
+
+/** `step;aten::linear;gemm 1200`, a line each. */
+export function folded(tree: Tree): string {
+  const names = tree.names.map((name) => name.replaceAll(";", ",").replace(/\s+/g, " "));
+  return stacksOf(tree)
+    .map(({ path, spent }) => `${path.map((label) => names[label]).join(";")} ${spent}\n`)
+    .join("");
+}
+
+export function speedscope(tree: Tree, measure: Measure, name: string): string {
+  const stacks = stacksOf(tree);
+  const weights = stacks.map(({ spent }) => spent);
+  return JSON.stringify({
+    $schema: "https://www.speedscope.app/file-format-schema.json",
+    shared: { frames: tree.names.map((each) => ({ name: each })) },
+    profiles: [
+      {
+        type: "sampled",
+        name,
+        unit: measure === "bytes" ? "bytes" : "nanoseconds",
+        startValue: 0,
+        endValue: weights.reduce((sum, each) => sum + each, 0),
+        samples: stacks.map(({ path }) => path),
+        weights,
+      },
+    ],
+    name,
+    exporter: "tb_steptime",
+    activeProfileIndex: 0,
+  });
 }

@@ -21,7 +21,7 @@ export interface View {
 }
 
 /** What walks over a row are told: the frame, and from where to where it is, px within the picture. */
-export type Met = (at: number, left: number, right: number) => void;
+type Met = (at: number, left: number, right: number) => void;
 
 /** Each frame of a row that is to be seen, from left to right: those at least so wide, and the others. */
 export function walk({ layout, shown, width }: View, row: number, least_px: number, wide: Met, narrow: Met): void {

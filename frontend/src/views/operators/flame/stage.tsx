@@ -3,11 +3,11 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
-import { frameName, frameNamed, marksOf } from "./address";
 import { aTask } from "./data";
 import { Graph } from "./graph";
 import { type Layout, layoutOf } from "./layout";
 import { COLOUR_OF } from "./looks";
+import { mixed } from "./pairs";
 import { type Hits, type Kind, pathTo, type Tree } from "./tree";
 
 interface StageProps {
@@ -144,3 +144,29 @@ function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: n
 }
 
 const MOST_CRUMBS = 5;
+
+/** Of each frame; two frames of one tree have the same by chance, once in some thousand trees of many frames. */
+export function marksOf({ names, parent, label }: Tree): Int32Array {
+  const texts = Int32Array.from(names, textMark);
+  const marks = new Int32Array(parent.length);
+  for (let at = 1; at < marks.length; at++) marks[at] = mixed(marks[parent[at]!]!, texts[label[at]!]!);
+  return marks;
+}
+
+function textMark(text: string): number {
+  let mark = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) mark = Math.imul(mark ^ text.charCodeAt(at), 0x01000193);
+  return mark;
+}
+
+/** As it is written; the whole has no name. */
+export const frameName = (marks: Int32Array, at: number): string | null =>
+  at > 0 ? (marks[at]! >>> 0).toString(36) : null;
+
+/** The frame of that name, of those that are drawn; the whole where there is none. */
+export function frameNamed(marks: Int32Array, { value }: Tree, name: string | undefined): number {
+  if (name === undefined) return 0;
+  const sought = Number.parseInt(name, 36) | 0;
+  for (let at = 1; at < marks.length; at++) if (marks[at] === sought && value[at]! > 0) return at;
+  return 0;
+}

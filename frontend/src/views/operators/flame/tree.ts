@@ -111,7 +111,7 @@ export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hi
   return { labels, sum, frames };
 }
 
-export interface Largest {
+interface Largest {
   label: number;
   /** Once where a frame is inside one of the same name. */
   value: number;

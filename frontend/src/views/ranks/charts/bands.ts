@@ -6,7 +6,7 @@
  */
 
 /** Bands of so many rows each, the last of what is left. */
-export interface Bands {
+interface Bands {
   count: number;
   /** Rows in each, a power of two: ranks of a host stay together. */
   size: number;

@@ -1,5 +1,7 @@
 /** What the cells of a heat map hold: one value, or least, middle and most of several; and which level of colour. */
 
+import { mixed, type Palette } from "../../../charts/canvas/palette";
+import type { Colour } from "../../../colour";
 import { type GridLayout, itemsOf } from "./bands";
 
 /** Row by row; NaN where nothing was measured. */
@@ -135,4 +137,21 @@ export function meanOf(matrix: Matrix, rows: readonly number[]): number | null {
       if (!Number.isNaN(value)) [sum, count] = [sum + value, count + 1];
     }
   return count === 0 ? null : sum / count;
+}
+
+/** The faintest level stands out from the ground. */
+const FAINTEST = 0.14;
+
+/** Where the colour itself stands, and how far the last level is from it to the ink. */
+const PURE = 0.68;
+const DEEPEST = 0.5;
+
+export function rampOf(palette: Palette, colour: Colour): readonly string[] {
+  const own = palette.fills.get(colour)![0]!.plain;
+  return Array.from({ length: LEVELS }, (_, level) => {
+    const at = FAINTEST + ((1 - FAINTEST) * level) / (LEVELS - 1);
+    return at <= PURE
+      ? mixed(palette.sunken, own, at / PURE)
+      : mixed(own, palette.ink, (DEEPEST * (at - PURE)) / (1 - PURE));
+  });
 }

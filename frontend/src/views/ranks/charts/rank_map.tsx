@@ -9,20 +9,18 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { thinned } from "../../../charts/axes/labels";
-import { Sheet } from "../../../charts/canvas/canvas";
-import { usePalette } from "../../../charts/canvas/palette";
-import { moved, pointerX, pointerY } from "../../../charts/pointer/pointing";
-import { slider } from "../../../charts/pointer/slider";
+import { type Pen, Sheet } from "../../../charts/canvas/canvas";
+import { stripes } from "../../../charts/canvas/marks";
+import { type Palette, usePalette } from "../../../charts/canvas/palette";
+import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, widestOf } from "../../../dom/text_width";
 import { bandAt, type GridLayout, gridLayout, itemsOf } from "./bands";
-import { type Cell, cellOf, type Levels, type Matrix, shownValues, type Worst } from "./cells";
-import { paintGrid } from "./paint";
-import { rampOf } from "./ramp";
+import { type Cell, cellOf, type Levels, levelOf, type Matrix, rampOf, shownValues, type Worst } from "./cells";
 
-export interface RankMapProps {
+interface RankMapProps {
   label: string;
   matrix: Matrix;
   /** Rows of the matrix from top to bottom. */
@@ -262,3 +260,35 @@ function StepAxis({ layout, steps }: { layout: GridLayout; steps: readonly strin
     </g>
   );
 }
+
+/** Rows at least this high have a line of ground between them. */
+const PARTED_PX = 8;
+
+function paintGrid(
+  pen: Pen,
+  { rows, columns, width, height }: GridLayout,
+  shown: Float64Array,
+  levels: Levels,
+  ramp: readonly string[],
+  palette: Palette,
+): void {
+  pen.clearRect(0, 0, width, height);
+  const lacking = stripes(pen, palette.firm);
+  const tall = rows.px >= PARTED_PX ? rows.px - 1 : rows.px;
+  for (let band = 0; band < rows.count; band++) {
+    const top = band * rows.px;
+    let column = 0;
+    while (column < columns.count) {
+      const fill = fillOf(shown[band * columns.count + column]!, levels, ramp);
+      let end = column + 1; // neighbours of one colour are one mark
+      while (end < columns.count && fillOf(shown[band * columns.count + end]!, levels, ramp) === fill) end++;
+      const [left, right] = [Math.round(column * columns.px), Math.round(end * columns.px)];
+      pen.fillStyle = fill ?? lacking;
+      pen.fillRect(left, top, right - left, tall);
+      column = end;
+    }
+  }
+}
+
+const fillOf = (value: number, levels: Levels, ramp: readonly string[]): string | undefined =>
+  Number.isNaN(value) ? undefined : ramp[levelOf(value, levels)];

@@ -10,7 +10,7 @@ import { type Colour, colourOf } from "../../../colour";
 import type { TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
-export interface Row {
+interface Row {
   first: number;
   end: number;
 }

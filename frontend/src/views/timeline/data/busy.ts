@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { BusyBins } from "../../../api.gen";
-import { inRounds, retryPause } from "../../../server/rounds";
+import { inRounds, retryPause } from "../../../server/watch";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 
@@ -50,7 +50,7 @@ export function useMeasured(events: EventSource, span: string, range: TimeRange)
   return busy?.start_ns === from && busy.end_ns === to ? busy : null;
 }
 
-export interface Bin extends TimeRange {
+interface Bin extends TimeRange {
   /** Of the bin's length, over all devices: 0 to 1. */
   share: number;
 }

@@ -3,8 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../../api.gen";
 import type { Answer } from "../../../server/client";
-import { inRounds, retryPause } from "../../../server/rounds";
-import { same } from "../../../server/same";
+import { same } from "../../../server/use_answer";
+import { inRounds, retryPause } from "../../../server/watch";
 import type { EventSource } from "../../props";
 
 /** While the trace is read again. */

@@ -2,10 +2,11 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
-import { useLatest } from "../../../dom/latest";
-import { inRounds, retryPause } from "../../../server/rounds";
+import { useLatest } from "../../../dom/hooks";
+import { inRounds, retryPause } from "../../../server/watch";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
+import type { Box, Boxes } from "./boxes";
 
 /** Letters that follow fast are one search. */
 const REST_MS = 150;
@@ -13,7 +14,7 @@ const REST_MS = 150;
 /** While the trace is read again. */
 const WAITING_MS = 1_000;
 
-export interface Hit extends TimeRange {
+interface Hit extends TimeRange {
   event: number;
   track: number;
   /** -1: a Python frame that is folded away. */
@@ -22,14 +23,14 @@ export interface Hit extends TimeRange {
 }
 
 /** What is searched for; track null: on all of them. */
-export interface Sought {
+interface Sought {
   words: string;
   track: number | null;
   folded: boolean;
 }
 
 /** Where the way goes on from: the chosen event, else the begin of what is visible. */
-export interface Here {
+interface Here {
   event: number | null;
   start_ns: number;
 }
@@ -117,7 +118,7 @@ function firstOf(page: SearchPage, here: Here, backwards: boolean): number {
 }
 
 /** The hit of a number, where the page holds it. */
-export function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
+function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
   const at = number - first;
   if (at < 0 || at >= hits.event.length) return null;
   const from = hits.start_ns[at]!;
@@ -130,3 +131,27 @@ export function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
     name: hits.name[at]!,
   };
 }
+
+/** For each name of a page, 1 where the search finds it. */
+export type Matcher = (boxes: Boxes) => Uint8Array;
+
+/** Null where nothing is searched for. Each page's names are gone through once, as the server goes through its own. */
+export function matcherOf(words: string): Matcher | null {
+  const sought = words.trim().toLowerCase();
+  if (sought === "") return null;
+  const known = new WeakMap<Boxes, Uint8Array>();
+  return (boxes) => {
+    const found =
+      known.get(boxes) ??
+      Uint8Array.from(boxes.names, (name, at) =>
+        Number(name.toLowerCase().includes(sought) || boxes.fullNames[at]!.toLowerCase().includes(sought)),
+      );
+    known.set(boxes, found);
+    return found;
+  };
+}
+
+/** Whether two boxes are the same place, whichever page they are from. */
+export const sameBox = (a: Box | null, b: Box | null): boolean =>
+  a === b ||
+  (a !== null && b !== null && a.track === b.track && a.row === b.row && a.event === b.event && a.from === b.from);

@@ -4,11 +4,10 @@
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
-import { useLatest } from "../../../dom/latest";
+import { useLatest } from "../../../dom/hooks";
 import type { Answer } from "../../../server/client";
-import { retryPause, type Trouble } from "../../../server/rounds";
-import { same } from "../../../server/same";
-import { browser, isHidden } from "../../../server/shown";
+import { same } from "../../../server/use_answer";
+import { browser, isHidden, retryPause, type Trouble } from "../../../server/watch";
 import { lengthOf, type TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 import { mergedTracks } from "../layout";

@@ -16,7 +16,7 @@ import type { Scene } from "../scene";
 import { foldable, moveFromHead } from "./heads";
 import { type Direction, nextBox } from "./neighbours";
 
-export type Command =
+type Command =
   | { kind: "zoom"; factor: number }
   /** By a share of what is visible. */
   | { kind: "pan"; share: number }
@@ -58,7 +58,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   p: { kind: "pin" },
 };
 
-export interface Pressed {
+interface Pressed {
   key: string;
   ctrlKey: boolean;
   metaKey: boolean;
@@ -75,7 +75,7 @@ export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed):
   return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
 }
 
-export interface Wheel {
+interface Wheel {
   deltaX: number;
   deltaY: number;
   deltaMode: number;
@@ -84,7 +84,7 @@ export interface Wheel {
   shiftKey: boolean;
 }
 
-export type WheelCommand = { kind: "zoom"; factor: number } | { kind: "pan"; px: number } | null;
+type WheelCommand = { kind: "zoom"; factor: number } | { kind: "pan"; px: number } | null;
 
 const LINE_PX = 16;
 
@@ -210,7 +210,7 @@ function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
 }
 
 /** Keys zoom where the pointer is, else at the focused event, else in the middle. */
-export function zoomPoint({ pointer_ns, pointed, visible }: Pick<Scene, "pointer_ns" | "pointed" | "visible">): number {
+function zoomPoint({ pointer_ns, pointed, visible }: Pick<Scene, "pointer_ns" | "pointed" | "visible">): number {
   if (pointer_ns !== null) return pointer_ns;
   const at = pointed && touches(pointed, visible) ? pointed : visible;
   return (Math.max(at.from, visible.from) + Math.min(at.to, visible.to)) / 2;

@@ -8,7 +8,7 @@ import { useState } from "preact/hooks";
 import { DRAG_PX, useDrag } from "../../../charts/pointer/drag";
 import { lengthOf, panned, type TimeRange, within, zoomed } from "../../../time_range";
 import type { Box } from "../data/boxes";
-import { sameBox } from "../data/search";
+import { sameBox } from "../data/found";
 import { rangeBetween, snapped } from "../range";
 import { GUTTER_PX, PIN_PX, type Scene } from "../scene";
 import { type Actions, wheelCommand } from "./commands";
@@ -21,7 +21,7 @@ interface Spot {
 }
 
 /** Where the pointer is, for the picture to show. */
-export interface Pointer {
+interface Pointer {
   spot: Spot | null;
   /** The range that is being marked on the axis. */
   band: TimeRange | null;

@@ -6,7 +6,7 @@ import type { Scene } from "../scene";
 import { type Direction, firstIn } from "./neighbours";
 
 /** What a key does at a name: another name, the track folded or opened, or an event of it selected. */
-export type HeadMove = { kind: "head"; track: number } | { kind: "fold" } | { kind: "box"; box: Box } | null;
+type HeadMove = { kind: "head"; track: number } | { kind: "fold" } | { kind: "box"; box: Box } | null;
 
 export function moveFromHead(
   { layout, layers, visible }: Pick<Scene, "layout" | "layers" | "visible">,

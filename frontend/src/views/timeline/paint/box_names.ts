@@ -24,7 +24,7 @@ export function fitted(name: string, measure: (text: string) => number, room: nu
 }
 
 /** A name without the scopes before it, then without its arguments, then without those of its template. */
-export function briefer(name: string): string[] {
+function briefer(name: string): string[] {
   const own = unscoped(name);
   const called = own.replace(/(?<=[\w>])\(.*\)$/, "");
   const head = called.replace(/(?<=\w{6})<.*>$/, "");

@@ -4,9 +4,8 @@
  */
 
 import type { Pen } from "../../../charts/canvas/canvas";
-import { comb } from "../../../charts/canvas/marks";
+import { comb, drawStrip, setPixels, stripFor } from "../../../charts/canvas/marks";
 import type { Fill, Palette } from "../../../charts/canvas/palette";
-import { drawStrip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
@@ -48,7 +47,7 @@ export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "trac
 }
 
 /** What draws the boxes of a row. */
-export interface Brush {
+interface Brush {
   /** Device pixels right of the names. */
   narrow(from: number, to: number, pixel: number): void;
   wide(at: number, fill: Fill, drawn: { left: number; right: number; faded: boolean }): void;

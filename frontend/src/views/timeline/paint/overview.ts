@@ -28,7 +28,7 @@ export interface Hits extends TimeRange {
   counts: readonly number[];
 }
 
-export interface Overview {
+interface Overview {
   busy: BusyBins | null;
   hits: Hits | null;
   steps: readonly TimelineStep[];

@@ -3,16 +3,18 @@
  * that a moving pointer costs next to nothing.
  */
 
+import type { TimelineStep } from "../../../api.gen";
 import type { Pen } from "../../../charts/canvas/canvas";
+import { textWidth } from "../../../dom/text_width";
+import { fine } from "../../../format";
+import { lengthOf, type TimeScale, touches } from "../../../time_range";
 import type { Placed } from "../layout";
 import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { paintAxis, paintBand, paintPointer } from "./axis";
-import { paintBorders } from "./borders";
 import { paintBoxes } from "./boxes";
 import { paintFocusedHead, paintHead } from "./heads";
 import { paintGap, paintLaunches, paintRings } from "./marks";
 import { paintQueue } from "./queue";
-import { paintRange } from "./range";
 
 export function paintScene(pen: Pen, scene: Scene): void {
   const { width, height, palette, layout } = scene;
@@ -105,4 +107,81 @@ function clipped(pen: Pen, left: number, top: number, right: number, bottom: num
   pen.clip();
   paint();
   pen.restore();
+}
+
+/** A step this narrow has no borders; one this wide has them in full. */
+const GONE_PX = 5;
+const FULL_PX = 40;
+
+/** The faintest that is still drawn. */
+const FAINTEST = 0.15;
+
+interface Border {
+  /** Whole px. */
+  x: number;
+  /** 0 to 1. */
+  strength: number;
+}
+
+/** One at each instant, as strong as the wider of the two steps that meet there. */
+export function bordersOf(steps: readonly TimelineStep[], time: TimeScale): Border[] {
+  const strengths = new Map<number, number>();
+  for (const { start_ns, end_ns } of steps) {
+    const strength = strengthOf((end_ns - start_ns) / time.ns_per_px);
+    if (strength === 0) continue;
+    for (const ns of [start_ns, end_ns]) {
+      const x = merged(Math.round(time.x(ns)), strengths);
+      if (x >= time.left && x <= time.width) strengths.set(x, Math.max(strength, strengths.get(x) ?? 0));
+    }
+  }
+  return [...strengths].map(([x, strength]) => ({ x, strength }));
+}
+
+/** The end of a step and the start of the next, next to each other, are one border. */
+const merged = (x: number, known: ReadonlyMap<number, number>): number =>
+  [x - 1, x - 2].find((near) => known.has(near)) ?? x;
+
+export function strengthOf(wide_px: number): number {
+  if (wide_px < GONE_PX) return 0;
+  return Math.min(1, FAINTEST + ((1 - FAINTEST) * (wide_px - GONE_PX)) / (FULL_PX - GONE_PX));
+}
+
+function paintBorders(pen: Pen, { steps, time, palette, layout, scroll }: Scene): void {
+  pen.fillStyle = palette.firm;
+  for (const { x, strength } of bordersOf(steps, time)) {
+    pen.globalAlpha = strength;
+    pen.fillRect(x, AXIS_PX, 1, layout.height - scroll);
+  }
+  pen.globalAlpha = 1;
+}
+
+/** The range that is measured: a light band between two lines, with its length in the time axis. */
+const SHADE = 0.08;
+
+/** Left and right of the length. */
+const BESIDE_PX = 6;
+
+function paintRange(pen: Pen, { range, visible, time, palette, height }: Scene): void {
+  if (!range || !touches(range, visible)) return;
+  const [left, right] = [Math.round(time.clampedX(range.from)), Math.round(time.clampedX(range.to))];
+  pen.fillStyle = palette.ink;
+  pen.globalAlpha = SHADE;
+  pen.fillRect(left, AXIS_PX, right - left, height);
+  pen.globalAlpha = 1;
+  for (const [ns, x] of [
+    [range.from, left],
+    [range.to, right],
+  ] as const)
+    if (ns >= visible.from && ns <= visible.to) pen.fillRect(x, 0, 1, height);
+  paintLength(pen, fine(lengthOf(range)), (left + right) / 2, { time, palette });
+}
+
+function paintLength(pen: Pen, text: string, middle: number, { time, palette }: Pick<Scene, "time" | "palette">): void {
+  const wide = textWidth(text, "axis") + 2 * BESIDE_PX;
+  const left = Math.round(Math.max(time.left, Math.min(time.width - wide, middle - wide / 2)));
+  pen.fillStyle = palette.ink;
+  pen.fillRect(left, 2, wide, AXIS_PX - 10);
+  pen.font = palette.fonts.axis;
+  pen.fillStyle = palette.surface;
+  pen.fillText(text, left + BESIDE_PX, 2 + (AXIS_PX - 10) / 2 + 0.5);
 }

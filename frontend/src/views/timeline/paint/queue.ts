@@ -8,7 +8,7 @@ import type { Layer } from "../data/pages";
 import { GUTTER_PX, type Scene } from "../scene";
 
 /** One per pixel, from the left edge of the tracks on. */
-export interface QueuePixels {
+interface QueuePixels {
   mean: Float64Array;
   peak: Float64Array;
 }

@@ -6,8 +6,7 @@
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
-import type { Colour } from "../../../colour";
-import { TEXTURES as ALL, TEXTURE_OPACITY, type Texture } from "../../../textures";
+import { TEXTURES as ALL, type Colour, TEXTURE_OPACITY, type Texture } from "../../../colour";
 
 /** Here, where most boxes hold a name, no texture lies over host work. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
@@ -25,7 +24,7 @@ const DOTTED: Readonly<Partial<Record<Colour, readonly ("top" | "bottom")[]>>> =
 /** Boxes narrower or lower than this have no room for a sign. */
 const LEAST_PX = 6;
 
-export interface Placed {
+interface Placed {
   left: number;
   y: number;
   wide: number;

@@ -10,8 +10,7 @@
  * TensorBoard's own Time Series tab leaves outliers out of the scale, too. Here they stay in the picture, and are told.
  */
 
-import type { Crowd } from "../../../charts/lines/crowd";
-import type { ChartLine } from "../../../charts/lines/line_layout";
+import type { ChartLine, Crowd } from "../../../charts/lines/line_layout";
 
 /** A value is far from a line's own middle from so many times of it on, and so is a line from that of most lines. */
 const FAR = 5;

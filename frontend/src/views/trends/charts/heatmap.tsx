@@ -17,7 +17,7 @@ import { type Scale, scaleFor } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
 
 /** Relative to the start of the row, ns. */
-export interface HeatmapStep extends TimeRange {
+interface HeatmapStep extends TimeRange {
   key: string;
   slow: boolean;
 }
@@ -33,7 +33,7 @@ export interface HeatmapRow {
   steps: readonly HeatmapStep[];
 }
 
-export interface HeatmapProps {
+interface HeatmapProps {
   label: string;
   rows: readonly HeatmapRow[];
   /** Of the time axis, ns. A row that is longer says where it ends. */

@@ -170,12 +170,26 @@ def test_a_grid_of_half_the_sms_is_not_small():
 
 
 def test_a_small_last_wave_leaves_places_empty():
-    insight = found("small_grids", WORKING, **launch(432 + 4))
+    insight = found("small_grids", WORKING, **launch(432 + 4, HGEMM))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 436 / 864))
-    assert found("small_grids", WORKING, **launch(432 + 143)) is not None
-    assert found("small_grids", WORKING, **launch(432 + 144)) is None  # two thirds full
-    assert found("small_grids", WORKING, **launch(2 * 432 + 4)) is None
+    assert found("small_grids", WORKING, **launch(432 + 143, HGEMM)) is not None
+    assert found("small_grids", WORKING, **launch(432 + 144, HGEMM)) is None  # two thirds full
+    assert found("small_grids", WORKING, **launch(2 * 432 + 4, HGEMM)) is None
+
+
+@pytest.mark.parametrize("name", [REDUCE, "void gemv2T_kernel_val<int, int, float, float, float, float, 128>(int)"])
+def test_a_last_wave_costs_a_kernel_nothing_that_waits_for_memory(name: str):
+    assert found("small_grids", WORKING, **launch(432 + 4, name)) is None
+
+
+def test_more_blocks_do_not_shorten_what_the_memory_bandwidth_takes():
+    """A matrix of 1 GB times a vector: 527 of the 700 us a step on a GPU that reads 2,039 GB/s."""
+    given = product("void gemv2T_kernel_val<int, int, float, float>(int)", "[[32768,8192],[8192,1]]", FLOATS)
+    insight = found("small_grids", WORKING, **given, kernels=launch(27)["kernels"])
+    assert insight is not None
+    moved = 4 * (32768 * 8192 + 8192 + 32768)
+    assert up_to(insight) == pytest.approx(700 * US - moved / 2039, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.timeline import A100, timeline
@@ -133,6 +134,7 @@ def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
 # Double precision.
 
 DOUBLES = {"A": (FAST, '["double","double"]'), "B": (FAST, '["float","float"]')}
+ADDING = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<double>>(int)"
 DGEMM, ON_CORES = "volta_dgemm_64x64_nn", "sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16_stage3_kernel"
 
 
@@ -166,6 +168,24 @@ def test_where_no_data_sheet_says_how_fast_it_is_all_of_the_time_is_the_bound():
     insight = sure(trace, "double_precision")
     assert up_to(insight) == 700 * US
     assert insight.gain_formula is not None and "not listed" in insight.gain_formula.template
+
+
+def test_other_ops_with_double_inputs_move_twice_the_bytes():
+    names = {"A": "aten::add", "B": "aten::add"} | dict.fromkeys("ab", ADDING)
+    trace = drawn(MULTIPLYING, names=names, inputs=DOUBLES, cell_ns=700 * US)
+    insight = sure(trace, "double_precision")
+    assert up_to(insight) == 350 * US
+    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is work with FP64 inputs, above all aten::add")
+    mixed = {"A": (FAST, '["double","long int"]'), "B": (FAST, '["float","float"]')}
+    assert card(drawn(MULTIPLYING, names=names, inputs=mixed, cell_ns=700 * US), "double_precision") is None
+
+
+def test_products_and_other_ops_in_double_precision_are_one_card():
+    both = {"A": (FAST, '["double","double"]'), "B": (FAST, '["double","double"]')}
+    names = {"A": "aten::mm", "B": "aten::add", "a": DGEMM, "b": ADDING}
+    insight = sure(drawn(MULTIPLYING, names=names, inputs=both, cell_ns=700 * US), "double_precision")
+    assert up_to(insight) == pytest.approx(700_000 * (1 - 9.7 / 156) + 2_100_000 / 2, abs=1)
+    assert [insight.why.values[name].value for name in ("time", "products")] == [2_800 * US, 700 * US]
 
 
 def test_a_sum_in_double_precision_is_no_product():
@@ -218,7 +238,7 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 # Copies within the GPU.
 
 
-def copying(copies: int, cells: int = 1) -> Trace:
+def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape") -> Trace:
     """Two steps of 400 cells, 1 us each, in which so many copies run, and then a product."""
     width, copied = 400, copies * (cells + 1)
     lines = {
@@ -229,7 +249,7 @@ def copying(copies: int, cells: int = 1) -> Trace:
     }
     two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
     drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
-    names = {"C": "aten::copy_", "c": COPY, "A": "aten::reshape"}
+    names = {"C": "aten::copy_", "c": kernel, "A": asking}
     inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
     return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
 
@@ -239,6 +259,25 @@ def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     assert up_to(insight) == 120 * US
     assert said(insight) == "120 copies within the GPU take 120 µs a step, above all aten::reshape 8×64."
     assert insight.severity is not Severity.MAJOR
+
+
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [
+        ("c10::Half", "model.to(torch.float16)"),
+        ("c10::BFloat16", "model.to(torch.bfloat16)"),
+        ("float", "torch.nn.functional.rms_norm"),
+        ("int", "model.to(dtype)"),
+    ],
+)
+def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str):
+    functor = (
+        f"direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::{{lambda({made})#1}}"
+    )
+    kernel = f"void at::native::unrolled_elementwise_kernel<at::native::{functor}, std::array<char*, 2ul>, 4>(int)"
+    insight = sure(copying(120, kernel=kernel, asking="aten::to"), "device_copies")
+    assert plain(insight.title).endswith("conversions between types")
+    assert insight.how is not None and insight.how.startswith(advice)
 
 
 def test_a_few_copies_matter_from_a_twentieth_of_the_step_on():

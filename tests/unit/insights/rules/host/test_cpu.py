@@ -210,3 +210,11 @@ def test_call_stacks_are_asked_for_where_most_of_the_step_is_outside_ops(ops, fr
     if card is not None:
         assert (card.severity, card.how) == (Severity.MINOR, "profile(..., with_stack=True)")
         assert plain(card.why).startswith("For ") and "no op is recorded." in plain(card.why)
+
+
+@pytest.mark.parametrize("around", ["", "\nuser train | " + "u" * 40 + " |"], ids=["no range", "in a range"])
+def test_python_between_ops_is_no_computing_also_within_a_named_range(around: str):
+    marks = "".join(str(step) * 10 for step in range(4))
+    judgement = judged(timeline(f"step | {marks} |\nop | {'mmmm......' * 4} |{around}", names=NAMES))
+    assert plain(judgement.verdict.text).startswith("A step takes 10 µs, and for 60 % of it no op is recorded")
+    assert "cpu_outside" in cards(judgement)

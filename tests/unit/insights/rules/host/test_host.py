@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.added_gains import may_be_added, remark_of_view
-from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -19,7 +19,10 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -123,14 +126,24 @@ def test_ddp_s_copies_need_a_hundredth_of_the_step():
             assert (card(host, id) is not None) == fires
 
 
+def fused(row: SiteRow, optimizer: str | None = "AdamW") -> Insight | None:
+    return card(host_result([row]), "fused_optimizer", JobKind(optimizer=optimizer))
+
+
 def test_an_optimizer_of_few_launches_can_be_fused():
-    insight = card(host_result([site("optimizer", late(140), launches=10.0)]), "fused_optimizer")
+    insight = fused(site("optimizer", late(140), launches=10.0))
     assert insight is not None
     assert (insight.gain_ns, insight.why.values["each"].value) == (140 * US, 14 * US)
-    assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
-    assert card(host_result([site("optimizer", late(140), launches=2.0)]), "fused_optimizer") is None
-    assert card(host_result([site("optimizer", late(140), launches=2.5)]), "fused_optimizer") is not None
-    assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
+    assert insight.how == "torch.optim.AdamW(model.parameters(), fused=True)"
+    assert fused(site("optimizer", late(9))) is None
+    assert fused(site("optimizer", late(140), launches=2.0)) is None
+    assert fused(site("optimizer", late(140), launches=2.5)) is not None
+    assert fused(site("optimizer", IdleNs(tail=140 * US))) is None
+
+
+@pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
+def test_an_optimizer_without_a_fused_form_has_no_card(optimizer: str | None):
+    assert fused(site("optimizer", late(140), launches=10.0), optimizer) is None
 
 
 def test_work_between_the_passes_is_done_less_often():
@@ -293,6 +306,25 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("purpose", "advice"),
+    [
+        ("inference", "with torch.inference_mode():"),
+        ("training", "torch.compiler.cudagraph_mark_step_begin()"),
+    ],
+)
+def test_a_graph_that_is_captured_again_and_again_is_what_delays_compiled_code(purpose: Purpose, advice: str):
+    compiled = msgspec.structs.replace(long_gap("CompiledFunction", 0.2), compiled=True)
+    again = Recaptures(captures=3, steps=3, step_ns=213 * US, other_ns=2 * US)
+    host = msgspec.structs.replace(waited(compiled, compiled_us=60), recaptures=again)
+    insight = card(host, "compiled_waits", JobKind(purpose=purpose))
+    assert insight is not None
+    assert insight.gain_ns == 60 * US
+    assert plain(insight.title) == "Keep torch.compile from capturing the same graph again"
+    assert [insight.why.values[name].value for name in ("steps", "each", "other")] == [3, 213 * US, 2 * US]
+    assert insight.how is not None and insight.how.startswith(advice)
+
+
 def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
     """A server may have no requests: it is not known that the CPU does anything."""
     unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
@@ -303,6 +335,16 @@ def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
     )  # fmt: skip
     with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
     assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
+
+
+def test_what_reads_a_value_is_named_and_not_the_model_s_op_around_it():
+    within: dict[str, Any] = {"op": "aten::_local_scalar_dense", "reads": "aten::allclose"}
+    within |= {"outer_op": "mylib::checked_attention", "source": None}
+    host = host_result([site(FORWARD, late(100), bubble=100 * US)], blocking=[blocking(100 * US, **within)])
+    assert said(host, "sync_bubble") == (
+        100, "Choose values on the GPU, not in Python",
+        "aten::allclose in mylib::checked_attention leaves the GPU idle for 100 µs a step.",
+    )  # fmt: skip
 
 
 # What belongs to one card belongs to no other.
@@ -328,7 +370,7 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
     host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
-    judgement = judged(host)
+    judgement = judged(host, JobKind(optimizer="AdamW"))
     late_ns = sum(row.idle_ns.late_ns for row in sites)
     total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
     assert late_ns - 10 <= total <= late_ns  # rounded down, site by site

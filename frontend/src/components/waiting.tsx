@@ -1,0 +1,73 @@
+/** Waiting, as it is shown: nothing at first, then that something goes on, how far it is, or when it is tried again. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { wait } from "../format";
+
+/** A wait shorter than this is not told: words that come and go at once are flicker. */
+const LATE_MS = 300;
+
+interface LateProps {
+  /** From its first drawing. */
+  after_ms?: number;
+  /** Stands there until then. */
+  meanwhile?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** Draws what it holds only once it has stood for a while. */
+export function Late({ after_ms = LATE_MS, meanwhile = null, children }: LateProps) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), after_ms);
+    return () => clearTimeout(timer);
+  }, [after_ms]);
+  return <>{late ? children : meanwhile}</>;
+}
+
+/** Something goes on, nobody knows how far it is. */
+export function Busy({ label }: { label: string }) {
+  return (
+    <div class="progress busy" role="progressbar" aria-label={label}>
+      <i />
+    </div>
+  );
+}
+
+/** How much of a file is read, as a bar. percent: 0 to 100. */
+export function BytesRead({ percent }: { percent: number }) {
+  return (
+    <div
+      class="progress"
+      role="progressbar"
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+      aria-label="Bytes read"
+    >
+      <i style={{ width: `${percent}%` }} />
+    </div>
+  );
+}
+
+/** Whole percents of what is read, 100 at most; 0 where the size is not known. */
+export const percentOf = (read: number, total: number): number =>
+  Math.min(100, total > 0 ? Math.floor((100 * read) / total) : 0);
+
+/** When something is tried again. It is not read aloud each second. */
+export function Countdown({ retry_ms }: { retry_ms: number }) {
+  const left = useSecondsUntil(retry_ms);
+  return <span aria-live="off">{left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}</span>;
+}
+
+function useSecondsUntil(time_ms: number): number {
+  const [left, setLeft] = useState(() => secondsUntil(time_ms));
+  useEffect(() => {
+    setLeft(secondsUntil(time_ms));
+    const timer = setInterval(() => setLeft(secondsUntil(time_ms)), 1000);
+    return () => clearInterval(timer);
+  }, [time_ms]);
+  return left;
+}
+
+const secondsUntil = (time_ms: number): number => Math.ceil((time_ms - Date.now()) / 1000);

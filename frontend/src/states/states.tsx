@@ -1,0 +1,221 @@
+/** What stands in the place of a view: it is read, it failed, the server is gone, or there is no trace yet. */
+
+import { Component, type ComponentChildren } from "preact";
+import type { Index, Problem, Progress, Waiting } from "../api.gen";
+import { Code, CopyButton } from "../components/copy";
+import { Note } from "../components/note";
+import { TilePlace, Tiles } from "../components/tile";
+import { Busy, BytesRead, Countdown, Late, percentOf } from "../components/waiting";
+import { bytes, bytesOf, clock, count, counted, rate, roughCount, wait } from "../format";
+import type { Trouble } from "../server/watch";
+
+interface FailedProps {
+  title: string;
+  problem: Problem;
+  /** What else the report holds: where the figures are from. */
+  about: string;
+  /** When it is tried again by itself; null: only on a press. */
+  retry_ms?: number | null;
+  again(): void;
+}
+
+/** What went wrong, in which file, what to do. Other spans stay usable in the bar above. */
+export function Failed({ title, problem, about, retry_ms = null, again }: FailedProps) {
+  const report = () =>
+    [title, problem.problem, problem.file, problem.hint, about].filter((line) => line !== "").join("\n");
+  return (
+    <>
+      <h1 class="title">{title}</h1>
+      <p class="quiet">
+        {problem.problem}.
+        {problem.file && (
+          <>
+            {" "}
+            File: <code>{problem.file}</code>
+          </>
+        )}
+      </p>
+      <p class="quiet">
+        {problem.hint}
+        {retry_ms !== null && (
+          <>
+            {" "}
+            <Countdown retry_ms={retry_ms} />
+          </>
+        )}
+      </p>
+      <p class="actions">
+        <button class="button" onClick={again}>
+          Try again
+        </button>
+        <CopyButton text={report}>Copy the report</CopyButton>
+      </p>
+    </>
+  );
+}
+
+interface BoundaryProps {
+  /** A new name tries again: another view or another span may well draw. */
+  name: string;
+  about: string;
+  children: ComponentChildren;
+}
+
+interface BoundaryState {
+  failed: Error | null;
+  name: string;
+}
+
+/** A view that throws leaves the frame usable, and says what happened. */
+export class Boundary extends Component<BoundaryProps, BoundaryState> {
+  override state: BoundaryState = { failed: null, name: this.props.name };
+
+  static override getDerivedStateFromProps(props: BoundaryProps, state: BoundaryState): BoundaryState | null {
+    return props.name === state.name ? null : { failed: null, name: props.name };
+  }
+
+  override componentDidCatch(error: unknown): void {
+    console.error(error);
+    this.setState({ failed: error instanceof Error ? error : new Error(String(error)) });
+  }
+
+  override render() {
+    const { failed } = this.state;
+    if (!failed) return this.props.children;
+    const problem = {
+      problem: failed.message,
+      file: "",
+      hint: "This is a fault of Step Insights. Other views stay usable.",
+    };
+    const about = `${this.props.about}\n${failed.stack ?? ""}`;
+    return (
+      <div data-state="failed">
+        <Failed
+          title="This view could not be drawn."
+          problem={problem}
+          about={about}
+          again={() => this.setState({ failed: null })}
+        />
+      </div>
+    );
+  }
+}
+
+interface GoneProps {
+  /** When the figures came. */
+  received_ms: number;
+  trouble: Trouble;
+  now(): void;
+}
+
+/** The server is gone, the figures stay. */
+export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneProps) {
+  return (
+    <Note cause={`${problem.problem}.`} live>
+      These figures are from {clock(received_ms)}. <Countdown retry_ms={retry_ms} /> <button onClick={now}>Now</button>
+    </Note>
+  );
+}
+
+/** A server that takes longer than this is told to be slow, long before it is given up. */
+const SLOW_MS = 5_000;
+
+interface OpeningProps {
+  /** "Opening Host of rank 3". */
+  title: string;
+  /** What is read for it, a sentence. */
+  reads: string;
+}
+
+/** An answer is on its way, and how far it is cannot be known. */
+export function Opening({ title, reads }: OpeningProps) {
+  return (
+    <>
+      <h1 class="title">{title}</h1>
+      <Busy label={title} />
+      <p class="quiet" role="status">
+        {reads}{" "}
+        <Late after_ms={SLOW_MS}>
+          TensorBoard takes long: it may be busy with large traces, or with another plugin.
+        </Late>
+      </p>
+    </>
+  );
+}
+
+interface ReadingProps {
+  /** What is read, as the pickers name it: "rank 3". */
+  name: string;
+  waiting: Waiting | null;
+  fileBytes: number;
+  /** Names of the tiles that will stand here. */
+  tiles: readonly string[];
+  /** Spans that can be opened meanwhile. */
+  ready: number;
+}
+
+/** A span that is read, or waits for its turn: real bytes of the file, whose size is known from the first second. */
+export function Reading({ name, waiting, fileBytes, tiles, ready }: ReadingProps) {
+  const progress = waiting?.progress ?? null;
+  const [read, total] = [progress?.read_bytes ?? 0, progress?.total_bytes ?? fileBytes];
+  const percent = percentOf(read, total);
+  return (
+    <>
+      <h1 class="title">
+        {progress ? `Reading ${name}: ${bytesOf(read, total)}` : `Reading ${name}, ${bytes(total)}`}
+      </h1>
+      <BytesRead percent={percent} />
+      <p class="quiet">
+        {about(waiting, progress)} {ready > 0 && "Other spans are ready: choose one above."}
+      </p>
+      <p class="visually-hidden" role="status">
+        {percent > 0 && `${25 * Math.floor(percent / 25)} percent read`}
+      </p>
+      <Tiles label="Figures of this span">
+        {tiles.map((tile) => (
+          <TilePlace key={tile} label={tile} />
+        ))}
+      </Tiles>
+    </>
+  );
+}
+
+function about(waiting: Waiting | null, progress: Progress | null): string {
+  if (!waiting) return "\u00a0";
+  const file = `File ${count(waiting.file_number)} of ${count(waiting.file_count)}`;
+  if (!progress) return `${file}, not begun yet.`;
+  const pace = progress.bytes_per_second === null ? [] : [rate(progress.bytes_per_second)];
+  const left = progress.seconds_left === null ? [] : [`about ${wait(progress.seconds_left)} left`];
+  return `${[file, `${roughCount(progress.events)} events`, ...pace, ...left].join(", ")}.`;
+}
+
+/** Six lines that record six steps. `place` is where TensorBoard looks. */
+const snippet = (place: string): string => `import torch.profiler as tp
+with tp.profile(schedule=tp.schedule(wait=1, warmup=1, active=6),
+                on_trace_ready=tp.tensorboard_trace_handler(${JSON.stringify(place)})) as p:
+    for batch in loader:
+        train_step(batch)
+        p.step()`;
+
+/** No trace yet: how to record one, and where was looked. */
+export function Empty({ index }: { index: Index }) {
+  const first = index.places[0]?.replace(/\/+$/, "") ?? "runs";
+  return (
+    <>
+      <h1 class="title">No traces in this log directory yet.</h1>
+      <p class="quiet">Record six steps and write them where TensorBoard looks. They appear here by themselves.</p>
+      <div class="snippet">
+        <Code text={snippet(`${first}/a`)} />
+      </div>
+      <p class="faint small">
+        Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at{" "}
+        {clock(index.scanned_at_ms)}. Names end in .json, .json.gz, .pftrace or .pftrace.gz.
+      </p>
+      {index.problems.map((problem) => (
+        <Note key={problem.file} cause={`${problem.problem}.`}>
+          {problem.file} {problem.hint}
+        </Note>
+      ))}
+    </>
+  );
+}

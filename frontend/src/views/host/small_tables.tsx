@@ -1,0 +1,228 @@
+/** The smaller tables of Host: copies, ops on the CPU, pauses and slow steps. */
+
+import { rangeInTimeline } from "../../address/timeline";
+import type { CopyRow, CpuOpRow, CpuWork, Grown, Pause } from "../../api.gen";
+import { totalsText } from "../../components/figures";
+import { Middle } from "../../components/middle";
+import { type Column, fileFields } from "../../components/table";
+import { counted, ns } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { readingOf } from "../choices";
+import { differenceColumn } from "../compare/column";
+import { type HostPart, titleOf } from "../props";
+import { barColumn, figuresOf, TablePicture } from "../table_picture";
+
+/** Copies by direction and kinds of memory. */
+export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
+  return (
+    <TablePicture
+      title={titleOf({ titles }, "copies")}
+      sub={totalsText(readingOf(tab))}
+      name={`copies ${name}`}
+      label="Copies"
+      columns={columnsOf(tab.meanings)}
+      rows={copies}
+      rowKey={(row) => [row.direction, row.source, row.target].join()}
+      order="copies"
+      tab={tab}
+    />
+  );
+}
+
+const TIME = { adds: "step", siblings: "time" } as const;
+
+function columnsOf(meanings: Meanings): Column<CopyRow>[] {
+  const figure = figuresOf<CopyRow>(meanings);
+  const hintOf = ({ direction, op, pageable }: CopyRow) =>
+    [direction, op, pageable ? meanings.metric("pageable_copy").meaning : null].filter(Boolean).join("\n");
+  return [
+    {
+      id: "copy",
+      label: "Copy",
+      order: (row) => row.direction,
+      cell: (row) => (
+        <span data-hint={hintOf(row)}>
+          {row.source} to {row.target}
+          {row.op && <span class="faint">, {row.op}</span>}
+        </span>
+      ),
+      file: fileFields<CopyRow>({ direction: "Direction", source: "From", target: "To", op: "Op" }),
+    },
+    { id: "count", label: "Count", width: "48px", figures: { of: (row) => row.count, unit: "number", adds: "step" } },
+    { id: "bytes", label: "Bytes", width: "64px", figures: { of: (row) => row.bytes, unit: "bytes", adds: "step" } },
+    figure("rate", "copy_rate", 76, (row) => row.bytes_per_second),
+    { id: "time", label: "Time", width: "64px", figures: { of: (row) => row.total_ns, unit: "ns", ...TIME } },
+    figure("hidden", "copy_hidden_ns", 64, (row) => row.hidden_ns, TIME),
+    figure("blocked", "copy_blocked_ns", 64, (row) => row.blocked_ns, TIME),
+  ];
+}
+
+/** What the CPU computes, where no GPU is recorded: ops by their own time. */
+export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: CpuWork }) {
+  if (work.ops.length === 0) return null;
+  return (
+    <TablePicture
+      title="Which ops take the CPU's time?"
+      sub={`${totalsText(readingOf(tab))}, on ${threadsOf(work)}`}
+      name={`cpu ops ${name}`}
+      label="Ops on the CPU"
+      columns={[...cpuColumns(work, tab.meanings), ...cpuDifference(work, compared)]}
+      rows={work.ops}
+      rowKey={(row) => row.op}
+      mark={["cpu_ops", (row) => row.op]}
+      order="cpu_ops"
+      tab={tab}
+    />
+  );
+}
+
+function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
+  const others = compared?.page.result.cpu?.ops;
+  if (!compared || !others) return [];
+  const { name, own } = compared;
+  return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
+}
+
+/** Threads that run ops. Those that share the work of one op are OpenMP's, and no trace has them. */
+const threadsOf = ({ threads, cores }: CpuWork): string =>
+  cores === null ? counted(threads, "thread") : `${counted(threads, "thread")} of ${counted(cores, "core")}`;
+
+function cpuColumns(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
+  const longest = work.ops.reduce((most, row) => Math.max(most, row.self_ns), 1);
+  const figure = figuresOf<CpuOpRow>(meanings);
+  return [
+    { id: "op", label: "Op", order: (row) => row.op, cell: (row) => <Middle name={row.op} /> },
+    barColumn((row) => [{ share: row.self_ns / longest, colour: "cpu" }], "64px"),
+    { id: "calls", label: "Calls", width: "48px", figures: { of: (row) => row.calls, unit: "number", adds: "step" } },
+    figure("self", "cpu_op_self_ns", 76, (row) => row.self_ns, { adds: "step" }),
+    figure("share", "cpu_op_share", 60, (row) => (work.step_ns ? row.self_ns / work.step_ns : null)),
+    ...(work.ops.some((row) => row.allocated_bytes !== null)
+      ? [figure("allocated", "cpu_op_allocated", 76, (row) => row.allocated_bytes, { adds: "step" })]
+      : []),
+    ...(work.ops.some((row) => row.dtype !== null) ? [dtypeColumn(meanings)] : []),
+  ];
+}
+
+const dtypeColumn = (meanings: Meanings): Column<CpuOpRow> => ({
+  id: "dtype",
+  ...columnHead(meanings, "cpu_op_dtype"),
+  width: "64px",
+  order: (row) => row.dtype ?? "",
+  cell: (row) => row.dtype,
+});
+
+/** Rare long stops of the host that no op explains. */
+export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
+  return (
+    <TablePicture
+      title={titleOf({ titles }, "pauses")}
+      sub={totalsText(readingOf(tab))}
+      name={`pauses ${name}`}
+      label="Pauses of the host"
+      columns={pauseColumns(tab.meanings)}
+      rows={pauses}
+      rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
+      mark={["pauses", (row) => String(row.worst_start_ns)]}
+      order="pauses"
+      tab={tab}
+      onChoose={(row) =>
+        tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+      }
+    />
+  );
+}
+
+type Causes = Readonly<Record<string, string>>;
+
+/** A cause that the trace does not name is given from the pattern, if from anything. */
+const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
+  (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
+
+function pauseColumns(meanings: Meanings): Column<Pause>[] {
+  const figure = figuresOf<Pause>(meanings);
+  const idleOf = (row: Pause) => row.idle_ns;
+  return [
+    {
+      id: "cause",
+      label: "Cause",
+      order: (row) => causeOf(row, meanings.causes),
+      cell: (row) => (
+        <span data-hint={row.name ?? ""}>
+          {causeOf(row, meanings.causes)}
+          {row.name && <span class="faint"> {row.name}</span>}
+        </span>
+      ),
+      file: [{ label: "Cause", of: (row) => causeOf(row, meanings.causes) }, ...fileFields<Pause>({ name: "Name" })],
+    },
+    figure("count", "pause_count", 52, (row) => row.count, { adds: "recording" }),
+    figure("total", "pause_total_ns", 76, (row) => row.total_ns, { adds: "recording" }),
+    {
+      id: "longest",
+      label: "Longest",
+      width: "76px",
+      figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
+    },
+    {
+      id: "idle",
+      label: "GPU idle",
+      width: "76px",
+      figures: { of: idleOf, unit: "ns", adds: "step" },
+      file: [{ label: "GPU idle a step", unit: "ns", of: idleOf }],
+    },
+  ];
+}
+
+/** Steps that are longer than the others, and what grew in them. */
+export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
+  return (
+    <TablePicture
+      title="What takes longer in the slow steps?"
+      sub="against the median of the others"
+      name={`slow steps ${name}`}
+      label="Slow steps"
+      columns={slowColumns}
+      rows={grown}
+      rowKey={(row) => row.step}
+      mark={["slow", (row) => row.step]}
+      order="grown"
+      maxRows={10}
+      tab={tab}
+      onChoose={(row) => tab.update(rangeInTimeline(row))}
+    />
+  );
+}
+
+const partsOf = ({ grown }: Grown): string => grown.map((part) => `${part.label} ${ns(part.excess_ns)}`).join(", ");
+
+const slowColumns: Column<Grown>[] = [
+  {
+    id: "step",
+    label: "Step",
+    width: "56px",
+    order: (row) => row.start_ns,
+    cell: (row) => row.step,
+    file: [{ label: "Step", of: (row) => row.step }],
+  },
+  {
+    id: "time",
+    label: "Step time",
+    width: "76px",
+    figures: { of: (row) => row.end_ns - row.start_ns, unit: "ns", siblings: "time" },
+  },
+  {
+    id: "excess",
+    label: "Longer by",
+    width: "76px",
+    figures: { of: (row) => row.excess_ns, unit: "ns", siblings: "time" },
+  },
+  {
+    id: "grown",
+    label: "What grew",
+    cell: (row) => (
+      <span class="after" data-hint={partsOf(row)}>
+        {partsOf(row)}
+      </span>
+    ),
+    file: [{ label: "What grew", of: partsOf }],
+  },
+];

@@ -1,0 +1,90 @@
+/** The mean step as a bar, and under it what it could be, or the mean step of the span that is compared with. */
+
+import type { ComponentChildren } from "preact";
+import type { PartMeaning } from "../api.gen";
+import { StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
+import { hint } from "../dom/hint";
+import { ns, type Scale, scaleFor, share } from "../format";
+
+/** A part of a mean step, with its length. */
+interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatched"> {
+  ns: number;
+  /** Written in the bar where there is room. */
+  text?: string | undefined;
+}
+
+/** A mean step, and whose it is. */
+export interface MeanStep {
+  name: string;
+  ns: number;
+  parts: readonly StepPart[];
+}
+
+interface MeanStepBarProps {
+  /** One sentence with the figures, in the unit of the bar. */
+  label(scale: Scale): string;
+  step: MeanStep;
+  /** Of the span that is compared with. */
+  other: MeanStep | null;
+  /** The same step, shorter; where nothing is compared. */
+  couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
+  /** What is said above the bar, each part of it as long as it is. */
+  braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
+  off: ReadonlySet<string>;
+}
+
+export function MeanStepBar({ label, step, other, couldBe = null, braces, off }: MeanStepBarProps) {
+  const longest = Math.max(step.ns, other?.ns ?? 0);
+  const scale = scaleFor(longest, "ns");
+  const bar = ({ name, ns: length, parts }: MeanStep): StepBarRow => ({
+    label: <BarName name={name} mean_ns={length} />,
+    parts: parts.map((part) => drawn(part, scale)),
+    thin: false,
+  });
+  const bars = [bar(step)];
+  if (other) bars.push(bar(other));
+  else if (couldBe)
+    bars.push({
+      label: couldBe.name,
+      parts: couldBe.parts.map((part) => drawn(part, scale)),
+      thin: true,
+      saved: scale.of(step.ns - couldBe.ns),
+    });
+  return (
+    <StepBar
+      label={label(scale)}
+      end={scale.of(longest)}
+      endText={ns(longest)}
+      braces={braces.map(({ words, ns: length, meaning, whole = false }) => ({
+        value: scale.of(length),
+        label: (
+          <span {...hint(meaning)}>
+            {words} <b>{whole ? ns(length) : scale.text(length)}</b>
+            {!whole && `, ${share(step.ns ? length / step.ns : null)}`}
+          </span>
+        ),
+      }))}
+      bars={bars}
+      off={off}
+    />
+  );
+}
+
+const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale: Scale): StepBarPart => ({
+  ...{ id, colour, hatched, text },
+  value: scale.of(length),
+  title: `${label} ${scale.text(length)}`,
+});
+
+/** In front of one of two bars: whose it is, and how long. */
+function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
+  return (
+    <>
+      <span class="clip" {...hint(name)}>
+        {name}
+      </span>
+      <br />
+      <b>{ns(mean_ns)}</b>
+    </>
+  );
+}

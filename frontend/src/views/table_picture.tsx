@@ -1,0 +1,111 @@
+/** A table as a picture: its menu saves what its columns hold, its order and columns are kept in the address. */
+
+import type { ComponentChildren } from "preact";
+import type { SortKey } from "../address/keys";
+import { type BarSegment, InlineBar } from "../charts/bars/split_bar";
+import { tableData } from "../components/data_table";
+import type { Figures } from "../components/figures";
+import { Picture, type PictureProps } from "../components/picture";
+import { type Column, type FileColumn, fileColumns, ROW_PX, Table, type TableProps } from "../components/table";
+import { Sized } from "../dom/size";
+import { columnHead, type Meanings } from "../meanings";
+import { marking, sorting } from "./choices";
+import type { Tab } from "./props";
+
+interface TablePictureProps<Row>
+  extends Pick<PictureProps, "title" | "sub" | "name" | "tools">,
+    Omit<TableProps<Row>, "columns" | "sort" | "onSort" | "choice" | "marked"> {
+  /** As a function, of the width that there is, px. */
+  columns: readonly Column<Row>[] | ((width_px: number) => readonly Column<Row>[]);
+  /** What a saved file holds besides. */
+  file?: readonly FileColumn<Row>[];
+  /** Its rows, where others are shown. */
+  saved?(): readonly Row[];
+  /** Where the address keeps order and columns, and the order at first; null: rows and columns stay as they are. */
+  order: SortKey | readonly [key: SortKey, first: string] | null;
+  /** By what a card names a row of this table. */
+  mark?: readonly [table: string, name: (row: Row) => string];
+  /** Rows that there is room for, where a filter leaves fewer. */
+  room?: number;
+  tab: Tab;
+  /** Stands above the table. */
+  above?: ComponentChildren;
+  /** Stands below it. */
+  children?: ComponentChildren;
+}
+
+/** Wider than any screen: then no column is left out. */
+const ALL_PX = 10_000;
+
+export function TablePicture<Row>(props: TablePictureProps<Row>) {
+  const {
+    title,
+    sub,
+    name,
+    tools,
+    columns,
+    file = [],
+    saved,
+    order,
+    mark,
+    room,
+    tab,
+    above,
+    children,
+    ...table
+  } = props;
+  const { rows, rowKey, branch, foot, maxRows = rows.length } = table;
+  const [key, first] = typeof order === "string" || order === null ? ([order, undefined] as const) : order;
+  const sorted =
+    key === null ? FIXED : branch ? { ...FIXED, choice: sorting(tab, key).choice } : sorting(tab, key, first);
+  const drawn = (shown: readonly Column<Row>[]) => (
+    <Table {...table} columns={shown} {...sorted} {...(mark && marking(tab.state, mark[0], rows, mark[1], rowKey))} />
+  );
+  const whole = () => (typeof columns === "function" ? columns(ALL_PX) : columns);
+  const lines = Math.min(maxRows, Math.max(1, room ?? rows.length)) + (foot ? 2 : 1);
+  return (
+    <Picture
+      title={title}
+      sub={sub}
+      name={name}
+      tools={tools}
+      drawn={false}
+      table={() => tableData([...fileColumns(whole()), ...file], saved?.() ?? rows)}
+    >
+      {above}
+      {typeof columns === "function" ? (
+        <Sized height={lines * ROW_PX}>{(width) => drawn(columns(width))}</Sized>
+      ) : (
+        drawn(columns)
+      )}
+      {children}
+    </Picture>
+  );
+}
+
+/** Rows that have one order. */
+const FIXED = { sort: undefined, onSort: null } as const;
+
+/** Makes columns of figures that the catalogue knows: it has their heads, meanings and units. */
+export const figuresOf =
+  <Row,>(meanings: Meanings) =>
+  (
+    id: string,
+    metric: string,
+    width_px: number,
+    of: (row: Row) => number | null,
+    how: Omit<Figures<Row>, "of" | "unit"> = {},
+  ): Column<Row> => ({
+    id,
+    ...columnHead(meanings, metric),
+    width: `${width_px}px`,
+    figures: { of, unit: meanings.metric(metric).unit, ...how },
+  });
+
+/** A column without a head: a bar for each row. */
+export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({
+  id: "bar",
+  label: "",
+  ...(width !== undefined && { width }),
+  cell: (row) => <InlineBar segments={segments(row)} />,
+});

@@ -1,0 +1,67 @@
+/** The bins of kernel time with their figures; a press hides one, here and in the tables of the view. */
+
+import type { BinMeaning, Split } from "../../api.gen";
+import { Swatch } from "../../colour";
+import { toggled } from "../../components/legend";
+import { percent } from "../../format";
+import type { Meanings } from "../../meanings";
+import type { Tab } from "../props";
+
+/** The four bins of kernel time, with what each takes of a split. */
+export interface Bin extends BinMeaning {
+  of(split: Split): number;
+}
+
+/** In the order of the bar. */
+export const binsOf = ({ kernel_bins: bins }: Meanings): readonly Bin[] =>
+  bins.map((bin) => ({ ...bin, of: (split) => split[`${bin.id}_ns`] }));
+
+export const shownBins = (meanings: Meanings, off: ReadonlySet<string>): readonly Bin[] =>
+  binsOf(meanings).filter((bin) => !off.has(bin.id));
+
+/** What multiplies matrices, as the maker of the GPU calls it: "tensor cores", "matrix cores". */
+export const matrixUnits = (meanings: Meanings): string => binOf(meanings, "tensor_core").label.toLowerCase();
+
+/** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
+export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): BinMeaning {
+  const found = bins.find((bin) => bin.id === id);
+  if (!found) throw new Error(`The catalogue holds no bin ${id}. Reload the page.`);
+  return found;
+}
+
+type ShownBin = Bin & { share: number; time: string };
+
+const NONE: ReadonlySet<string> = new Set();
+
+export const hiddenBins = ({ state }: Pick<Tab, "state">): ReadonlySet<string> => state.bins ?? NONE;
+
+export function BinKeys({ parts, tab }: { parts: readonly ShownBin[]; tab: Tab }) {
+  const off = hiddenBins(tab);
+  const press = (id: string) => {
+    const next = toggled(id, off);
+    tab.update({ bins: next.size > 0 ? next : null });
+  };
+  return (
+    <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
+      {parts.map(({ id, label, meaning, colour, hatched, share, time }) => (
+        <li key={id}>
+          <button
+            class={off.has(id) ? "off" : ""}
+            aria-pressed={!off.has(id)}
+            data-hint={meaning}
+            onClick={() => press(id)}
+          >
+            <span class="k">
+              {off.has(id) || share === 0 ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
+              {label}
+            </span>
+            <span class="v">
+              {time}
+              <span>{percent(share)}</span>
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,66 @@
+"""What the profiler costs the host in a step, estimated from what it recorded there.
+
+op          aaaa bbb           2 ops, with shapes        each costs as much as was measured on ops of the CPU
+python    |- forward -|        1 call
+memory      x                  1 allocation
+
+The time to note an event hardly depends on the event: on a CPU it was measured for each kind and flag. Calls of the
+GPU's runtime were not, so the profiler costs more than this where there are many.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+
+#: ns for each event: the medians of a chain of ops and of a training on a 2-core x86-64 machine with torch 2.13, as
+#: `python -m benchmarks.profiler_cost` printed them, see docs/recording.md. Shapes come on top of an op.
+OP_NS, SHAPES_NS, ALLOCATION_NS, PYTHON_NS = (290, 500), (180, 290), (70, 80), (300, 460)
+
+
+class ProfilerCost(NamedTuple):
+    """Of the mean step. low_ns, high_ns: CPU time; events: how many were noted."""
+
+    low_ns: int
+    high_ns: int
+    events: int
+
+
+@shared
+def profiler_cost(trace: Trace) -> ProfilerCost | None:
+    """On the threads of the training and of its backward pass, which work one at a time. None where nothing of the host
+    was recorded in the steps."""
+    events = trace.events
+    rows = {kind: events.rows(kind) for kind in (Kind.CPU_OP, Kind.USER, Kind.PYTHON)}
+    of_steps = {kind: mine[_counts(trace, events.thread[mine], events.start_ns[mine])] for kind, mine in rows.items()}
+    ops = of_steps[Kind.CPU_OP]
+    with_shapes = 0 if events.shapes is None else int((events.shapes[ops] >= 0).sum())
+    number = {
+        OP_NS: len(ops) + len(of_steps[Kind.USER]),
+        SHAPES_NS: with_shapes,
+        ALLOCATION_NS: int(_counts(trace, trace.memory.thread, trace.memory.ts).sum()),
+        PYTHON_NS: len(of_steps[Kind.PYTHON]),
+    }
+    noted = sum(number.values()) - with_shapes
+    if not noted:
+        return None
+    steps = len(find_steps(trace).steps)
+    low, high = (sum(each[end] * count for each, count in number.items()) // steps for end in (0, 1))
+    return ProfilerCost(low, high, round(noted / steps))
+
+
+def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
+    """Which events begin in a step, on one of these threads."""
+    steps = find_steps(trace)
+    on = np.zeros(len(trace.threads), bool)
+    on[[*training_threads(trace), *autograd_threads(trace)]] = True
+    place = np.searchsorted(steps.start_ns, at, side="right") - 1
+    inside: Bool = (place >= 0) & (at < steps.end_ns[place]) & on[thread]
+    return inside

@@ -1,0 +1,82 @@
+"""Graphs that are captured again although the same work was captured before and has run as a graph since.
+
+step     |--------- 1 ---------|-- 2 --|--------- 3 ---------|-- 4 --|
+runtime   [capture a b c] launch launch  [capture a b c] launch launch
+
+A program that captures one graph for each size, one after the other or when a size first occurs, captures other work
+each time: its ops have other inputs. Where shapes are not recorded, captures with no launch between them are taken for
+such sizes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind, distinct
+
+_BEGINS = expression(r"(cuda|cu|hip)StreamBeginCapture")
+_ENDS = expression(r"(cuda|cu|hip)StreamEndCapture")
+
+
+class Recaptures(msgspec.Struct, frozen=True):
+    """captures: of work that is captured more than once, the first time included. steps: how many steps hold one of
+    them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None where there are no others.
+    """
+
+    captures: int
+    steps: int
+    step_ns: int
+    other_ns: int | None
+
+
+def recaptures(trace: Trace) -> Recaptures | None:
+    """None where no work is captured in several steps."""
+    calls = (Kind.RUNTIME, Kind.DRIVER)
+    begins = rows_named(trace, calls, lambda name: _BEGINS.match(name) is not None)
+    if len(begins) < 2:
+        return None
+    launches = trace.events.start_ns[rows_named(trace, calls, lambda name: GRAPH_CALL.search(name) is not None)]
+    start, works = trace.events.start_ns[begins], _works(trace, begins)
+    again = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
+    mine = [place for place, work in enumerate(works) if work in again]
+    if not mine:
+        return None
+    steps = find_steps(trace)
+    held = np.searchsorted(steps.start_ns, trace.events.start_ns[begins[mine]], side="right") - 1
+    captured = distinct(held[held >= 0])
+    if len(captured) < 2:
+        return None
+    lengths = steps.end_ns - steps.start_ns
+    others = np.delete(lengths, captured)
+    other_ns = int(others.mean()) if len(others) else None
+    return Recaptures(len(mine), len(captured), int(lengths[captured].mean()), other_ns)
+
+
+def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:
+    """Whether a graph was launched since the same work was captured last. start: of each capture, ns."""
+    before = [each for each in range(place) if works[each] == works[place]]
+    if not works[place] or not before:
+        return False
+    return bool(((launches > start[before[-1]]) & (launches < start[place])).any())
+
+
+def _works(trace: Trace, begins: Int64) -> list[bytes]:
+    """For each capture the names and inputs of the ops on its thread until it ends; empty where none is recorded."""
+    events = trace.events
+    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ENDS.match(name) is not None)
+    ops, found = events.rows(Kind.CPU_OP), []
+    for begin in begins.tolist():
+        thread, start = events.thread[begin], events.start_ns[begin]
+        over = ends[(events.thread[ends] == thread) & (events.start_ns[ends] > start)]
+        high = events.start_ns[over[0]] if len(over) else events.ends(ops).max(initial=0)
+        low, end = np.searchsorted(events.start_ns[ops], [start, high])
+        mine = ops[low:end][events.thread[ops[low:end]] == thread]
+        columns = [column[mine] for column in (events.name, events.shapes, events.dtypes) if column is not None]
+        found.append(np.stack(columns).astype(np.int64).tobytes())
+    return found

@@ -1,0 +1,262 @@
+"""The tables of a comparison: what a candidate changed against a base, as `tb-steptime compare --format json` and the
+notebook have it. The JSON is a contract with other programs, whose fields are never renamed.
+
+Times are ns per step, fractions 0-1; null is "not measurable", and of an interval "too few steps to say".
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.comparison.changes import ChangeId
+from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.gates import GateResult
+from tb_steptime.comparison.matching import MatchedBy
+from tb_steptime.comparison.predictions import Prediction
+from tb_steptime.comparison.row_changes import RowChange, TableId
+from tb_steptime.comparison.samples import Status
+from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.waterfall import By, mean_step_ns
+from tb_steptime.ingest.compared import WorkerOfRun
+from tb_steptime.insights.wording.compare import comparison_headline, warning_texts
+from tb_steptime.ranks.scaling import Scaling
+from tb_steptime.tables.notes import ErrorReport, NoteReport, note_report
+from tb_steptime.text.printer import plain
+
+
+class SideReport(msgspec.Struct, frozen=True):
+    """A side: spans of one worker, whose whole steps are compared. run: its name, or that of its folder."""
+
+    run: str
+    worker: str
+    spans: list[str]
+    steps: int
+    step_ns: int
+
+
+class StepChangeReport(msgspec.Struct, frozen=True):
+    """low, high: 95 % interval of the change; distinguishable: 0 is outside of it."""
+
+    base: int
+    candidate: int
+    change: int
+    low: float | None
+    high: float | None
+    distinguishable: bool | None
+
+
+class ChangeReport(msgspec.Struct, frozen=True):
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    low: float | None
+    high: float | None
+
+
+class FigureChangeReport(msgspec.Struct, frozen=True):
+    """Means over the compared steps; null where it is not measurable on that side. low, high: of the change. base_high,
+    candidate_high: upper ends where the figure is only known to lie in a range, which base or candidate begin; change
+    is null then."""
+
+    base: float | None
+    candidate: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    base_high: float | None = None
+    candidate_high: float | None = None
+
+
+class KernelChangeReport(msgspec.Struct, frozen=True):
+    """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step. low, high: of
+    the change; status: "changed" is more than noise and more than a microsecond."""
+
+    base_name: str | None
+    candidate_name: str | None
+    op: str | None
+    module: str | None
+    matched_by: MatchedBy
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    base_calls: float
+    candidate_calls: float
+    low: float | None
+    high: float | None
+    status: Status
+
+
+class RowChangeReport(msgspec.Struct, frozen=True):
+    """An op with its own time on the host, blocking calls with the time for which they block it, or copies of one way.
+    op, phase, source: from where; null for ops."""
+
+    base_name: str | None
+    candidate_name: str | None
+    op: str | None
+    phase: str | None
+    source: str | None
+    matched_by: MatchedBy
+    base_ns: int
+    candidate_ns: int
+    change_ns: int
+    base_calls: float
+    candidate_calls: float
+    low: float | None
+    high: float | None
+    status: Status
+
+
+class ResidualReport(msgspec.Struct, frozen=True):
+    """By how much a part of the step is longer than predicted."""
+
+    part: str
+    ns: int
+
+
+class PredictionReport(msgspec.Struct, frozen=True):
+    """A card of the base that the candidate follows. of: the part of the step whose change is measured, null: the whole
+    step; change: what shows that it was followed. residual: predicted less measured, by part."""
+
+    insight: str
+    change: ChangeId
+    of: str | None
+    predicted_ns: int
+    measured_ns: int
+    low: float | None
+    high: float | None
+    residual: list[ResidualReport]
+
+
+class CandidateReport(msgspec.Struct, frozen=True):
+    """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
+    where one has no GPU. figures: by metric, those that a side has. text is the headline. changes: what the traces
+    show that the candidate does otherwise. scaling: of all ranks, with --ranks, where one of the two has several.
+    """
+
+    run: str
+    worker: str
+    span: list[str]
+    steps: int
+    text: str
+    step_ns: StepChangeReport
+    parts: dict[str, ChangeReport]
+    idle: dict[str, ChangeReport] | None
+    phases: dict[str, ChangeReport]
+    figures: dict[str, FigureChangeReport]
+    kernels: list[KernelChangeReport]
+    ops: list[RowChangeReport]
+    blocking: list[RowChangeReport]
+    copies: list[RowChangeReport]
+    changes: list[ChangeId]
+    predictions: list[PredictionReport]
+    warnings: list[NoteReport]
+    scaling: Scaling | None
+
+
+class ComparisonReport(msgspec.Struct, frozen=True):
+    """base is null where it could not be read."""
+
+    base: SideReport | None
+    candidates: list[CandidateReport]
+    gates: list[GateResult]
+    errors: list[ErrorReport]
+
+
+def side_report(run: WorkerOfRun, side: Side) -> SideReport:
+    return SideReport(side.name, run.worker, _files(run), len(side.step_ns), mean_step_ns(side))
+
+
+def candidate_report(run: WorkerOfRun, comparison: Comparison, scaling: Scaling | None = None) -> CandidateReport:
+    step = comparison.step
+    return CandidateReport(
+        run=comparison.candidate,
+        worker=run.worker,
+        span=_files(run),
+        steps=step.candidate_steps,
+        text=plain(comparison_headline(comparison)),
+        step_ns=StepChangeReport(
+            step.base_ns, step.candidate_ns, step.change_ns, step.low, step.high, step.distinguishable
+        ),
+        parts=_changes(comparison, "part") or {},
+        idle=_changes(comparison, "reason"),
+        phases=_changes(comparison, "phase") or {},
+        figures={
+            each.metric: FigureChangeReport(
+                each.base, each.candidate, each.change, each.low, each.high, each.base_high, each.candidate_high
+            )
+            for each in comparison.figures
+        },
+        kernels=[_kernel(row) for row in table_of("kernels", comparison.tables).rows],
+        ops=_rows(comparison, "ops"),
+        blocking=_rows(comparison, "blocking"),
+        copies=_rows(comparison, "copies"),
+        changes=comparison.changes,
+        predictions=[_prediction(each) for each in comparison.predictions],
+        warnings=list(map(note_report, warning_texts(comparison))),
+        scaling=scaling,
+    )
+
+
+def _files(run: WorkerOfRun) -> list[str]:
+    return [span.path for span in run.spans]
+
+
+def _changes(comparison: Comparison, by: By) -> dict[str, ChangeReport] | None:
+    rows = next((each.rows for each in comparison.waterfalls if each.by == by), None)
+    if rows is None:
+        return None
+    return {row.id: ChangeReport(row.base_ns, row.candidate_ns, row.change_ns, row.low, row.high) for row in rows}
+
+
+def _kernel(row: RowChange) -> KernelChangeReport:
+    return KernelChangeReport(
+        base_name=row.base_name,
+        candidate_name=row.candidate_name,
+        op=row.op,
+        module=row.module,
+        matched_by=row.matched_by,
+        base_ns=row.base_ns,
+        candidate_ns=row.candidate_ns,
+        change_ns=row.change_ns,
+        base_calls=row.base_calls,
+        candidate_calls=row.candidate_calls,
+        low=row.low,
+        high=row.high,
+        status=row.status,
+    )
+
+
+def _rows(comparison: Comparison, of: TableId) -> list[RowChangeReport]:
+    return [
+        RowChangeReport(
+            base_name=row.base_name,
+            candidate_name=row.candidate_name,
+            op=row.op,
+            phase=row.phase,
+            source=row.source,
+            matched_by=row.matched_by,
+            base_ns=row.base_ns,
+            candidate_ns=row.candidate_ns,
+            change_ns=row.change_ns,
+            base_calls=row.base_calls,
+            candidate_calls=row.candidate_calls,
+            low=row.low,
+            high=row.high,
+            status=row.status,
+        )
+        for row in table_of(of, comparison.tables).rows
+    ]
+
+
+def _prediction(each: Prediction) -> PredictionReport:
+    return PredictionReport(
+        insight=each.insight,
+        change=each.change,
+        of=each.of,
+        predicted_ns=each.predicted_ns,
+        measured_ns=each.measured_ns,
+        low=each.low,
+        high=each.high,
+        residual=[ResidualReport(part.part, part.ns) for part in each.residual],
+    )

@@ -1,0 +1,65 @@
+"""Graphs of the same work that are captured again; drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
+from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
+from tests.drawn.timeline import timeline
+
+CALLS = {"b": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture", "g": "cudaGraphLaunch"}
+US = 1_000
+
+
+def drawn(ops: str, calls: str, inputs: dict[str, tuple[str, str]] | None = None) -> Recaptures | None:
+    return recaptures(
+        timeline(
+            f"""
+            step     | 1111111111223333333333 |
+            op       | {ops} |
+            runtime  | {calls} |""",
+            calls=CALLS,
+            names={"m": "aten::mm", "n": "aten::mm", "a": "aten::add"},
+            inputs=inputs or {},
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("ops", "calls", "found"),
+    [
+        # Captured in the first step and in the third, and launched in between.
+        ("..mma...........mma...", ".b..e.g...g....b..e.g.", Recaptures(2, 2, 10 * US, 2 * US)),
+        # Other work in the third step.
+        ("..mma...........aam...", ".b..e.g...g....b..e.g.", None),
+        # Captured twice before any launch: for two sizes, perhaps.
+        ("..mma...........mma...", ".b..e..........b..e.g.", None),
+        # Captured again within one step.
+        ("..ma..ma..............", ".b.egb..e.g.......g...", None),
+        # No op says what is captured.
+        ("......................", ".b..e.g...g....b..e.g.", None),
+    ],
+)
+def test_the_same_work_captured_after_it_ran_is_captured_again(ops: str, calls: str, found: Recaptures | None):
+    assert drawn(ops, calls) == found
+
+
+def test_other_sizes_are_other_work():
+    sizes = {"m": ("[[8,8],[8,8]]", '["float","float"]'), "n": ("[[16,8],[8,8]]", '["float","float"]')}
+    calls = ".b..e.g...g....b..e.g."
+    assert drawn("..m.............n.....", calls, sizes) is None
+    assert drawn("..m.............m.....", calls, sizes) is not None
+    assert drawn("..m.............n.....", calls) is not None  # not recorded, so alike
+
+
+@on_every_real_trace
+def test_only_the_job_in_grad_mode_captures_its_graph_again(path: str):
+    """Its five calls capture in the first, third and fifth: no backward pass ends the graph of the call before."""
+    found = recaptures(read_real(real_path(path)))
+    if not path.endswith("a100_vit_bf16_grad_mode.json.gz"):
+        assert found is None
+        return
+    assert found is not None
+    assert (found.captures, found.steps) == (3, 3)
+    assert found.other_ns is not None and found.step_ns > 50 * found.other_ns
