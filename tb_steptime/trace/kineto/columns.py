@@ -5,7 +5,9 @@ No Python object outlives the block of text that it was decoded from, except one
 
 from __future__ import annotations
 
+import functools
 from array import array
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,8 @@ _IS_WORK = is_in(np.arange(256), DEVICE_KINDS)
 IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+#: By its name, "memory._ts": what gives a column.
+_column = functools.cache(attrgetter)
 #: What Kineto writes for a kernel that no graph launched.
 _NO_NODE = (UNKNOWN, 0)
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
@@ -173,8 +177,7 @@ class Columns:
         self._add_external(external, external_2021, array("i", of["label"]))
         for name, values in of.items():
             if values:
-                owner, _, attribute = name.rpartition(".")
-                getattr(getattr(self, owner) if owner else self, attribute).frombytes(values)
+                _column(name)(self).frombytes(values)
 
     def has_stacks(self) -> bool:
         """Frames of Python, or ops' call stacks."""
@@ -274,10 +277,10 @@ class Columns:
 
     def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
         if not self.after_2021:
-            kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
+            kinds = np.frombuffer(self.labels.kinds, np.uint8).take(label)
             first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
             said = first != UNKNOWN
-            self.after_2021 = bool((said & _OF_A_LAUNCH[kinds]).any())
+            self.after_2021 = bool((said & _OF_A_LAUNCH.take(kinds)).any())
             either = np.where(said, first, second)
             self.took_2021 |= bool((either != first).any())
             self.external.frombytes(either.tobytes())
