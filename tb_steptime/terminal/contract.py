@@ -263,6 +263,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport
+    not_recorded_ns: int
     devices: list[DeviceReport]
     phases: list[PhaseReport]
     blocking_calls: list[BlockingCallReport]

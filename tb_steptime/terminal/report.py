@@ -66,6 +66,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
+        not_recorded_ns=overview.not_recorded_ns,
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
         phases=[_phase(row) for row in host.phases],
         blocking_calls=[_blocking_call(row) for row in host.blocking],
