@@ -3078,8 +3078,8 @@ export interface SearchPage {
 }
 
 /**
- * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
- * reasons: for which it is idle where it does not, as in IdleNs.
+ * A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
+ * step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs.
  */
 export interface Segment {
   id: string;
