@@ -483,10 +483,10 @@ export interface Clocks {
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
  * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
  * None where the bytes of one are not recorded.
- * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
- * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
- * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
- * forward pass launched, as layers do that are split over ranks.
+ * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
+ * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
+ * much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -498,11 +498,18 @@ export interface CollectiveRow {
   bytes: number | null;
   best_rate: number | null;
   running_ns: number;
+  longest_ns: number;
   exposed_ns: number;
   wait_ns: number | null;
   compute_stream_ns: number;
   forward_ns: number;
   in_a_row: InARow | null;
+}
+
+/** A step in ns after several changes; None where too much is unexplained. */
+export interface Combined {
+  ids: string[];
+  step_ns: number | null;
 }
 
 /** Where to look: a range relative to the span's origin, and the step in which it begins. */
@@ -1117,6 +1124,22 @@ export interface FusibleChains {
   compiled: boolean;
 }
 
+/**
+ * What one change gains per step, ns.
+ * gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
+ * low_ns, high_ns  with and without each inferred kind of edge, and wider where more than 5 % is unexplained
+ * gain_after_ns  what it gains after the changes that are listed before it
+ * rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+ */
+export interface Gain {
+  id: string;
+  gain_ns: number | null;
+  low_ns: number | null;
+  high_ns: number | null;
+  gain_after_ns: number | null;
+  rests_on: string[];
+}
+
 /** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
 export interface GapExample {
   step: string;
@@ -1276,7 +1299,8 @@ export interface Hits {
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
  * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
- * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
+ * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
+ * replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1312,6 +1336,7 @@ export interface HostResult {
   bucket_late_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
+  whatif: WhatIf | null;
   recaptures: Recaptures | null;
   between_ops_ns: number;
 }
@@ -2199,11 +2224,11 @@ export interface Obstacle {
 
 /**
  * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
- * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
- * in it, or its own; step and time range.
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
+ * that takes longest in it; step and time range, and what of that comes once.
  */
 export interface OneTimeCost {
-  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
   count: number;
   total_ns: number;
   idle_ns: number;
@@ -2212,6 +2237,7 @@ export interface OneTimeCost {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+  worst_ns: number;
 }
 
 /** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
@@ -2500,7 +2526,7 @@ export interface Parts {
  * worst_*: the longest one.
  */
 export interface Pause {
-  cause: "garbage_collection" | "unexplained";
+  cause: "garbage_collection" | "interrupted" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -3092,6 +3118,19 @@ export interface Segment {
 }
 
 /**
+ * A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
+ * batches; exchanges between ranks; waits of calls for devices; the first two together.
+ */
+export interface Sensitivity {
+  host: number;
+  device: number;
+  loader: number;
+  communication: number;
+  blocking: number;
+  host_and_device: number;
+}
+
+/**
  * One metric over the steps of a span.
  * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
  * measurable here" and then `reason` says why. device is None for figures of the whole process.
@@ -3512,6 +3551,33 @@ export interface Waterfall {
   by: "kernel" | "module" | "op" | "part" | "phase" | "reason";
   rows: Contribution[];
   more: number;
+}
+
+/**
+ * The steady step of a recording and what changes would make of it, those that help most first.
+ * steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
+ * replayed_step_ns  the same step as it was recorded, with its excess, replayed
+ * recorded_step_ns  that step from its start to the next one's
+ * pace              what sets the pace by the sensitivity: the value of a `Bound`
+ * wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+ * unexplained       share of the steady step that no edge explains
+ * unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
+ * trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+ * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+ */
+export interface WhatIf {
+  recorded_step_ns: number;
+  steady_step_ns: number;
+  replayed_step_ns: number;
+  pace: string;
+  sensitivity: Sensitivity;
+  wait_error: number | null;
+  unexplained: number;
+  unlinked: number;
+  trusted: boolean;
+  holds_unprofiled: boolean;
+  changes: Gain[];
+  combined: Combined[];
 }
 
 /**
