@@ -483,10 +483,10 @@ export interface Clocks {
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
  * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
  * None where the bytes of one are not recorded.
- * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
- * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
- * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
- * forward pass launched, as layers do that are split over ranks.
+ * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
+ * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
+ * much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -498,6 +498,7 @@ export interface CollectiveRow {
   bytes: number | null;
   best_rate: number | null;
   running_ns: number;
+  longest_ns: number;
   exposed_ns: number;
   wait_ns: number | null;
   compute_stream_ns: number;
@@ -977,6 +978,39 @@ export interface Evidence {
 export interface EvidenceRow {
   table: string;
   key: string;
+}
+
+/** An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops. */
+export interface ExcessName {
+  name: string | null;
+  ns: number;
+}
+
+/**
+ * How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
+ * step: what is not known to be excess is a part of the steady step.
+ */
+export interface ExcessNs {
+  once: number;
+  interrupted: number;
+  periodic: number;
+  profiler: number;
+  edge: number;
+  unknown: number;
+}
+
+/**
+ * Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
+ * of the longest; names: with most of it, most first.
+ */
+export interface ExcessRow {
+  kind: "edge" | "interrupted" | "once" | "periodic" | "profiler" | "unknown";
+  total_ns: number;
+  count: number;
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  names: ExcessName[];
 }
 
 /**
@@ -2199,11 +2233,11 @@ export interface Obstacle {
 
 /**
  * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
- * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
- * in it, or its own; step and time range.
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
+ * that takes longest in it; step and time range, and what of that comes once.
  */
 export interface OneTimeCost {
-  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
   count: number;
   total_ns: number;
   idle_ns: number;
@@ -2212,6 +2246,7 @@ export interface OneTimeCost {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+  worst_ns: number;
 }
 
 /** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
@@ -2440,7 +2475,9 @@ export interface Overhead {
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
  * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
- * wrong with the recording; repaired first, then what was left out, then what is only said.
+ * wrong with the recording; repaired first, then what was left out, then what is only said. steady_step_ns: the median
+ * of what steps take without excess, None where they could not be computed; excess: over the steps by kind, the most
+ * first.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -2459,6 +2496,8 @@ export interface OverviewResult {
   communication: Communication | null;
   cut_short: boolean;
   findings: Finding[];
+  steady_step_ns: number | null;
+  excess: ExcessRow[];
 }
 
 /**
@@ -2500,7 +2539,7 @@ export interface Parts {
  * worst_*: the longest one.
  */
 export interface Pause {
-  cause: "garbage_collection" | "unexplained";
+  cause: "garbage_collection" | "interrupted" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -3306,9 +3345,9 @@ export interface StepMark {
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
- * work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
- * while the profiler itself works.
+ * before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
+ * the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
+ * follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
  */
 export interface StepRow {
   name: string;
@@ -3322,6 +3361,8 @@ export interface StepRow {
   once_ns: number;
   after_recording_ns: number;
   profiler_ns: number;
+  steady_ns: number;
+  excess_ns: ExcessNs;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -22,6 +22,7 @@ from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
+from tb_steptime.insights.wording.excess import excess_sentences
 from tb_steptime.insights.wording.gaps import (
     UNKNOWN_HEADLINE,
     UNKNOWN_JOB,
@@ -62,6 +63,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         notes=_notes(facts, guarded, failed),
         shown_step=_shown_step(insights),
         quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
+        excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
     )
 
 
