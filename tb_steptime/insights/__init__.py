@@ -11,6 +11,7 @@ from tb_steptime.insights.added_gains import sum_of_gains
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.data_quality import quality_lines, weighed
+from tb_steptime.insights.excess import excess_sentences
 from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
@@ -22,7 +23,6 @@ from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.wording import TITLES, result_notes
-from tb_steptime.insights.wording.excess import excess_sentences
 from tb_steptime.insights.wording.gaps import (
     UNKNOWN_HEADLINE,
     UNKNOWN_JOB,

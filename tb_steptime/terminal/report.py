@@ -14,8 +14,8 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
+from tb_steptime.insights.excess import sentence
 from tb_steptime.insights.wording.card_text import why_lowered
-from tb_steptime.insights.wording.excess import sentence
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
