@@ -506,6 +506,12 @@ export interface CollectiveRow {
   in_a_row: InARow | null;
 }
 
+/** A step in ns after several changes; None where too much is unexplained. */
+export interface Combined {
+  ids: string[];
+  step_ns: number | null;
+}
+
 /** Where to look: a range relative to the span's origin, and the step in which it begins. */
 export interface CommRange {
   step: string;
@@ -1151,6 +1157,22 @@ export interface FusibleChains {
   compiled: boolean;
 }
 
+/**
+ * What one change gains per step, ns.
+ * gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
+ * low_ns, high_ns  with and without each inferred kind of edge, and wider where more than 5 % is unexplained
+ * gain_after_ns  what it gains after the changes that are listed before it
+ * rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+ */
+export interface Gain {
+  id: string;
+  gain_ns: number | null;
+  low_ns: number | null;
+  high_ns: number | null;
+  gain_after_ns: number | null;
+  rests_on: string[];
+}
+
 /** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
 export interface GapExample {
   step: string;
@@ -1310,7 +1332,8 @@ export interface Hits {
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
  * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
- * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
+ * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
+ * replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1346,6 +1369,7 @@ export interface HostResult {
   bucket_late_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
+  whatif: WhatIf | null;
   recaptures: Recaptures | null;
   between_ops_ns: number;
 }
@@ -3117,8 +3141,8 @@ export interface SearchPage {
 }
 
 /**
- * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
- * reasons: for which it is idle where it does not, as in IdleNs.
+ * A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
+ * step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs.
  */
 export interface Segment {
   id: string;
@@ -3128,6 +3152,19 @@ export interface Segment {
   hatched: boolean;
   works: boolean;
   reasons: string[];
+}
+
+/**
+ * A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
+ * batches; exchanges between ranks; waits of calls for devices; the first two together.
+ */
+export interface Sensitivity {
+  host: number;
+  device: number;
+  loader: number;
+  communication: number;
+  blocking: number;
+  host_and_device: number;
 }
 
 /**
@@ -3553,6 +3590,33 @@ export interface Waterfall {
   by: "kernel" | "module" | "op" | "part" | "phase" | "reason";
   rows: Contribution[];
   more: number;
+}
+
+/**
+ * The steady step of a recording and what changes would make of it, those that help most first.
+ * steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
+ * replayed_step_ns  the same step as it was recorded, with its excess, replayed
+ * recorded_step_ns  that step from its start to the next one's
+ * pace              what sets the pace by the sensitivity: the value of a `Bound`
+ * wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+ * unexplained       share of the steady step that no edge explains
+ * unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
+ * trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+ * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+ */
+export interface WhatIf {
+  recorded_step_ns: number;
+  steady_step_ns: number;
+  replayed_step_ns: number;
+  pace: string;
+  sensitivity: Sensitivity;
+  wait_error: number | null;
+  unexplained: number;
+  unlinked: number;
+  trusted: boolean;
+  holds_unprofiled: boolean;
+  changes: Gain[];
+  combined: Combined[];
 }
 
 /**

@@ -35,6 +35,7 @@ from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, st
 from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
+from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -78,7 +79,8 @@ class HostResult(msgspec.Struct, frozen=True):
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
     between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
-    runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
+    runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
+    replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -114,6 +116,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_late_ns: int = 0
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
+    whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     between_ops_ns: int = 0
 
@@ -135,13 +138,14 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
+    replayed = what_if(trace)
     return HostResult(
         unknown=None,
         start_ns=low,
         end_ns=high,
         mean_step_ns=mean.step_ns,
         steps=_steps(trace, device, aggregates),
-        bound=_bound(mean, launches),
+        bound=_bound(mean, launches, replayed),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
         with_stack=trace.job.with_stack,
@@ -167,6 +171,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
+        whatif=replayed,
         recaptures=recaptures(trace),
     )
 
@@ -193,7 +198,10 @@ def _of_host_alone(trace: Trace) -> HostResult:
     )
 
 
-def _bound(mean: StepAggregates, launches: LaunchFigures) -> Bound:
+def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None) -> Bound:
+    """By what a replayed step is sensitive to; where a replay is not to be trusted, by the idle time of the device."""
+    if replayed is not None and replayed.trusted:
+        return Bound(replayed.pace)
     works = mean.works_of(0)
     pace = Pace(
         mean.idle_of(0), mean.bubble_ns(0), works.total_ns, works.communication, launches.starved_share

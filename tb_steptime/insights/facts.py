@@ -19,6 +19,7 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
 if TYPE_CHECKING:
@@ -128,6 +129,12 @@ class Facts:
     def idle(self) -> IdleNs | None:
         """Of the span's main device, the mean step's idle time by reason, as far as it is judged; None without one."""
         return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
+
+    @property
+    def replayed(self) -> WhatIf | None:
+        """The replay of a step, where it decides; None where the recording does not allow one that is to be trusted."""
+        found = self.host.whatif
+        return found if found is not None and found.trusted else None
 
     def share(self, ns: float) -> float:
         """Of the mean step without what is left out: as verdicts and cards count."""

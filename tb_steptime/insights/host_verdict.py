@@ -1,6 +1,7 @@
 """What limits the step, in a sentence, and how sure that is: one verdict for the overview, the Host view, the report.
 
-idle of the span's main device -> bound (metrics/idle/bottleneck.py) -> sentence and confidence
+a replayed step -> what it is sensitive to (replay/sensitivity.py)       -> bound -> sentence and confidence
+                   else idle of the main device (metrics/idle/bottleneck.py)
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, 
 from tb_steptime.insights.little_verdict import sentence_of_little
 from tb_steptime.insights.rules.host.long_waits import main_wait
 from tb_steptime.insights.rules.host.unrecorded_work import hidden_in_graphs
-from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
+from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
@@ -34,6 +35,25 @@ _SENTENCES = {
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
+#: The same where a replay decides, with the number that does. {left}: of the step, if that part took no time.
+_PACES = {
+    Bound.HOST: "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the "
+    "pace.",
+    Bound.GPU: "A step takes {step}, and with an instant CPU it would still take est. {left}: {gpu} sets the pace.",
+    Bound.INPUT: "A step takes {step}, and without waits for input data it would take est. {left}: the loader sets the "
+    "pace.",
+    Bound.SYNC: "A step takes {step}, and if no call waited for {gpu} it would take est. {left}: blocking calls set "
+    "the pace.",
+    Bound.COMMUNICATION: "A step takes {step}, and with instant communication it would take est. {left}: the exchange "
+    "with other ranks sets the pace.",
+    Bound.DEPENDENCY: "A step takes {step}, and with an instant CPU it would still take est. {left}, in which no "
+    "stream of {gpu} is busy for long: work waits for another stream, another GPU or an event.",
+}
+_ABOVE_ALL = (
+    "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the pace, "
+)
+_IN_ONE_PAUSE = f"{_ABOVE_ALL}above all by one pause of {{pause}} in step {{at}}."
+_IN_ONE_THING = f"{_ABOVE_ALL}above all in {{doing}}."
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
@@ -100,6 +120,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if bound is Bound.GPU and waits_for_queue(facts):
         return _FULL_QUEUE
+    if facts.replayed is not None:
+        return _pace_template(facts.host, idle)
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
@@ -111,6 +133,30 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
         return _ONE_THING
     return _SENTENCES[bound]
+
+
+def _pace_template(host: HostResult, idle: IdleNs) -> str:
+    if host.bound is Bound.HOST and _one_pause(host, idle):
+        return _IN_ONE_PAUSE
+    if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
+        return _IN_ONE_THING
+    busy = host.bound is Bound.GPU and idle.total_ns < IDLE_FRACTION * host.mean_step_ns
+    return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
+
+
+def _left_ns(facts: Facts) -> int | None:
+    """What a step would still take without what does not set its pace, or without what does if that can go away."""
+    found = facts.replayed
+    if found is None:
+        return None
+    parts = {
+        Bound.HOST: found.sensitivity.device,
+        Bound.INPUT: found.sensitivity.loader,
+        Bound.SYNC: found.sensitivity.blocking,
+        Bound.COMMUNICATION: found.sensitivity.communication,
+    }
+    left = parts.get(facts.host.bound, found.sensitivity.host)
+    return round(facts.step_ns * min(left / max(found.steady_step_ns, 1), 1.0))
 
 
 def _unknown(facts: Facts, idle: IdleNs) -> str:
@@ -138,7 +184,9 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
+        "device": text(device),
         "step": ns(facts.step_ns),
+        "left": ns(_left_ns(facts)),
         "share": fraction(1 - share),
         "idle": fraction(share),
         "unrecorded": fraction(facts.share(idle.unrecorded_work)),
@@ -184,13 +232,16 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
         return confidence(facts, Confidence.MEDIUM, slowed)
-    if not _holds_unprofiled(host, idle):
+    if not _holds_unprofiled(facts, idle):
         return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
     return confidence(facts, Confidence.HIGH, phrase("It would be the same if profiling had doubled the CPU's time."))
 
 
-def _holds_unprofiled(host: HostResult, idle: IdleNs) -> bool:
+def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
     """Whether the verdict is the same if the host took half of the time to launch."""
+    if facts.replayed is not None:
+        return facts.replayed.holds_unprofiled
+    host = facts.host
     names = ("cpu_work", "nothing_recorded", "launch_latency")
     pace = _pace(host, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
     return judge(pace) is host.bound

@@ -1,6 +1,6 @@
 """What devices do, and why each activity begins when it does.
 
-launch      call --lag--> activity                         from the end of the call
+launch      call --lag--> activity                         from the end of the call, or its beginning where that fits
 stream      activity --lag--> the next one of its stream
 crossing    the end of another stream's work just before a start that nothing else explains
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.replay.host import Host
+from tb_steptime.replay.host import Host, Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -19,6 +19,8 @@ from tb_steptime.trace.table import Bool, Float64, Int64, median
 
 #: The hardware takes no longer between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
+#: Work that begins this long before its call returns does not wait for the return.
+EARLY_NS = 10_000
 _NEVER = -(1 << 62)
 
 
@@ -72,10 +74,12 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     ended = work.end_ns[work.previous] if len(work) else begun
     gap = begun - ended
     launch_lag = _launch_lag(host, work, returned, ended)
+    early = _during_call(host, work, returned)
     queued = follows & known & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
-    ready = np.maximum(np.where(known, returned + launch_lag, _NEVER), np.where(follows, ended + order_lag, _NEVER))
+    called = np.where(early, begun, returned + launch_lag)
+    ready = np.maximum(np.where(known, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
     recorded, told = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
     delay = np.where(ready > _NEVER, begun - ready, 0)
@@ -87,10 +91,11 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~told, delay, 0)
     shared = _beside_others(work) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
-    launch = np.full(len(work), launch_lag, np.int64) + left
+    launch = np.where(early, begun - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
+    caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
     parts = [
-        edges_of(EdgeKind.LAUNCH, work.item[known] + len(host), number[known] + base, launch[known]),
+        edges_of(EdgeKind.LAUNCH, caller[known], number[known] + base, launch[known]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
         edges_of(
@@ -103,6 +108,16 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     ]
     unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
     return Starts(joined(parts), np.where(shared, 0, unexplained), np.where(shared, left, 0))
+
+
+def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
+    """Which activities begin while their call still runs, as copies of pageable memory do, or a copy that its call
+    waits for: they follow the beginning of the call."""
+    if not len(host):
+        return np.zeros(len(work), bool)
+    ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
+    found: Bool = ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS)
+    return found
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:

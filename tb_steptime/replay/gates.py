@@ -29,11 +29,26 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
     return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None
 
 
-def recorded_step(trace: Trace, name: str) -> int:
-    """From the start of the step of this name to that of the next one; of the last one its length, ns. What the loop
+def unlinked(graph: Graph) -> float:
+    """The share of the work of devices whose launch is not recorded. On each stream what runs before the first work
+    with a launch is from before the recording, and does not count."""
+    linked = np.zeros(len(graph), bool)
+    linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
+    if not linked.any():
+        return 1.0
+    begun = graph.start_ns[linked]
+    first = np.full(int(graph.track.max()) + 1, int(begun.min()))
+    track = graph.track[linked]
+    first[track[::-1]] = begun[::-1]  # nodes are in the order of their starts, and the first one is written last
+    counts = graph.on_device & (graph.start_ns >= first[graph.track])
+    missing = int(graph.own_ns[counts & ~linked].sum())
+    return missing / max(int(graph.own_ns[counts].sum()), 1)
+
+
+def recorded_step(trace: Trace, place: int) -> int:
+    """From the start of the step at this place to that of the next one; of the last one its length, ns. What the loop
     does between two marks is part of it."""
     steps = find_steps(trace)
-    place = [step.name for step in steps.steps].index(name)
     last = place == len(steps.steps) - 1
     until = steps.end_ns[place] if last else steps.start_ns[place + 1]
     return max(int(until - steps.start_ns[place]), 1)

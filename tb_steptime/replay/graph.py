@@ -18,7 +18,7 @@ from tb_steptime.replay.device import Activities, find_activities, start_edges
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64, UInt8
+from tb_steptime.trace.table import Bool, Int64, UInt8, is_in
 
 #: A synchronize returns within this time after the work that it waits for; one that waits for nothing takes no longer.
 RETURN_NS = 30_000
@@ -88,15 +88,19 @@ def build_graph(trace: Trace) -> Graph:
     waits, held = _returns(host, work)
     start = np.concatenate((host.begin_ns, host.start_ns, work.start_ns))
     end = np.concatenate((host.start_ns, host.end_ns, work.end_ns))
-    own, release = end - start, np.zeros(len(start), np.int64)
+    release = np.zeros(len(start), np.int64)
+    start[count : 2 * count] += np.minimum(host.queue_ns, host.end_ns - host.start_ns)
+    own = end - start
     heads, orphans = np.flatnonzero(host.first), np.flatnonzero((work.item < 0) & (work.previous < 0)) + 2 * count
     release[heads], release[orphans] = start[heads], start[orphans]
     of_workers = is_multiprocess(loader_iterators(trace)) is True
-    batches = batch_edges(host, of_workers)
+    paced, batches = batch_edges(host, of_workers)
     # a call that waits, and a wait for a batch that workers make, are empty nodes at their return
-    empty = np.concatenate((np.flatnonzero(waits) + count, batches.after))
+    empty = np.concatenate((np.flatnonzero(waits), paced)) + count
     own[empty] = 0
     start[empty] = end[empty]
+    unpaced = paced[~is_in(paced + count, batches.after)] + count
+    release[unpaced] = start[unpaced]
     unexplained = np.zeros(len(start), np.int64)
     idle = np.flatnonzero((host.role == Role.WAIT) & host.drains & ~waits) + count
     unexplained[idle] = np.maximum(own[idle] - RETURN_NS, 0)
@@ -105,8 +109,7 @@ def build_graph(trace: Trace) -> Graph:
     unexplained[2 * count :] = begun.unexplained_ns
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    edges = joined([lanes, begun.edges, held, batches])
-    _of_own_copy(edges, start, end, own, count)
+    edges = joined([lanes, begun.edges, held, batches, _room(host, work)])
     role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
     contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
     event = np.concatenate((np.full(count, -1), host.row, work.row))
@@ -117,16 +120,19 @@ def build_graph(trace: Trace) -> Graph:
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     """Which items return because the work of a device has ended, and the edges from that work to them."""
     ends = np.argsort(work.end_ns, kind="stable")
-    calls = np.flatnonzero(host.role == Role.WAIT)
+    allocates = host.role == Role.ALLOCATE
+    calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))
     back = host.end_ns[calls]
     last = np.searchsorted(work.end_ns[ends], back, side="right") - 1
     by = ends[np.maximum(last, 0)] if len(ends) else last
     ended = np.where(last >= 0, work.end_ns[by], 0) if len(ends) else np.zeros(len(calls), np.int64)
-    holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS)
+    # calls that give memory back wait for a device that has nothing more to do, or for none
+    drained = np.searchsorted(np.sort(work.start_ns), back, side="right") == last + 1
+    holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS) & (drained | ~allocates[calls])
     lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
     waits = np.zeros(len(host), bool)
     waits[calls[holds]] = True
-    sure = np.full(int(holds.sum()), holds.mean() if len(holds) else 1.0)
+    sure = np.full(int(holds.sum()), holds[~allocates[calls]].mean() if (~allocates[calls]).any() else 1.0)
     base = 2 * len(host)
     edges = edges_of(
         EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
@@ -134,11 +140,16 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     return waits, edges
 
 
-def _of_own_copy(edges: Edges, start: Int64, end: Int64, own: Int64, count: int) -> None:
-    """A call that waits for its own copy launches it from where the call begins: at the end of the stretch before."""
-    early = (edges.kind == EdgeKind.LAUNCH) & (own[edges.before] == 0) & (start[edges.before] > start[edges.after])
-    edges.before[early] -= count
-    edges.lag_ns[early] = np.maximum(start[edges.after[early]] - end[edges.before[early]], 0)
+def _room(host: Host, work: Activities) -> Edges:
+    """From the work that ended last to a launch that then found room in the full queue."""
+    calls = np.flatnonzero(host.queue_ns)
+    found, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
+    last = np.searchsorted(work.end_ns[ends], found, side="right") - 1
+    calls, found, by = calls[last >= 0], found[last >= 0], ends[last[last >= 0]]
+    lag = found - work.end_ns[by]
+    near = lag < RETURN_NS
+    base = 2 * len(host)
+    return edges_of(EdgeKind.QUEUE, by[near] + base, calls[near] + len(host), lag[near])
 
 
 def _numbered(graph: Graph) -> Graph:

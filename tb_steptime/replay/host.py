@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
@@ -20,8 +22,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
-#: A wait for a batch that is longer is one for its making; others only take it off the queue.
-READY_NS = 1_000_000
+#: A wait for a batch that is longer, and takes this share of the time between two waits, is one for its making; others
+#: only take it off the queue.
+READY_NS, LATE_FRACTION = 1_000_000, 0.05
 #: So many workers may give their batches at once, and then make the next ones.
 BURST = 8
 
@@ -34,6 +37,7 @@ class Role(enum.IntEnum):
     WAIT = 2  # a call that waits for a device
     LOADER = 3  # a wait for a batch, or its making where the thread does that itself
     ACTIVITY = 4  # of a device
+    ALLOCATE = 5  # a call that asks for memory or gives it back
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,7 @@ class Host:
     first      bool: the first item of its lane
     role       uint8, a `Role`
     drains     bool: a call that does nothing but wait
+    queue_ns   int64, what a launch waits for room in the full queue of its device
     """
 
     row: Int64
@@ -57,6 +62,7 @@ class Host:
     first: Bool
     role: UInt8
     drains: Bool
+    queue_ns: Int64
 
     def __len__(self) -> int:
         return len(self.row)
@@ -67,7 +73,8 @@ def find_host(trace: Trace) -> Host:
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
-    row = distinct_in(np.concatenate((called[called >= 0], waiting, loads)))
+    memory = block.row[block.kind == Blocks.ALLOCATOR]
+    row = distinct_in(np.concatenate((called[called >= 0], waiting, loads, memory)))
     lane = host_lanes(trace)[events.thread[row]]
     order = np.lexsort((events.start_ns[row], lane))
     row, lane = row[order], lane[order]
@@ -75,10 +82,21 @@ def find_host(trace: Trace) -> Host:
     reach = _reach(events.ends(row), lane)
     begin = np.where(first, _lane_starts(trace, events.start_ns[row], lane), np.append(0, reach)[: len(row)])
     role = np.full(len(row), Role.CALL, np.uint8)
+    role[is_in(row, memory)] = Role.ALLOCATE
     role[is_in(row, waiting)] = Role.WAIT
     role[is_in(row, loads)] = Role.LOADER
     start = np.maximum(events.start_ns[row], begin)
-    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs))
+    queue = _queue_ns(trace, row)
+    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs), queue)
+
+
+def _queue_ns(trace: Trace, row: Int64) -> Int64:
+    """What the calls of these rows wait for room in a full queue."""
+    wait = np.zeros(len(trace.events), np.int64)
+    for device in devices_with_activity(trace):
+        stalled = stalled_launches(trace, device)
+        wait[stalled.call] = stalled.wait_ns
+    return wait[row]
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
@@ -103,16 +121,20 @@ def host_edges(host: Host) -> Edges:
     )
 
 
-def batch_edges(host: Host, of_workers: bool) -> Edges:
-    """From one wait for workers to the next: after a wait no batch is ready, so these make all that are taken up to the
-    next wait. Waits far apart are hiccups."""
+def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
+    """Items that wait for workers, and edges from one to the next: after a wait no batch is ready, so workers make all
+    that are taken up to the next wait. Waits far apart are hiccups; without two near each other none is of a pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
-    place = np.flatnonzero(host.end_ns[loads] - host.start_ns[loads] > READY_NS) if of_workers else loads[:0]
+    wait = host.end_ns[loads] - host.start_ns[loads]
+    apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0
+    late = (wait > READY_NS) & (wait > LATE_FRACTION * apart)
+    place = np.flatnonzero(late) if of_workers else loads[:0]
     waited = loads[place]
     pair = (np.diff(place) <= BURST) & (np.diff(host.lane[waited]) == 0)
     before, after = waited[:-1][pair], waited[1:][pair]
     lag = host.end_ns[after] - host.end_ns[before]
-    return edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
+    edges = edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
+    return distinct_in(np.concatenate((before, after))), edges
 
 
 def host_lanes(trace: Trace) -> Int64:

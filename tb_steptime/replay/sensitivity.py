@@ -11,19 +11,19 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.steady import SteadyStep, device_share, step_length
+from tb_steptime.replay.steady import SteadyStep, step_length
 from tb_steptime.replay.sweep import EdgeKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool
 
 #: A part limits a step from this share of it on; below that several hold each other.
 LIMITS = 0.1
-#: Blocking calls are the cause where their removal gives this share of the best.
-BLOCKS = 0.8
+#: A wait can go away altogether, while nothing becomes instant: it is the cause where it gives this share of the best.
+WAITS = 2 / 3
 #: Host and device together, where neither alone matters: a chain between them.
 CHAIN = 0.5
-#: In a chain the part that holds this share of the critical path sets the pace.
-MOSTLY = 2 / 3
+#: A step that neither an instant host nor an instant device shortens is that of a stream with so much to do.
+BUSY = 2 / 3
 
 
 class Sensitivity(msgspec.Struct, frozen=True):
@@ -71,6 +71,9 @@ def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
     own = step.graph.own_ns.copy()
     own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
     edges = step.graph.edges
+    # work that begins while its call runs follows the call's beginning by a part of the call's own time
+    inside = (edges.kind == EdgeKind.LAUNCH) & (step.graph.role[edges.before] == Role.STRETCH) & nodes[edges.before]
+    edges = replace(edges, lag_ns=np.where(inside, np.rint(edges.lag_ns * by).astype(np.int64), edges.lag_ns))
     if by == 0:
         slack = (step.graph.unexplained_ns + step.graph.contended_ns)[edges.after]
         lag = np.where(nodes[edges.after], np.maximum(edges.lag_ns - slack, np.minimum(edges.lag_ns, 0)), edges.lag_ns)
@@ -98,21 +101,23 @@ def without_batches(step: SteadyStep) -> SteadyStep:
 def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
     """What sets the pace: one part, or a dependency where host and device wait for each other. It is unknown where no
     part does that can be replayed."""
-    gains = {
-        Bound.HOST: step_ns - said.host,
-        Bound.GPU: step_ns - said.device,
+    waits = {
+        Bound.SYNC: step_ns - said.blocking,
         Bound.INPUT: step_ns - said.loader,
         Bound.COMMUNICATION: step_ns - said.communication,
     }
-    best = max(gains, key=gains.__getitem__)
-    blocking = step_ns - said.blocking
-    if blocking >= BLOCKS * gains[best] and blocking > LIMITS * step_ns:
-        return Bound.SYNC
-    if gains[best] > LIMITS * step_ns:
+    works = {Bound.HOST: step_ns - said.host, Bound.GPU: step_ns - said.device}
+    wait, best = max(waits, key=waits.__getitem__), max(works, key=works.__getitem__)
+    if waits[wait] > LIMITS * step_ns and waits[wait] >= WAITS * works[best]:
+        return wait
+    if works[best] > LIMITS * step_ns:
         return best
     if step_ns - said.host_and_device <= CHAIN * step_ns:
         return Bound.UNKNOWN
-    share = device_share(step)
-    if share > MOSTLY:
-        return Bound.GPU
-    return Bound.HOST if share < 1 - MOSTLY else Bound.DEPENDENCY
+    return Bound.GPU if _busiest_ns(step) > BUSY * step_ns else Bound.DEPENDENCY
+
+
+def _busiest_ns(step: SteadyStep) -> int:
+    """What the stream with most work has to do in a step."""
+    graph = step.graph
+    return int(np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max())

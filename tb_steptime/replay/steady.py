@@ -13,7 +13,7 @@ import numpy as np
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, repeated_starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -32,13 +32,13 @@ class SteadyStep:
 
     repeats   whether the recording shows that steps follow each other
     links     edges from a node of a step (before) to a node of the next one (after), by `after`
-    name      of the step that was chosen
+    number    which step was chosen
     """
 
     graph: Graph
     links: Edges
     repeats: bool
-    name: str
+    number: int
 
 
 def less_excess(graph: Graph, excess: Excess) -> Graph:
@@ -72,8 +72,9 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
     return np.where(lost, -1, step)
 
 
-def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
-    """The step of middle length, of those with the usual number of nodes; None where no step has any."""
+def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
+    """The step of middle length, of those with the usual number of nodes, or the chosen one; None where no step has any
+    nodes."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
@@ -84,14 +85,14 @@ def steady_step(trace: Trace, graph: Graph) -> SteadyStep | None:
     candidates = np.flatnonzero(size == usual)
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
-    candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)]
+    candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)] if chosen is None else np.array([chosen])
     repeats = steps.by != "recording"
     if repeats:
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
-    found = [SteadyStep(*_cut(graph, step == each), repeats, steps.steps[each].name) for each in candidates.tolist()]
+    found = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
         found = [_with_tail(found[0], steps.steps[0])]
-    lengths = [step_length(each) for each in found]
+    lengths = [step_length(each) for each in found] if len(found) > 1 else [0]
     return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
 
 
@@ -122,7 +123,9 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     # edges from the step before: the same place of that step is its last node on the same track
     place = np.cumsum(mine) - 1
     entering = mine[graph.edges.after] & ~mine[graph.edges.before]
-    outside = graph.edges.where(entering & is_in(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN)))
+    outside = graph.edges.where(
+        entering & is_in(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN, EdgeKind.QUEUE))
+    )
     track = graph.track[outside.before]
     there = is_in(track, tracks)
     outside, track = outside.where(there), track[there]
@@ -157,41 +160,10 @@ def step_length(step: SteadyStep) -> int:
     """What a step takes in ns: the larger of the periods of host and device once it repeats; where steps are not shown,
     from the first start to the last end of the recording."""
     graph, copies = step.graph, COPIES if step.repeats else 1
-    own, release, edges = _repeated(step, copies)
-    began = starts(own, release, edges)
-    ended = (began + own).reshape(copies, len(graph))
+    began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
+    ended = began + graph.own_ns
     if copies == 1:
         return int(ended.max() - began.min())
-    reach = np.array([ended[:, part].max(axis=1) for part in (graph.on_device, ~graph.on_device) if part.any()])
     half = copies // 2
-    return int(((reach[:, -1] - reach[:, half - 1]) // (copies - half)).max())
-
-
-def device_share(step: SteadyStep) -> float:
-    """The share of work of devices in the own time on the critical path of the repeated step."""
-    copies = COPIES if step.repeats else 1
-    own, release, edges = _repeated(step, copies)
-    began = starts(own, release, edges)
-    ends = began + own
-    on_device = np.tile(step.graph.on_device, copies)
-    first = np.searchsorted(edges.after, np.arange(len(own) + 1))
-    node, host, device = int(np.argmax(ends)), 0, 0
-    while True:
-        device, host = device + on_device[node] * own[node], host + ~on_device[node] * own[node]
-        into = slice(first[node], first[node + 1])
-        allowed = ends[edges.before[into]] + edges.lag_ns[into]
-        if not len(allowed) or allowed.max() < began[node]:
-            return float(device / max(device + host, 1))
-        node = int(edges.before[into][int(np.argmax(allowed))])
-
-
-def _repeated(step: SteadyStep, copies: int) -> tuple[Int64, Int64, Edges]:
-    """Own times, releases and edges of so many copies of the step in a row."""
-    size = len(step.graph)
-    inner = [_moved(step.graph.edges, size * n, size * n) for n in range(copies)]
-    outer = [_moved(step.links, size * n, size * (n + 1)) for n in range(copies - 1)]
-    return np.tile(step.graph.own_ns, copies), np.tile(step.graph.release_ns, copies), joined(inner + outer)
-
-
-def _moved(edges: Edges, before: int, after: int) -> Edges:
-    return replace(edges, before=edges.before + before, after=edges.after + after)
+    parts = [part for part in (graph.on_device, ~graph.on_device) if part.any()]
+    return max(int(ended[-1, part].max() - ended[half - 1, part].max()) // (copies - half) for part in parts)

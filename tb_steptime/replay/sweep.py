@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from tb_steptime.trace.kineto.native.choice import sweep_function
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8
 
 
@@ -24,6 +25,7 @@ class EdgeKind(enum.IntEnum):
     CROSSING = 4  # work of another stream that ended just before; inferred
     RETURN = 5  # a blocking call returns after the work that it waits for; inferred
     BATCH = 6  # a worker makes the next batch
+    QUEUE = 7  # a launch finds room when work before it has begun; inferred
 
 
 #: Edges that times show and that no record says.
@@ -49,8 +51,8 @@ class Edges:
     def __len__(self) -> int:
         return len(self.before)
 
-    def where(self, kept: Bool | Int64) -> Edges:
-        """These edges alone, by a mask or by number, in their order."""
+    def where(self, kept: Bool | Int64 | slice) -> Edges:
+        """These edges alone, by a mask, by number or by range, in their order."""
         return Edges(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
@@ -68,12 +70,35 @@ def joined(parts: list[Edges]) -> Edges:
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
     """When each node starts, in ns: at its release, or later when an edge says so."""
-    end, began = [0] * len(duration_ns), release_ns.tolist()
-    first = np.searchsorted(edges.after, np.arange(len(duration_ns) + 1)).tolist()
-    before, lag = edges.before.tolist(), edges.lag_ns.tolist()
-    for node, lasts in enumerate(duration_ns.tolist()):
-        start = began[node]
-        for edge in range(first[node], first[node + 1]):
-            start = max(start, end[before[edge]] + lag[edge])
-        began[node], end[node] = start, start + lasts
-    return np.array(began, np.int64)
+    found: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
+    return found
+
+
+def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
+    """The same of copies in a row, one row for each. links: edges from a node to one of the next copy."""
+    columns = [duration_ns, release_ns]
+    for each in (edges, links):
+        first = np.cumsum(np.append(0, np.bincount(each.after, minlength=len(duration_ns))))
+        columns += [first, each.before, each.lag_ns]
+    if sweep := sweep_function():
+        lasts, release, *others = (each.astype(np.int64, copy=False).tobytes() for each in columns)
+        found = np.frombuffer(sweep(lasts, release, *others, copies), np.int64)
+        return found.reshape(copies, -1)
+    return _swept(columns, copies)
+
+
+def _swept(columns: list[Int64], copies: int) -> Int64:
+    """As `sweep.c` does it."""
+    lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
+    rows, ends = list[list[int]](), list[int]()
+    for copy in range(copies):
+        row, earlier, ends = list(release), ends, [0] * len(lasts)
+        for node, own in enumerate(lasts):
+            start = row[node]
+            for edge in range(first[node], first[node + 1]):
+                start = max(start, ends[before[edge]] + lag[edge])
+            for edge in range(link_first[node], link_first[node + 1]) if copy else ():
+                start = max(start, earlier[link_before[edge]] + link_lag[edge])
+            row[node], ends[node] = start, start + own
+        rows.append(row)
+    return np.array(rows, np.int64).reshape(copies, -1)

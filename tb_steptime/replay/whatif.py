@@ -6,17 +6,21 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.replay.changes import Named, changes
-from tb_steptime.replay.gates import recorded_step, wait_error
+from tb_steptime.replay.gates import recorded_step, unlinked, wait_error
 from tb_steptime.replay.graph import Graph, build_graph
-from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict, without
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sensitivity import Sensitivity, scaled, sensitivity, verdict, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
 
 #: With a larger share of unexplained time no gain is said; with more than the other share the interval says so.
 NO_GAIN, WIDER = 0.2, 0.05
+#: A step that is replayed with a larger error is another one; one that is mostly excess shows little of later steps.
+MOST_ERROR, MOSTLY = 0.1, 0.5
 #: An inferred kind of edge that moves a gain by this share of the step is one that the gain rests on.
 RESTS = 0.05
 
@@ -54,6 +58,9 @@ class WhatIf(msgspec.Struct, frozen=True):
     pace              what sets the pace by the sensitivity: the value of a `Bound`
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
+    unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
+    trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+    holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
     """
 
     recorded_step_ns: int
@@ -63,6 +70,9 @@ class WhatIf(msgspec.Struct, frozen=True):
     sensitivity: Sensitivity
     wait_error: float | None
     unexplained: float
+    unlinked: float
+    trusted: bool
+    holds_unprofiled: bool
     changes: list[Gain]
     combined: list[Combined]
 
@@ -75,25 +85,37 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
     graph = build_graph(trace)
     step = _steady(trace, graph)
-    as_recorded = steady_step(trace, graph)
-    if step is None or as_recorded is None or not graph.on_device.any():
+    if step is None or not graph.on_device.any():
         return None
-    length = step_length(step)
+    as_recorded = steady_step(trace, graph, step.number) or step
+    length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_step(trace, step.number)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
-    said = sensitivity(trace, step)
+    said, unseen = sensitivity(trace, step), unlinked(graph)
+    pace = verdict(length, said, step)
+    close = abs(replayed - recorded) <= MOST_ERROR * recorded and length >= MOSTLY * recorded
+    trusted = close and max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(step, length, unexplained, chosen, keep_all=bool(ids))
     return WhatIf(
-        recorded_step(trace, as_recorded.name),
-        length,
-        step_length(as_recorded),
-        verdict(length, said, step).value,
-        said,
-        wait_error(trace, graph),
-        unexplained,
-        gains,
-        combined,
+        recorded_step_ns=recorded,
+        steady_step_ns=length,
+        replayed_step_ns=replayed,
+        pace=pace.value,
+        sensitivity=said,
+        wait_error=wait_error(trace, graph),
+        unexplained=unexplained,
+        unlinked=unseen,
+        trusted=trusted,
+        holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
+        changes=gains,
+        combined=combined,
     )
+
+
+def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
+    graph = step.graph
+    quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
+    return verdict(step_length(quick), sensitivity(trace, quick), quick)
 
 
 def _steady(trace: Trace, graph: Graph) -> SteadyStep | None:

@@ -161,8 +161,8 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         ],
     }
     assert verdict == {
-        "bound": "input",
-        "text": "A step takes 100 µs, and for 30 µs of it the GPU waits for input data.",
+        "bound": "host",
+        "text": "A step takes 100 µs, and with an instant GPU it would still take est. 100 µs: the CPU sets the pace.",
         "confidence": "low",
     }
     assert "no_workers" in [insight["id"] for insight in insights]
@@ -245,7 +245,7 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
     assert printed.startswith(
         "resnet · host · span 1                                  2 steps, 11 events, 2 kB\n"
         "eager · Tesla V100-SXM2-16GB\n"
-        "A step takes 100 µs, and for 30 µs of it the GPU waits for input data.\n"
+        "A step takes 100 µs, and with an instant GPU it would still take est. 100 µs:\nthe CPU sets the pace.\n"
     )
     assert (
         "\n\nMean step              100 µs  from 100 µs to 100 µs, median 100 µs\n"

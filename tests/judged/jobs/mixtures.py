@@ -1,5 +1,7 @@
 """Trainings with one declared cause, or with two (`tests/truth/simulate/mixtures.py`).
 
+A step in which the device works for most of the time, and which a cause makes up to a quarter longer, is the
+device's: with an instant host it would still take nearly as long. What a pause costs once is no part of such a step.
 What a cause costs is the difference to the same training without it; `python -m tests.truth.simulate causes` prints it.
 """
 
@@ -16,11 +18,11 @@ MIXTURES = (
         why="Two workers of 36 ms: 13.1 of 19 ms a step are a wait for the batch.",
     ),
     Label(
-        "item", "sync", main="sync_bubble", never="launch_graphs slow_steps",
+        "item", "gpu sync", main="sync_bubble", never="launch_graphs slow_steps",
         why="A read-back before 0.9 ms of Python, which nothing hides then: 0.96 of 7 ms.",
     ),
     Label(
-        "coalesce", "sync", main="hidden_sync_backward", never="launch_graphs slow_steps",
+        "coalesce", "gpu sync", main="hidden_sync_backward", never="launch_graphs slow_steps",
         why="A count of indices is read back in the middle of backward: 0.95 of 7.2 ms.",
     ),
     Label(
@@ -28,7 +30,7 @@ MIXTURES = (
         why="150 kernels of 2.6 us, 27 us of host each: 3.6 ms a step.",
     ),
     Label(
-        "memory_anew", "sync", main="allocator_steady", never="launch_graphs slow_steps",
+        "memory_anew", "gpu sync", main="allocator_steady", never="launch_graphs slow_steps",
         why="cudaFree, which waits, and cudaMalloc in each step: 1.2 of 7.3 ms.",
     ),
     Label(
@@ -36,7 +38,7 @@ MIXTURES = (
         why="The queue of 1024 launches is full; with room for all of them the step takes as long.",
     ),
     Label(
-        "collection", "host", main="host_stops", may=_STEPS, never="launch_graphs",
+        "collection", "gpu host", main="host_stops", may=_STEPS, never="launch_graphs",
         why="Python stands still once for 24 ms, in one of nine steps of 6.",
     ),
     Label(
@@ -68,7 +70,7 @@ MIXTURES = (
         why="6.8 ms of waits for batches, and two GPUs that take turns in the rest.",
     ),
     Label(
-        "item and coalesce", "sync", main="sync_bubble", must="hidden_sync_backward",
+        "item and coalesce", "gpu sync", main="sync_bubble", must="hidden_sync_backward",
         why="0.96 ms by one, 0.95 by the other.",
     ),
     Label(
@@ -77,11 +79,11 @@ MIXTURES = (
         "late.",
     ),
     Label(
-        "item and memory_anew", "sync", main="allocator_steady", must="sync_bubble",
+        "item and memory_anew", "gpu sync", main="allocator_steady", must="sync_bubble",
         why="1.2 ms of allocation, 0.96 ms behind the read-back.",
     ),
     Label(
-        "item and collection", "host sync mixed", main="host_stops", must="sync_bubble", may=_STEPS,
+        "item and collection", "gpu host sync mixed", main="host_stops", must="sync_bubble", may=_STEPS,
         why="One pause costs 2.3 ms a step on average, as no queue hides it after a read-back; the read-back 0.96.",
     ),
     Label(
@@ -93,11 +95,11 @@ MIXTURES = (
         why="4.8 ms by tiny kernels, 0.95 to 1.4 by the read-back in backward.",
     ),
     Label(
-        "coalesce and memory_anew", "sync", main="allocator_steady", must="hidden_sync_backward",
+        "coalesce and memory_anew", "gpu sync", main="allocator_steady", must="hidden_sync_backward",
         why="1.2 ms of allocation, 0.95 ms behind the read-back in backward.",
     ),
     Label(
-        "coalesce and collection", "host sync mixed", main="host_stops", must="hidden_sync_backward", may=_STEPS,
+        "coalesce and collection", "gpu host sync mixed", main="host_stops", must="hidden_sync_backward", may=_STEPS,
         why="2.5 ms by the pause, 0.95 to 2 by the read-back.",
     ),
     Label(
@@ -117,7 +119,7 @@ MIXTURES = (
         why="6.3 ms by tiny kernels, 6.1 by GPUs that take turns.",
     ),
     Label(
-        "memory_anew and collection", "host sync mixed", main="host_stops", must="allocator_steady", may=_STEPS,
+        "memory_anew and collection", "gpu host sync mixed", main="host_stops", must="allocator_steady", may=_STEPS,
         why="2.6 ms by the pause, 1.2 to 2.8 by the allocation, which drains the queue.",
     ),
     Label(

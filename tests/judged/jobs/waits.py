@@ -138,7 +138,8 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "allocator_every_step", "sync", main="allocator_steady", may="sync_bubble", never=f"{NOT_TRUE} {GRAPHS}",
+            "allocator_every_step", "gpu sync", main="allocator_steady", may="sync_bubble",
+            never=f"{NOT_TRUE} {GRAPHS}",
             why="The cache is emptied in each step: cudaFree waits for the device, then six cudaMalloc of 0.6 ms.",
         ),
         (

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.replay.gates import identity, recorded_step, wait_error
+from tb_steptime.replay.gates import identity
 from tb_steptime.replay.graph import build_graph
-from tb_steptime.replay.sensitivity import Sensitivity, sensitivity, verdict
-from tb_steptime.replay.steady import less_excess, steady_step, step_length
+from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.whatif import what_if
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import EVERY, read_real, real_path, reference
 
 
@@ -26,32 +26,29 @@ def main() -> None:
         began = time.process_time()
         graph = build_graph(trace)
         took = time.process_time() - began
-        if not graph.on_device.any():
+        found = what_if(trace)
+        if found is None:
             continue
         errors.append(identity(graph))
         shares.append(int(graph.unexplained_ns.sum()) / max(graph.recorded_ns, 1))
-        waits.append(wait_error(trace, graph))
-        wait = "-" if waits[-1] is None else f"{waits[-1]:.2%}"
+        waits.append(found.wait_error)
+        wait = "-" if found.wait_error is None else f"{found.wait_error:.2%}"
         line = f"{errors[-1]:8.2%} {shares[-1]:8.2%} {wait:>9} {len(graph):7} {took:6.3f} s  {path}\n"
-        steady = less_excess(graph, find_excess(trace))
-        as_recorded, step = steady_step(trace, graph), steady_step(trace, steady)
-        if as_recorded is not None and step is not None:
-            recorded, length = recorded_step(trace, as_recorded.name), step_length(step)
-            if as_recorded.repeats:
-                repeated.append(abs(step_length(as_recorded) - recorded) / recorded)
-                line += f"    repeated {repeated[-1]:.2%}"
-            said = sensitivity(trace, step)
-            told = verdict(length, said, step).value
-            line += f"    recorded {recorded / 1e6:.3f} steady {length / 1e6:.3f} ms "
-            line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(said))
-            label = labels.get(path.partition("/")[2])
-            line += f"  -> {told}" + (f" of {'|'.join(label['verdict'])}" if label else "")
-            judged += label is not None
-            right += label is not None and told in label["verdict"]
+        if find_steps(trace).by != "recording":
+            repeated.append(abs(found.replayed_step_ns - found.recorded_step_ns) / found.recorded_step_ns)
+            line += f"    repeated {repeated[-1]:.2%}"
+        length = found.steady_step_ns
+        line += f"    recorded {found.recorded_step_ns / 1e6:.3f} steady {length / 1e6:.3f} ms "
+        line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(found.sensitivity))
+        label = labels.get(path.partition("/")[2])
+        told = found.pace if found.trusted else f"{found.pace}, not to be trusted"
+        line += f"  -> {told}" + (f" of {'|'.join(label['verdict'])}" if label else "")
+        judged += label is not None and found.trusted
+        right += label is not None and found.trusted and found.pace in label["verdict"]
         sys.stdout.write(line + "\n")
         trace.memo.clear()
     _summary(errors, shares, repeated, [each for each in waits if each is not None])
-    sys.stdout.write(f"verdicts: {right} of {judged}\n")
+    sys.stdout.write(f"verdicts of replays that are to be trusted: {right} of {judged}\n")
 
 
 def _parts(said: Sensitivity) -> Iterator[tuple[str, int]]:

@@ -223,13 +223,13 @@ def in_one_pass(training: Training) -> Training:
 
 CAUSES = (
     Cause("slow_loader", "input", "more_workers", slow_loader),
-    Cause("item", "sync", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
-    Cause("coalesce", "sync", "hidden_sync_backward", coalesce, known_count,
+    Cause("item", "gpu", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
+    Cause("coalesce", "gpu", "hidden_sync_backward", coalesce, known_count,
           op="aten::_coalesce", phase="backward", forward_op="aten::_sparse_addmm"),
     Cause("tiny_kernels", "host", "launch_graphs", tiny_kernels, captured),
-    Cause("memory_anew", "sync", "allocator_steady", memory_anew, op="aten::empty", phase="other"),
+    Cause("memory_anew", "gpu", "allocator_steady", memory_anew, op="aten::empty", phase="other"),
     Cause("full_queue", "gpu", "back_pressure", full_queue, endless_queue),
-    Cause("collection", "host", "host_stops", collection),
+    Cause("collection", "gpu", "host_stops", collection),
     Cause("in_series", "sync", "serial_devices", in_series, side_by_side, "aten::nonzero", "forward"),
 )  # fmt: skip
 

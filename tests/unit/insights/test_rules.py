@@ -106,7 +106,7 @@ def test_late_launches_are_worth_the_idle_time_before_them():
     insight = card(judgement, "long_stretches")
     assert insight is not None
     assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
-    assert judgement.headlines["overview"].verdict.template.endswith("kernels are not launched in time.")
+    assert judgement.headlines["overview"].verdict.template.endswith("the CPU sets the pace.")
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
@@ -114,7 +114,7 @@ def test_a_gpu_that_waits_for_data_is_not_launch_bound():
     assert latency is not None
     assert latency.gain_ns == MS
     assert judged(WAITING, cell_ns=MS).insights[0].id == "no_workers"
-    assert judged(WAITING, cell_ns=MS).headlines["overview"].verdict.template.endswith("{gpu} waits for input data.")
+    assert judged(WAITING, cell_ns=MS).headlines["overview"].verdict.template.endswith("the loader sets the pace.")
 
 
 def test_a_queue_that_is_full_is_not_launch_bound():

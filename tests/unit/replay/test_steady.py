@@ -81,10 +81,10 @@ def test_what_makes_the_step_shortest_sets_its_pace(said, expected):
     assert verdict(100, said, drawn(1, 1, waits=True)).value == expected
 
 
-def test_of_a_chain_the_larger_part_sets_the_pace():
+def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none():
     chain = Sensitivity(98, 91, 100, 100, 100, 1)
-    found = [verdict(100, chain, drawn(host, device, waits=True)).value for host, device in ((9, 1), (1, 9), (5, 5))]
-    assert found == ["host", "gpu", "dependency"]
+    found = [verdict(100, chain, drawn(1, device, waits=True)).value for device in (90, 30)]
+    assert found == ["gpu", "dependency"]
 
 
 def test_a_graph_is_cut_to_some_nodes():

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "events.h"
+#include "sweep.h"
 
 /* A hash of these sources, set by the build: what was built of other ones is not used (choice.py). */
 #ifndef BUILT_FROM
@@ -261,6 +262,54 @@ static PyType_Spec scanner_spec = {
     .slots = scanner_slots,
 };
 
+/* Columns come as bytes, which the limited API of the oldest Python can read. */
+static const int64_t *numbers(PyObject *bytes, int64_t *count)
+{
+    *count = PyBytes_Size(bytes) / (Py_ssize_t)sizeof(int64_t);
+    return (const int64_t *)PyBytes_AsString(bytes);
+}
+
+static PyObject *module_sweep(PyObject *module, PyObject *args)
+{
+    PyObject *column[8], *result;
+    const int64_t *each[8];
+    int64_t count[8], *starts;
+    long long copies;
+    int done;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "SSSSSSSSL", &column[0], &column[1], &column[2], &column[3], &column[4], &column[5],
+                          &column[6], &column[7], &copies))
+        return NULL;
+    for (int place = 0; place < 8; place++)
+        each[place] = numbers(column[place], &count[place]);
+    if (count[1] != count[0] || count[2] != count[0] + 1 || count[5] != count[0] + 1 || count[4] != count[3] ||
+        count[7] != count[6] || copies < 1 || copies > 64) {
+        PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+        return NULL;
+    }
+    result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count[0] * copies * (int64_t)sizeof(int64_t)));
+    if (!result)
+        return NULL;
+    starts = (int64_t *)PyBytes_AsString(result);
+    Waits inner = {each[2], each[3], each[4], count[3]}, links = {each[5], each[6], each[7], count[6]};
+    Py_BEGIN_ALLOW_THREADS
+    done = sweep(count[0], copies, each[0], each[1], &inner, &links, starts);
+    Py_END_ALLOW_THREADS
+    if (!done) {
+        Py_DECREF(result);
+        PyErr_SetString(PyExc_ValueError, "an edge leads nowhere");
+        return NULL;
+    }
+    return result;
+}
+
+static PyMethodDef module_methods[] = {
+    {"sweep", module_sweep, METH_VARARGS,
+     "sweep(lasts, release, first, before, lag, link_first, link_before, link_lag, copies): columns of int64 as bytes to "
+     "the start of each node in each copy."},
+    {NULL, NULL, 0, NULL},
+};
+
 static int fill_module(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&scanner_spec);
@@ -279,7 +328,8 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_scan",
-    .m_doc = "The scanner of blocks of events.",
+    .m_doc = "The scanner of blocks of events, and the sweep of a graph of waits.",
+    .m_methods = module_methods,
     .m_slots = module_slots,
 };
 

@@ -1,16 +1,16 @@
-"""Which reader there is: C where it was built and is wanted, otherwise Python alone."""
+"""Which reader and which sweep there is: C where it was built and is wanted, otherwise Python alone."""
 
 from __future__ import annotations
 
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 #: Set to anything but 0, events are read by Python alone.
 PURE = "TB_STEPTIME_PURE"
 #: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used.
-SOURCES = "a01642d9587d37ab"
+SOURCES = "8a724066000afa76"
 
 
 class Scanner(Protocol):
@@ -32,15 +32,30 @@ _Numbers = Mapping[bytes, int]
 MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
 
 
+#: Columns of int64 as bytes: durations, releases, edges and links; the number of copies. It gives starts.
+Sweep = Callable[..., bytes]
+
+
 def scanner_type() -> MakeScanner | None:
     """C's scanner; None where it was not built, or TB_STEPTIME_PURE is set."""
+    built = _built()
+    return cast(MakeScanner, built.Scanner) if built else None
+
+
+def sweep_function() -> Sweep | None:
+    """C's sweep of a graph, likewise."""
+    built = _built()
+    return cast(Sweep, built.sweep) if built else None
+
+
+def _built() -> Any:
     if os.environ.get(PURE, "0") not in ("", "0"):
         return None
     try:
         built = importlib.import_module("tb_steptime.trace.kineto.native._scan")
     except ImportError:
         return None
-    return cast(MakeScanner, built.Scanner) if built.BUILT_FROM == SOURCES else None
+    return built if built.BUILT_FROM == SOURCES else None
 
 
 def reader_name() -> str:
