@@ -28,6 +28,7 @@ from tb_steptime.metrics.steps.parts import (
 )
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
 
 
@@ -78,9 +79,10 @@ class OverviewResult(msgspec.Struct, frozen=True):
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
     communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
-    wrong with the recording; repaired first, then what was left out, then what is only said. steady_step_ns: the median
-    of what steps take without excess, None where they could not be computed; excess: over the steps by kind, the most
-    first.
+    wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
+    estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
+    steady_step_ns: the median of what steps take without excess, None where they could not be computed; excess: over
+    the steps by kind, the most first.
     """
 
     steps: list[StepRow]
@@ -99,6 +101,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     communication: Communication | None = None
     cut_short: bool = False
     findings: list[Finding] = []
+    not_recorded_ns: int = 0
     steady_step_ns: int | None = None
     excess: list[ExcessRow] = []
 
@@ -128,6 +131,7 @@ def analyse(trace: Trace) -> OverviewResult:
         communication=communication(trace),
         cut_short=is_cut_short(trace),
         findings=findings(trace, device),
+        not_recorded_ns=lost_at_end_ns(trace) if find_steps(trace).by == "recording" else 0,
         steady_step_ns=steady_step_ns(trace, device),
         excess=excess_rows(trace, device),
     )

@@ -279,6 +279,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport
+    not_recorded_ns: int
     steady_step_ns: int | None
     excess: list[ExcessReport]
     devices: list[DeviceReport]

@@ -71,6 +71,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
+        not_recorded_ns=overview.not_recorded_ns,
         steady_step_ns=overview.steady_step_ns,
         excess=[
             ExcessReport(row.kind, row.total_ns, row.count, row.names, plain(sentence(row, len(overview.steps))))
