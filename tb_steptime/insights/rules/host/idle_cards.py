@@ -27,11 +27,11 @@ from tb_steptime.text import Phrase, phrase
 
 _LATE = phrase(
     "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
-    "blocking calls and pauses are left out."
+    "blocking calls and pauses are left out. At most what an instant CPU would gain."
 )
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, mean over the steps."
+    "the call, mean over the steps. At most what a step gains in which no call waits, or with an instant CPU."
 )
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
@@ -69,7 +69,7 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=card.gain_ns,
+            gain_ns=facts.at_most_ns(card.gain_ns, "host"),
             formula=_LATE,
             best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
             why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
@@ -87,7 +87,7 @@ def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=bubble_ns(card.rows),
+            gain_ns=facts.at_most_ns(bubble_ns(card.rows), "blocking", "host"),
             formula=_BUBBLES,
             best=Confidence.HIGH,
             why_confidence=_MEASURED,
